@@ -1,0 +1,1 @@
+"""Time, types, schemas and errors: the words every other folder uses. Imports nothing of ours."""

@@ -1,0 +1,1 @@
+"""CQL: text to syntax trees with spans, and back to text."""
