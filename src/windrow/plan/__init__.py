@@ -1,0 +1,1 @@
+"""Logical plans: nodes, windows, update patterns, binding, and how they are explained."""

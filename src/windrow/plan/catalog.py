@@ -1,0 +1,64 @@
+"""What a query may refer to: declared streams and relations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from windrow.core.schema import Schema
+from windrow.core.time import Clock
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """A declared stream: columns, which of them is the time, and where tuples come from."""
+
+    name: str
+    schema: Schema
+    time_column: str
+    clock: Clock
+    slack: int = 0
+    format: str | None = None
+    options: tuple[tuple[str, str], ...] = ()
+
+    def __post_init__(self) -> None:
+        assert self.time_column in self.schema, f"{self.time_column} is not a column"
+        assert self.slack >= 0, "slack cannot be negative"
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A declared table. Its updates reach back to earlier tuples if it is `retroactive`.
+
+    With a `key`, pushing a row replaces the row of the same key.
+    """
+
+    name: str
+    schema: Schema
+    retroactive: bool = True
+    key: tuple[str, ...] = ()
+    format: str | None = None
+    options: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(slots=True)
+class Catalog:
+    """All declared names. Names are case-insensitive, as in SQL."""
+
+    entries: dict[str, Stream | Relation] = field(default_factory=dict)
+
+    def add(self, entry: Stream | Relation) -> None:
+        """Declare a stream or relation, replacing what had its name."""
+        self.entries[entry.name.lower()] = entry
+
+    def drop(self, name: str) -> None:
+        """Forget a name."""
+        del self.entries[name.lower()]
+
+    def get(self, name: str) -> Stream | Relation | None:
+        """Return what has this name, if anything."""
+        return self.entries.get(name.lower())
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All names as declared, in the order of declaration."""
+        return tuple(entry.name for entry in self.entries.values())

@@ -1,0 +1,513 @@
+"""Logical plan nodes: frozen, with derived schemas. Each opens with its equation at instant τ.
+
+Two sorts of node: *streams* (`Scan`, `Istream`, `Dstream`, `Rstream`, `Delay`), sequences of
+timestamped tuples, and *relations* (all others), multisets that vary over time. A `Window`
+turns the first into the second. Column names are unique inside a node's schema.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import pyarrow as pa
+
+from windrow.core.schema import Field, Schema
+from windrow.core.types import BIGINT
+from windrow.plan.catalog import Relation, Stream
+from windrow.plan.expressions import Column, Expr, columns_of
+from windrow.plan.windows import WindowSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """An expression and the name of the column it fills."""
+
+    name: str
+    expr: Expr
+
+    @property
+    def field(self) -> Field:
+        """The column this makes."""
+        return Field(self.name, self.expr.type, self.expr.nullable)
+
+
+@dataclass(frozen=True, slots=True)
+class SortKey:
+    """One term of ORDER BY. NULLs come first ascending, last descending, unless said."""
+
+    expr: Expr
+    descending: bool = False
+    nulls_first: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateCall:
+    """One aggregate: ``name([DISTINCT] args) FILTER (WHERE filter)``, filling column `output`."""
+
+    output: str
+    name: str
+    args: tuple[Expr, ...]
+    type: pa.DataType
+    distinct: bool = False
+    filter: Expr | None = None
+    nullable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """A bound on two tuples' times:  low <= right.ts - left.ts <= high  (in clock units)."""
+
+    left: str
+    right: str
+    low: int
+    high: int
+
+    def __post_init__(self) -> None:
+        assert self.low <= self.high, "an empty band joins nothing"
+
+
+def _qualified(schema: Schema, alias: str) -> Schema:
+    return Schema(tuple(Field(f"{alias}.{f.name}", f.type, f.nullable) for f in schema))
+
+
+def _require(expr: Expr, schema: Schema, user: str) -> None:
+    missing = columns_of(expr) - set(schema.names)
+    assert not missing, f"{user} reads {sorted(missing)}, which its input lacks"
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """S: the tuples of a declared stream in time order. A stream node."""
+
+    stream: Stream
+    alias: str
+
+    @property
+    def schema(self) -> Schema:
+        """Columns as ``alias.column``."""
+        return _qualified(self.stream.schema, self.alias)
+
+    @property
+    def time_column(self) -> str:
+        """The column that holds the tuple's time."""
+        return f"{self.alias}.{self.stream.time_column}"
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """R(τ): a declared relation as it is at τ, all updates up to and at τ applied."""
+
+    relation: Relation
+    alias: str
+
+    @property
+    def schema(self) -> Schema:
+        """Columns as ``alias.column``."""
+        return _qualified(self.relation.schema, self.alias)
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """S [spec] at τ: the tuples of the stream `source` that the window holds at τ.
+
+    With `expiry_column`, each tuple also tells when it leaves (a BIGINT in clock units).
+    """
+
+    source: Plan
+    spec: WindowSpec
+    expiry_column: str | None = None
+
+    def __post_init__(self) -> None:
+        assert is_stream(self.source), "only a stream can be windowed"
+
+    @property
+    def schema(self) -> Schema:
+        """The stream's columns, then the expiry if asked for."""
+        if self.expiry_column is None:
+            return self.source.schema
+        return self.source.schema + Schema((Field(self.expiry_column, BIGINT, nullable=False),))
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """σ_p: { t ∈ source(τ) | p(t) is true }.  Of a stream or a relation."""
+
+    source: Plan
+    predicate: Expr
+
+    def __post_init__(self) -> None:
+        _require(self.predicate, self.source.schema, "WHERE")
+
+    @property
+    def schema(self) -> Schema:
+        """As the input's."""
+        return self.source.schema
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """π: one output tuple a tuple, duplicates kept.  Of a stream or a relation."""
+
+    source: Plan
+    columns: tuple[Named, ...]
+
+    def __post_init__(self) -> None:
+        for column in self.columns:
+            _require(column.expr, self.source.schema, "SELECT")
+
+    @property
+    def schema(self) -> Schema:
+        """One field a column."""
+        return Schema(tuple(column.field for column in self.columns))
+
+
+@dataclass(frozen=True, slots=True)
+class JoinOn:
+    """When two tuples match: all key pairs equal (NULL matches nothing), bands and rest hold."""
+
+    left_keys: tuple[Expr, ...] = ()
+    right_keys: tuple[Expr, ...] = ()
+    bands: tuple[Band, ...] = ()
+    residual: Expr | None = None
+
+    def __post_init__(self) -> None:
+        assert len(self.left_keys) == len(self.right_keys), "keys come in pairs"
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """L ⋈ R: { l∘r | l ∈ L(τ), r ∈ R(τ), on(l, r) }.  ts = max, exp = min."""
+
+    left: Plan
+    right: Plan
+    on: JoinOn = JoinOn()
+
+    def __post_init__(self) -> None:
+        _require_on(self.left, self.right, self.on)
+
+    @property
+    def schema(self) -> Schema:
+        """Left columns, then right columns."""
+        return self.left.schema + self.right.schema
+
+
+@dataclass(frozen=True, slots=True)
+class NrrJoin:
+    """L ⋈NRR N: { l∘n | l ∈ L(τ), n ∈ N(l.ts), on(l, n) }: the table as of the tuple's ts."""
+
+    left: Plan
+    table: Table
+    on: JoinOn = JoinOn()
+
+    def __post_init__(self) -> None:
+        assert not self.table.relation.retroactive, "a retroactive relation is joined by `Join`"
+        _require_on(self.left, self.table, self.on)
+
+    @property
+    def schema(self) -> Schema:
+        """Left columns, then the table's."""
+        return self.left.schema + self.table.schema
+
+
+@dataclass(frozen=True, slots=True)
+class SemiJoin:
+    """L ⋉ R: { l ∈ L(τ) | ∃ r ∈ R(τ): on(l, r) }  (EXISTS, IN)."""
+
+    left: Plan
+    right: Plan
+    on: JoinOn = JoinOn()
+
+    def __post_init__(self) -> None:
+        _require_on(self.left, self.right, self.on)
+
+    @property
+    def schema(self) -> Schema:
+        """As the left input's."""
+        return self.left.schema
+
+
+@dataclass(frozen=True, slots=True)
+class AntiJoin:
+    """L ▷ R: { l ∈ L(τ) | ∄ r ∈ R(τ): on(l, r) }  (NOT EXISTS).
+
+    `null_aware` is NOT IN: here ``on`` must not even be unknown for any r. A NULL among R's
+    values, or a NULL in l while R is not empty, then keeps l out. It has one key pair.
+    """
+
+    left: Plan
+    right: Plan
+    on: JoinOn = JoinOn()
+    null_aware: bool = False
+
+    def __post_init__(self) -> None:
+        _require_on(self.left, self.right, self.on)
+
+    @property
+    def schema(self) -> Schema:
+        """As the left input's."""
+        return self.left.schema
+
+
+@dataclass(frozen=True, slots=True)
+class UnionAll:
+    """L ⊎ R ...: the multiset sum (merge-union)."""
+
+    inputs: tuple[Plan, ...]
+
+    def __post_init__(self) -> None:
+        _require_alike(self.inputs)
+
+    @property
+    def schema(self) -> Schema:
+        """Names of the first input; a column may be NULL if it may be in any input."""
+        return _merged(self.inputs)
+
+
+@dataclass(frozen=True, slots=True)
+class Intersect:
+    """L ∩ R: of a row with n copies left and m right, min(n, m); one if not `all`."""
+
+    left: Plan
+    right: Plan
+    all: bool = False
+
+    def __post_init__(self) -> None:
+        _require_alike((self.left, self.right))
+
+    @property
+    def schema(self) -> Schema:
+        """Names of the left input."""
+        return _merged((self.left, self.right))
+
+
+@dataclass(frozen=True, slots=True)
+class Except:
+    """L - R: of a row with n copies left and m right, max(0, n - m); if not `all`: n>0, m=0."""
+
+    left: Plan
+    right: Plan
+    all: bool = False
+
+    def __post_init__(self) -> None:
+        _require_alike((self.left, self.right))
+
+    @property
+    def schema(self) -> Schema:
+        """Names of the left input."""
+        return _merged((self.left, self.right))
+
+
+@dataclass(frozen=True, slots=True)
+class Distinct:
+    """δ: each row that occurs, once. NULLs are equal to one another here."""
+
+    source: Plan
+
+    @property
+    def schema(self) -> Schema:
+        """As the input's."""
+        return self.source.schema
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """γ: one row a group, folded. Without keys there is always one group, even of no tuples."""
+
+    source: Plan
+    keys: tuple[Named, ...]
+    calls: tuple[AggregateCall, ...]
+
+    def __post_init__(self) -> None:
+        for key in self.keys:
+            _require(key.expr, self.source.schema, "GROUP BY")
+        for call in self.calls:
+            for expr in (*call.args, *((call.filter,) if call.filter is not None else ())):
+                _require(expr, self.source.schema, call.name)
+
+    @property
+    def schema(self) -> Schema:
+        """Keys, then aggregates."""
+        calls = tuple(Field(c.output, c.type, c.nullable) for c in self.calls)
+        return Schema(tuple(key.field for key in self.keys) + calls)
+
+
+@dataclass(frozen=True, slots=True)
+class TopN:
+    """ORDER BY keys LIMIT limit OFFSET offset. Ties: by all columns in order, ascending."""
+
+    source: Plan
+    keys: tuple[SortKey, ...]
+    limit: int
+    offset: int = 0
+
+    @property
+    def schema(self) -> Schema:
+        """As the input's."""
+        return self.source.schema
+
+
+@dataclass(frozen=True, slots=True)
+class Refresh:
+    """SLIDE d: source(⌊τ/d⌋·d): the answer as of the last multiple of d, held in between.
+
+    With `restore`, the answer at k·d also holds what was born and died since (k-1)·d: of a
+    row, max(n, p) copies, with n in source(k·d) and p the sum of its net increases at the
+    instants of ((k-1)·d, k·d].
+    """
+
+    source: Plan
+    slide: int
+    restore: bool = False
+
+    def __post_init__(self) -> None:
+        assert self.slide > 0, "a slide is positive"
+
+    @property
+    def schema(self) -> Schema:
+        """As the input's."""
+        return self.source.schema
+
+
+@dataclass(frozen=True, slots=True)
+class Istream:
+    """The stream of insertions: at each τ the rows of source(τ) - source(τ⁻)."""
+
+    source: Plan
+
+    @property
+    def schema(self) -> Schema:
+        """As the input's."""
+        return self.source.schema
+
+
+@dataclass(frozen=True, slots=True)
+class Dstream:
+    """The stream of deletions: at each τ the rows of source(τ⁻) - source(τ)."""
+
+    source: Plan
+
+    @property
+    def schema(self) -> Schema:
+        """As the input's."""
+        return self.source.schema
+
+
+@dataclass(frozen=True, slots=True)
+class Rstream:
+    """The stream of whole answers, one a refresh: source(k·d) at each k·d from the first tuple on."""
+
+    source: Refresh
+
+    @property
+    def schema(self) -> Schema:
+        """As the input's."""
+        return self.source.schema
+
+
+@dataclass(frozen=True, slots=True)
+class Delay:
+    """The same stream, each tuple's time moved up to the next multiple of `slide`."""
+
+    source: Plan
+    slide: int
+
+    def __post_init__(self) -> None:
+        assert is_stream(self.source), "only a stream can be delayed"
+
+    @property
+    def schema(self) -> Schema:
+        """As the input's."""
+        return self.source.schema
+
+
+Plan: TypeAlias = (
+    Scan
+    | Table
+    | Window
+    | Filter
+    | Project
+    | Join
+    | NrrJoin
+    | SemiJoin
+    | AntiJoin
+    | UnionAll
+    | Intersect
+    | Except
+    | Distinct
+    | Aggregate
+    | TopN
+    | Refresh
+    | Istream
+    | Dstream
+    | Rstream
+    | Delay
+)
+
+
+def is_stream(plan: Plan) -> bool:
+    """Tell whether the node is a stream: a sequence, not a multiset that varies."""
+    match plan:
+        case Scan() | Istream() | Dstream() | Rstream() | Delay():
+            return True
+        case Filter(source=source) | Project(source=source):
+            return is_stream(source)
+        case _:
+            return False
+
+
+def inputs_of(plan: Plan) -> tuple[Plan, ...]:
+    """Return the nodes directly below, left to right."""
+    match plan:
+        case Scan() | Table():
+            return ()
+        case NrrJoin(left=left, table=table):
+            return (left, table)
+        case Join() | SemiJoin() | AntiJoin() | Intersect() | Except():
+            return (plan.left, plan.right)
+        case UnionAll(inputs=inputs):
+            return inputs
+        case _:
+            return (plan.source,)
+
+
+def _require_on(left: Plan, right: Plan, on: JoinOn) -> None:
+    for key in on.left_keys:
+        _require(key, left.schema, "a left join key")
+    for key in on.right_keys:
+        _require(key, right.schema, "a right join key")
+    for band in on.bands:
+        assert band.left in left.schema, f"{band.left} is not a column of the left input"
+        assert band.right in right.schema, f"{band.right} is not a column of the right input"
+    if on.residual is not None:
+        _require(on.residual, left.schema + right.schema, "a join predicate")
+
+
+def _require_alike(inputs: tuple[Plan, ...]) -> None:
+    types = {tuple(field.type for field in plan.schema) for plan in inputs}
+    assert len(types) == 1, "inputs of a set operation have the same column types"
+
+
+def _merged(inputs: tuple[Plan, ...]) -> Schema:
+    schemas = [plan.schema for plan in inputs]
+    return Schema(
+        tuple(
+            Field(first.name, first.type, any(s.fields[i].nullable for s in schemas))
+            for i, first in enumerate(schemas[0])
+        )
+    )
+
+
+def as_column(field: Field) -> Column:
+    """Return the expression that reads a field."""
+    return Column(field.name, field.type, field.nullable)
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A bound query: its plan, the order its answer is shown in, and its own text."""
+
+    root: Plan
+    order: tuple[SortKey, ...] = ()
+    text: str = ""
+    name: str = ""
