@@ -1,0 +1,50 @@
+# windrow: everything that is built, run and checked here.
+# The first target that needs it makes .venv; a stamp keeps later runs from installing again.
+
+PYTHON ?= python3
+VENV ?= .venv
+FUZZ_SECONDS ?= 600
+
+BIN := $(VENV)/bin
+INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --no-input -q -c constraints.txt
+RUN_STAMP := $(VENV)/.installed-run
+TEST_STAMP := $(VENV)/.installed-test
+
+.PHONY: demo test check bench fuzz slow clean
+
+demo: $(RUN_STAMP)  ## what windrow does, shown on the shipped examples
+	$(BIN)/windrow demo
+
+test: $(TEST_STAMP)  ## the fast suite, then what needs a JVM; all but the slow tests
+	$(BIN)/pytest -q -n 2 -m "not slow and not spark"
+	$(BIN)/pytest -q -m "spark and not slow" || [ $$? -eq 5 ]  # 5: there are none
+
+check: $(TEST_STAMP)  ## style, types, layers, sizes
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy --strict src
+	$(BIN)/pytest -q tests/test_layers.py tests/test_size.py
+
+bench: $(TEST_STAMP)  ## the benchmarks, if this checkout has some
+	@if [ -d benchmarks ]; then $(BIN)/python -m benchmarks; else echo "no benchmarks yet"; fi
+
+fuzz: $(TEST_STAMP)  ## random texts against the parser for FUZZ_SECONDS
+	$(BIN)/python -m tests.fuzz.fuzz_language --seconds $(FUZZ_SECONDS)
+
+slow: $(TEST_STAMP)  ## the tests that take minutes
+	$(BIN)/pytest -q -m slow || [ $$? -eq 5 ]  # 5: there are none
+
+clean:  ## everything that can be made again
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis src/*.egg-info
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(RUN_STAMP): pyproject.toml constraints.txt | $(BIN)/python
+	$(INSTALL) -e .
+	@touch $@
+
+$(TEST_STAMP): pyproject.toml constraints.txt | $(BIN)/python
+	$(INSTALL) -e '.[test,check]'
+	@touch $@ $(RUN_STAMP)
