@@ -43,7 +43,7 @@ def imported_names(place: str, text: str) -> Iterator[tuple[int, str]]:
 
 def faults(place: str, text: str) -> Iterator[str]:
     """Yield a sentence for each import of a module that its place does not allow."""
-    layer = place.split("/")[0]
+    layer = place.split("/", maxsplit=1)[0]
     for line, name in imported_names(place, text):
         root, _, rest = name.partition(".")
         if root in ONLY_HERE and not place.startswith(ONLY_HERE[root]):
