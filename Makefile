@@ -6,7 +6,7 @@ VENV ?= .venv
 FUZZ_SECONDS ?= 600
 
 BIN := $(VENV)/bin
-INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --no-input -q -c constraints.txt
+INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --no-input -qq -c constraints.txt
 RUN_STAMP := $(VENV)/.installed-run
 TEST_STAMP := $(VENV)/.installed-test
 

@@ -1,0 +1,180 @@
+"""What a plan node does, in one line and in the words of the language."""
+
+from __future__ import annotations
+
+from windrow.core.time import Clock, format_duration
+from windrow.plan.format import AND, format_at, format_expr, format_instant
+from windrow.plan.nodes import (
+    Aggregate,
+    AggregateCall,
+    AntiJoin,
+    Band,
+    Delay,
+    Distinct,
+    Dstream,
+    Except,
+    Filter,
+    Intersect,
+    Istream,
+    Join,
+    JoinOn,
+    Named,
+    NrrJoin,
+    Plan,
+    Project,
+    Refresh,
+    Rstream,
+    Scan,
+    SemiJoin,
+    SortKey,
+    Table,
+    TopN,
+    UnionAll,
+    Window,
+    inputs_of,
+)
+from windrow.plan.windows import PartitionRows, Range, Rows, Since, Unbounded, Until, WindowSpec
+
+
+def label_of(plan: Plan, clock: Clock) -> str:
+    """Return the line for one node; lengths of time are written for `clock`."""
+    match plan:
+        case Scan(stream, alias):
+            return _source("Stream", stream.name, alias)
+        case Table(relation, alias):
+            word = "Relation" if relation.retroactive else "Non retroactive relation"
+            return _source(word, relation.name, alias)
+        case Window(spec=spec):
+            return f"Window {label_of_window(spec, clock)}"
+        case Filter(predicate=predicate):
+            return f"Filter {format_expr(predicate)}"
+        case Project(columns=columns):
+            return f"Project {', '.join(_named(c) for c in columns)}"
+        case UnionAll():
+            return "Union all"
+        case Intersect(all=every):
+            return "Intersect all" if every else "Intersect"
+        case Except(all=every):
+            return "Except all" if every else "Except"
+        case Distinct():
+            return "Distinct"
+        case Aggregate(keys=keys, calls=calls):
+            return _aggregate(keys, calls)
+        case TopN(keys=keys, limit=limit, offset=offset):
+            after = f" OFFSET {offset}" if offset else ""
+            return f"TopN ORDER BY {label_of_order(keys)} LIMIT {limit}{after}"
+        case Refresh(slide=slide, restore=restore):
+            return f"Refresh SLIDE {format_duration(slide, clock)}{' RESTORE' if restore else ''}"
+        case Delay(slide=slide):
+            return f"Delay to SLIDE {format_duration(slide, clock)}"
+        case Istream() | Dstream() | Rstream():
+            return type(plan).__name__
+        case Join() | SemiJoin() | AntiJoin() | NrrJoin():
+            return _join(plan, clock)
+
+
+def label_of_window(spec: WindowSpec, clock: Clock) -> str:
+    """Return a window as it is written between brackets.
+
+    >>> label_of_window(Rows(10, 2), Clock.TICKS), label_of_window(Range(1), Clock.TICKS)
+    ('ROWS 10 SLIDE 2', 'NOW')
+    """
+    match spec:
+        case Range(1):
+            return "NOW"
+        case Range(width):
+            return f"RANGE {format_duration(width, clock)}"
+        case Rows(count, step):
+            return f"ROWS {count}" + (f" SLIDE {step}" if step > 1 else "")
+        case PartitionRows(keys, count):
+            return f"PARTITION BY {', '.join(keys)} ROWS {count}"
+        case Unbounded():
+            return "UNBOUNDED"
+        case Since(start):
+            instant = format_instant(start, clock)
+            return f"SINCE {instant}" if clock is Clock.TICKS else f"SINCE '{instant}'"
+        case Until(columns):
+            return f"until the first of {', '.join(columns)}"
+
+
+def label_of_order(keys: tuple[SortKey, ...]) -> str:
+    """Return what follows ORDER BY."""
+    return ", ".join(_sort_key(key) for key in keys)
+
+
+def clock_of(plan: Plan) -> Clock:
+    """Return the clock of the first stream below, which all streams of a query share."""
+    if isinstance(plan, Scan):
+        return plan.stream.clock
+    clocks = [clock_of(below) for below in inputs_of(plan)]
+    return clocks[0] if clocks else Clock.TIMESTAMP
+
+
+def _source(word: str, name: str, alias: str) -> str:
+    return f"{word} {name}" if alias == name else f"{word} {name} AS {alias}"
+
+
+def _named(column: Named) -> str:
+    text = format_expr(column.expr)
+    return (
+        text
+        if text.split(".")[-1] == column.name or text == column.name
+        else f"{text} AS {column.name}"
+    )
+
+
+def _aggregate(keys: tuple[Named, ...], calls: tuple[AggregateCall, ...]) -> str:
+    by = " by " + ", ".join(_named(key) for key in keys) if keys else ""
+    folds = ": " + ", ".join(_aggregate_call(call) for call in calls) if calls else ""
+    return f"Aggregate{by}{folds}"
+
+
+def _aggregate_call(call: AggregateCall) -> str:
+    args = ", ".join(format_expr(arg) for arg in call.args) or "*"
+    text = f"{call.name.upper()}({'DISTINCT ' if call.distinct else ''}{args})"
+    if call.filter is not None:
+        text += f" FILTER (WHERE {format_expr(call.filter)})"
+    return text if text == call.output else f"{text} AS {call.output}"
+
+
+def _sort_key(key: SortKey) -> str:
+    text = format_expr(key.expr) + (" DESC" if key.descending else "")
+    if key.nulls_first == (not key.descending):
+        return text
+    return f"{text} NULLS {'FIRST' if key.nulls_first else 'LAST'}"
+
+
+def _join(plan: Join | SemiJoin | AntiJoin | NrrJoin, clock: Clock) -> str:
+    on = _join_on(plan.on, clock)
+    match plan:
+        case Join():
+            return f"Join on {on}" if on else "Cross join"
+        case NrrJoin():
+            word = "Join as of the tuple's time"
+        case SemiJoin():
+            word = "SemiJoin"
+        case AntiJoin(null_aware=null_aware):
+            word = "AntiJoin (NOT IN)" if null_aware else "AntiJoin"
+    return f"{word} on {on}" if on else word
+
+
+def _join_on(on: JoinOn, clock: Clock) -> str:
+    pairs = zip(on.left_keys, on.right_keys, strict=True)
+    terms = [f"{format_expr(left)} = {format_expr(right)}" for left, right in pairs]
+    terms += [_band(band, clock) for band in on.bands]
+    if on.residual is not None:
+        terms.append(format_at(on.residual, AND))
+    return " AND ".join(terms)
+
+
+def _band(band: Band, clock: Clock) -> str:
+    """Write a band as WINDOW or DWINDOW says it, or else as a chain of comparisons."""
+    left, right = band.left, band.right
+    if band.low == -band.high:
+        return f"|{right} - {left}| < {format_duration(band.high + 1, clock)}"
+    if band.low == 0:
+        return f"0 <= {right} - {left} < {format_duration(band.high + 1, clock)}"
+    if band.high == 0:
+        return f"0 <= {left} - {right} < {format_duration(1 - band.low, clock)}"
+    low, high = format_duration(band.low, clock), format_duration(band.high, clock)
+    return f"{low} <= {right} - {left} <= {high}"
