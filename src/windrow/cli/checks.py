@@ -1,0 +1,213 @@
+"""What windrow needs of a machine: one function a need, each returns a finding."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+Status = Literal["ok", "warn", "missing"]
+
+OLDEST_PYTHON = (3, 11)
+OLDEST_JAVA = 17
+TESTED_JAVA = (17, 21)
+SPARK_LINE = "4.3"
+GIGABYTE = 2**30
+DEPENDENCIES = ("click", "numba", "numpy", "pyarrow", "pyspark", "rich", "sqlglot")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The state of one need: what was found, what that means, what to do next."""
+
+    need: str
+    status: Status
+    found: str
+    meaning: str
+    next_step: str = ""
+
+
+def findings() -> Iterator[Finding]:
+    """Yield one finding a need, what must be there first."""
+    yield check_python(sys.version_info[:2])
+    java = java_version()
+    yield check_java(java)
+    for name in DEPENDENCIES:
+        yield check_dependency(name)
+    yield check_spark_and_java(installed_version("pyspark"), java)
+    yield check_cores(available_cores())
+    yield check_memory(memory_bytes())
+    yield check_disk(Path(tempfile.gettempdir()))
+    yield check_numba_cache(numba_cache_dirs())
+
+
+def check_python(version: tuple[int, ...]) -> Finding:
+    """Python is new enough."""
+    found = ".".join(str(part) for part in version)
+    if version >= OLDEST_PYTHON:
+        return Finding("Python", "ok", found, "new enough")
+    oldest = ".".join(str(part) for part in OLDEST_PYTHON)
+    step = f"Install Python {oldest} or newer and make the environment with it."
+    return Finding("Python", "missing", found, f"windrow needs {oldest} or newer", step)
+
+
+def java_command() -> str | None:
+    """Return the java that Spark will start: that of JAVA_HOME, else the one on PATH."""
+    home = os.environ.get("JAVA_HOME")
+    if home:
+        return shutil.which(str(Path(home) / "bin" / "java"))
+    return shutil.which("java")
+
+
+def java_version() -> int | None:
+    """Return the major version of Java, or None if there is none that runs."""
+    command = java_command()
+    if command is None:
+        return None
+    try:
+        run = subprocess.run(
+            [command, "-version"], capture_output=True, text=True, timeout=30, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return parse_java_version(run.stderr + run.stdout)
+
+
+def parse_java_version(text: str) -> int | None:
+    """Return the major version that ``java -version`` tells.
+
+    >>> parse_java_version('openjdk version "17.0.15" 2025-04-15')
+    17
+    >>> parse_java_version('java version "1.8.0_402"')
+    8
+    """
+    found = re.search(r'version "(\d+)(?:\.(\d+))?', text)
+    if found is None:
+        return None
+    major, minor = found.groups()
+    return int(minor) if major == "1" and minor else int(major)
+
+
+def check_java(version: int | None) -> Finding:
+    """Java is there and new enough for Spark."""
+    step = f"Install a JDK {OLDEST_JAVA} or newer, or point JAVA_HOME at one."
+    if version is None:
+        where = "JAVA_HOME" if os.environ.get("JAVA_HOME") else "PATH"
+        return Finding("Java", "missing", f"none in {where}", "Spark runs on a JVM", step)
+    if version < OLDEST_JAVA:
+        return Finding("Java", "missing", str(version), f"Spark needs {OLDEST_JAVA}", step)
+    return Finding("Java", "ok", str(version), "new enough")
+
+
+def installed_version(name: str) -> str | None:
+    """Return the version of an installed distribution, or None."""
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def check_dependency(name: str) -> Finding:
+    """A Python package is there, and importing it works."""
+    step = "Install windrow again: pip install -e . -c constraints.txt"
+    version = installed_version(name)
+    if version is None:
+        return Finding(name, "missing", "not installed", "windrow imports it", step)
+    try:
+        importlib.import_module(name)
+    except Exception as error:  # a broken package may raise anything
+        return Finding(name, "missing", version, f"does not import: {error}", step)
+    return Finding(name, "ok", version, "imports")
+
+
+def check_spark_and_java(spark: str | None, java: int | None) -> Finding:
+    """The two versions are a pair that Spark's makers test."""
+    need = "Spark with Java"
+    if spark is None or java is None or java < OLDEST_JAVA:
+        return Finding(need, "missing", "no pair", "one of the two is missing", "See above.")
+    pair = f"{spark} with {java}"
+    if not spark.startswith(f"{SPARK_LINE}."):
+        step = f"pip install 'pyspark=={SPARK_LINE}.*'"
+        return Finding(need, "missing", pair, f"windrow is built for {SPARK_LINE}", step)
+    if java not in TESTED_JAVA:
+        tested = " and ".join(str(version) for version in TESTED_JAVA)
+        step = "Use one of them if the JVM fails to start."
+        return Finding(need, "warn", pair, f"Spark is tested with Java {tested}", step)
+    return Finding(need, "ok", pair, "a tested pair")
+
+
+def available_cores() -> int:
+    """Return how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def check_cores(cores: int) -> Finding:
+    """There are cores for the JVM and for Python."""
+    if cores >= 2:
+        return Finding("cores", "ok", str(cores), "Spark and Python work side by side")
+    step = "Expect it to be slow, or use a larger machine."
+    return Finding("cores", "warn", str(cores), "Spark and Python share one core", step)
+
+
+def memory_bytes() -> int:
+    """Return the memory of the machine, or of the container if that is less."""
+    total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    limit = Path("/sys/fs/cgroup/memory.max")
+    text = limit.read_text().strip() if limit.exists() else "max"
+    return min(total, int(text)) if text.isdigit() else total
+
+
+def check_memory(size: int) -> Finding:
+    """There is memory for a JVM beside the windows."""
+    found = f"{size / GIGABYTE:.1f} GB"
+    if size >= 4 * GIGABYTE:
+        return Finding("memory", "ok", found, "enough for a JVM and its workers")
+    step = "Set spark.driver.memory low, or use a larger machine."
+    return Finding("memory", "warn", found, "a JVM and its workers want 4 GB", step)
+
+
+def check_disk(folder: Path) -> Finding:
+    """There is room for Spark's scratch files."""
+    free = shutil.disk_usage(folder).free
+    found = f"{free / GIGABYTE:.1f} GB free in {folder}"
+    if free >= 2 * GIGABYTE:
+        return Finding("disk", "ok", found, "enough for Spark's scratch files")
+    step = "Free some space, or set TMPDIR to a larger disk."
+    return Finding("disk", "warn", found, "Spark's shuffles want 2 GB", step)
+
+
+def numba_cache_dirs() -> list[Path]:
+    """Return where numba may keep compiled kernels, in the order it tries."""
+    chosen = os.environ.get("NUMBA_CACHE_DIR")
+    if chosen:
+        return [Path(chosen)]
+    kernels = Path(__file__).parent.parent / "kernels" / "__pycache__"
+    user_wide = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "numba"
+    return [kernels, user_wide]
+
+
+def check_numba_cache(folders: list[Path]) -> Finding:
+    """Compiled kernels can be kept, so that only the first run compiles."""
+    for folder in folders:
+        if can_write(folder):
+            return Finding("kernel cache", "ok", str(folder), "kernels compile once")
+    step = "Set NUMBA_CACHE_DIR to a folder that you may write."
+    tried = ", ".join(str(folder) for folder in folders)
+    return Finding("kernel cache", "warn", tried, "every process compiles again", step)
+
+
+def can_write(folder: Path) -> bool:
+    """Tell whether the folder, or the nearest one above it that exists, may be written."""
+    nearest = next(path for path in (folder, *folder.parents) if path.exists())
+    return nearest.is_dir() and os.access(nearest, os.W_OK)

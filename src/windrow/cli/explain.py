@@ -1,0 +1,98 @@
+"""`windrow explain FILE`: the plan of each query in a script."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import TextIO
+
+import click
+from rich.console import Console
+
+from windrow.cli.terminal import print_plan
+from windrow.core.errors import BindError, InputError
+from windrow.plan.explain import explain_text
+from windrow.plan.explain_formats import explain_dot, explain_json, explain_mermaid
+from windrow.plan.nodes import Query
+from windrow.plan.session import Session
+
+TEXT_FORMATS: dict[str, Callable[..., str]] = {
+    "text": explain_text,
+    "dot": explain_dot,
+    "mermaid": explain_mermaid,
+}
+
+
+@click.command("explain")
+@click.argument("file", type=click.File(encoding="utf-8"))
+@click.option("--query", "name", metavar="NAME", help="Only this query.")
+@click.option(
+    "--format",
+    "style",
+    type=click.Choice(["tree", *TEXT_FORMATS, "json"]),
+    default="tree",
+    show_default=True,
+    help="Tree has colours on a terminal and is plain text elsewhere.",
+)
+@click.option(
+    "--patterns/--no-patterns",
+    default=True,
+    help="With or without each edge's update pattern and its reason.",
+)
+def command(file: TextIO, name: str | None, style: str, patterns: bool) -> None:
+    """Show the plan of each query in a script of CQL.
+
+    FILE declares streams and relations and holds queries: CREATE QUERY and bare SELECT.
+    Nothing is run. A dash reads standard input.
+    """
+    queries = chosen(read_queries(file), name)
+    if style == "json":
+        plans = [explain_json(query, patterns=patterns) for query in queries]
+        click.echo(json.dumps(plans, indent=2, ensure_ascii=False))
+    elif style == "tree":
+        print_trees(queries, patterns=patterns)
+    else:
+        write = TEXT_FORMATS[style]
+        click.echo("\n\n".join(write(query, patterns=patterns) for query in queries))
+
+
+def read_queries(file: TextIO) -> dict[str, Query]:
+    """Bind a script and return its queries by name, in the order they were written."""
+    try:
+        text = file.read()
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f'"{file.name}" is not text',
+            detail=f"Byte {error.start} is not UTF-8.",
+            hint="Give a script of CQL, saved as UTF-8.",
+        ) from error
+    session = Session()
+    session.execute(text)
+    return session.queries
+
+
+def chosen(queries: dict[str, Query], name: str | None) -> list[Query]:
+    """Return all queries, or the one of that name."""
+    if name is None:
+        if not queries:
+            raise InputError(
+                "the script has no query",
+                hint="Add one, for example CREATE QUERY q AS SELECT * FROM s [RANGE 1 MINUTE];",
+            )
+        return list(queries.values())
+    found = {known.lower(): query for known, query in queries.items()}.get(name.lower())
+    if found is None:
+        raise BindError(
+            f'there is no query "{name}"',
+            hint=f"The script has {', '.join(queries) or 'none'}.",
+        )
+    return [found]
+
+
+def print_trees(queries: list[Query], *, patterns: bool) -> None:
+    """Print one tree a query, a blank line between two."""
+    console = Console(highlight=False)
+    for i, query in enumerate(queries):
+        if i:
+            console.print()
+        print_plan(console, query, patterns=patterns)

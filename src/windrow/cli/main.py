@@ -1,0 +1,66 @@
+"""The command `windrow`: finds the sub-command, and prints errors as their own words."""
+
+from __future__ import annotations
+
+import importlib
+import os
+
+import click
+
+from windrow.core.errors import WindrowError
+
+COMMANDS: dict[str, str] = {
+    "demo": "Show what windrow does, on a shipped example.",
+    "doctor": "Check that this machine can run windrow.",
+    "explain": "Show the plan of each query in a script.",
+}
+"""Each command with its line of help. Module `windrow.cli.<name>` holds `command`."""
+
+
+class LazyGroup(click.Group):
+    """A group that imports a command when it is called: ``--help`` costs no import."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of all commands."""
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import one command; None if there is none of that name."""
+        if cmd_name not in COMMANDS:
+            return None
+        command = importlib.import_module(f"windrow.cli.{cmd_name}").command
+        assert isinstance(command, click.Command), f"windrow.cli.{cmd_name} holds no command"
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of commands from `COMMANDS`."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, COMMANDS[name]) for name in self.list_commands(ctx)])
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run the command; a user's error becomes its message and exit code 1."""
+        try:
+            return super().invoke(ctx)
+        except WindrowError as error:
+            print_error(error)
+            ctx.exit(1)
+
+
+def print_error(error: WindrowError) -> None:
+    """Write the error to stderr, its first line red where colours are wanted."""
+    fact, _, rest = error.render().partition("\n")
+    color = False if os.environ.get("NO_COLOR") else None
+    click.secho(fact, err=True, fg="red", color=color)
+    if rest:
+        click.echo(rest, err=True)
+
+
+@click.command(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="windrow", message="%(prog)s %(version)s")
+def windrow() -> None:
+    """Continuous queries over sliding windows, on Spark."""
+
+
+def main() -> None:
+    """Run the command line."""
+    windrow(prog_name="windrow")
