@@ -1,0 +1,412 @@
+"""Statements other than queries: CREATE, DROP, SHOW, EXPLAIN, SET."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeVar, get_args
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import Token, TokenType
+
+from windrow.core.errors import Span
+from windrow.language.grammar import check
+from windrow.language.queries import QueryParser
+from windrow.language.spans import span_of
+from windrow.language.statements import (
+    ColumnSpec,
+    CreateQuery,
+    CreateRelation,
+    CreateStream,
+    Drop,
+    Explain,
+    ExplainFormat,
+    ObjectKind,
+    OptionValue,
+    Select,
+    SetOption,
+    Show,
+    ShowKind,
+    Statement,
+)
+from windrow.language.suggestions import STATEMENT_WORDS, STREAM_WORDS, did_you_mean
+from windrow.language.syntax import Duration
+
+Word = TypeVar("Word", bound=str)
+
+CREATE_FORMS = "CREATE makes a STREAM, a RELATION, a NON RETROACTIVE RELATION or a QUERY."
+CLAUSES = ("USING", "OPTIONS", "TIMESTAMP BY", "SLACK")
+
+
+def read_statement(p: QueryParser) -> Statement:
+    """Take one statement, to the last of its tokens."""
+    start = p._curr
+    read = READERS.get(p.word())
+    if read is None and not p.at_query():
+        p.fail(
+            f"{p.found()} does not begin a statement",
+            detail="A statement begins with SELECT, CREATE, DROP, SHOW, EXPLAIN or SET.",
+            hint=did_you_mean(p.word(), (*STATEMENT_WORDS, *STREAM_WORDS)),
+        )
+    statement = read(p, start) if read is not None else read_select(p, start)
+    need_end(p)
+    return statement
+
+
+def need_end(p: QueryParser) -> None:
+    """Fail if tokens are left over."""
+    if not p._curr:
+        return
+    if p._curr.token_type == TokenType.L_BRACKET:
+        p.fail(
+            "a window cannot stand here",
+            detail="A window follows a stream or a sub-query in FROM, or WSTREAM(...).",
+            hint="Write FROM s [RANGE 5 MINUTES] AS x or FROM s AS x [RANGE 5 MINUTES].",
+        )
+    p.fail(f"unexpected {p.found()}", hint=p.near_miss())
+
+
+def so_far(p: QueryParser, start: Token) -> Span:
+    """Return the place from `start` up to here."""
+    return Span(start.start, p._prev.end + 1)
+
+
+def read_query(p: QueryParser) -> exp.Expr:
+    """Take a query and check it."""
+    query = p.query()
+    check(query)
+    return query
+
+
+def read_select(p: QueryParser, start: Token) -> Select:
+    """Take a query as a statement."""
+    return Select(query=read_query(p), span=so_far(p, start))
+
+
+# -- CREATE ------------------------------------------------------------------------------------
+
+
+def read_create(p: QueryParser, start: Token) -> Statement:
+    """``CREATE STREAM``, ``CREATE [NON RETROACTIVE] RELATION``, ``CREATE [OR REPLACE] QUERY``."""
+    p._advance()
+    replace = p.take("OR", "REPLACE")
+    if p.take("QUERY"):
+        return read_create_query(p, start, or_replace=replace)
+    if replace:
+        p.fail("OR REPLACE is for queries only", hint="DROP it first, then CREATE it again.")
+    if p.take("STREAM"):
+        return read_create_stream(p, start)
+    if p.take("RELATION"):
+        return read_create_relation(p, start, retroactive=True)
+    if p.take("NRR") or p.take("NON", "RETROACTIVE", "RELATION"):
+        return read_create_relation(p, start, retroactive=False)
+    return p.fail(
+        f"cannot CREATE {p.found()}",
+        detail=CREATE_FORMS,
+        hint=did_you_mean(p.word(), ("STREAM", "RELATION", "QUERY")),
+    )
+
+
+def read_create_query(p: QueryParser, start: Token, *, or_replace: bool) -> CreateQuery:
+    """``CREATE QUERY name AS query``."""
+    if_not_exists = p.take("IF", "NOT", "EXISTS")
+    name = p.name("the name of the query").name
+    p.need("AS", "CREATE QUERY name AS is followed by the query.")
+    first = p._curr
+    query = read_query(p)
+    text = p.sql[first.start : p._prev.end + 1] if first else ""
+    return CreateQuery(
+        name=name,
+        query=query,
+        text=text,
+        or_replace=or_replace,
+        if_not_exists=if_not_exists,
+        span=so_far(p, start),
+    )
+
+
+def read_create_stream(p: QueryParser, start: Token) -> CreateStream:
+    """``CREATE STREAM name (columns) clauses``."""
+    if_not_exists = p.take("IF", "NOT", "EXISTS")
+    name = p.name("the name of the stream").name
+    columns, key = read_columns(p)
+    if key:
+        p.fail("a stream has no PRIMARY KEY", hint="A RELATION may have one.", span=p._before())
+    clauses = read_clauses(p)
+    return CreateStream(
+        name=name,
+        columns=columns,
+        time_column=clauses.time_column,
+        slack=clauses.slack,
+        format=clauses.format,
+        options=clauses.options,
+        if_not_exists=if_not_exists,
+        span=so_far(p, start),
+    )
+
+
+def read_create_relation(p: QueryParser, start: Token, *, retroactive: bool) -> CreateRelation:
+    """``CREATE RELATION name (columns, PRIMARY KEY (c)) clauses``."""
+    if_not_exists = p.take("IF", "NOT", "EXISTS")
+    name = p.name("the name of the relation").name
+    columns, key = read_columns(p)
+    clauses = read_clauses(p)
+    if clauses.slack is not None:
+        p.fail("a relation has no SLACK", span=span_of(clauses.slack))
+    return CreateRelation(
+        name=name,
+        columns=columns,
+        retroactive=retroactive,
+        key=key,
+        time_column=clauses.time_column,
+        format=clauses.format,
+        options=clauses.options,
+        if_not_exists=if_not_exists,
+        span=so_far(p, start),
+    )
+
+
+def read_columns(p: QueryParser) -> tuple[tuple[ColumnSpec, ...], tuple[str, ...]]:
+    """``(name TYPE [NOT NULL], ..., [PRIMARY KEY (name, ...)])``: the columns and the key."""
+    opened = p._curr
+    p.need("(", "The columns and their types follow the name.")
+    columns: list[ColumnSpec] = []
+    key: tuple[str, ...] = ()
+    while True:
+        if not key and p.take("PRIMARY KEY"):
+            key = read_names(p)
+        else:
+            column, is_key = read_column(p)
+            columns.append(column)
+            key = key or ((column.name,) if is_key else ())
+        if not p._match(TokenType.COMMA):
+            break
+    p.need_close(TokenType.R_PAREN, opened)
+    return tuple(columns), key
+
+
+def read_names(p: QueryParser) -> tuple[str, ...]:
+    """``(a, b)``."""
+    opened = p._curr
+    p.need("(", "The columns of the key follow in brackets.")
+    names = [p.name("a column of the key").name]
+    while p._match(TokenType.COMMA):
+        names.append(p.name("a column of the key").name)
+    p.need_close(TokenType.R_PAREN, opened)
+    return tuple(names)
+
+
+def read_column(p: QueryParser) -> tuple[ColumnSpec, bool]:
+    """``name TYPE [NOT NULL] [PRIMARY KEY]``: the column, and whether it is the key."""
+    start = p._curr
+    name = p.name("the name of a column").name
+    kind = p._parse_types(schema=True) if p._curr else None
+    if not isinstance(kind, exp.DataType):
+        p.fail(
+            f'expected the type of column "{name}", found {p.found()}',
+            hint=did_you_mean(p.word(), ("STRING", "BIGINT", "INT", "DOUBLE", "TIMESTAMP")),
+        )
+    check(kind)
+    nullable = not p.take("NOT", "NULL")
+    if nullable:
+        p.take("NULL")
+    is_key = p.take("PRIMARY KEY")
+    return ColumnSpec(name, kind, nullable and not is_key, so_far(p, start)), is_key
+
+
+@dataclass(slots=True)
+class Clauses:
+    """What follows the columns of a CREATE, gathered in any order."""
+
+    time_column: str | None = None
+    slack: Duration | None = None
+    format: str | None = None
+    options: tuple[tuple[str, str], ...] = ()
+    seen: set[str] = field(default_factory=set)
+
+
+def read_clauses(p: QueryParser) -> Clauses:
+    """Take USING, OPTIONS, TIMESTAMP BY and SLACK, each at most once."""
+    clauses = Clauses()
+    while p._curr:
+        clause = next((c for c in CLAUSES if p.at(*c.split())), None)
+        if clause is None:
+            p.fail(
+                f"unexpected {p.found()}",
+                detail="USING, OPTIONS (...), TIMESTAMP BY and SLACK can follow the columns.",
+                hint=did_you_mean(p.word(), ("USING", "OPTIONS", "TIMESTAMP", "SLACK")),
+            )
+        if clause in clauses.seen:
+            p.fail(f"{clause} is written twice")
+        clauses.seen.add(clause)
+        p._advance(len(clause.split()))
+        read_clause(p, clause, clauses)
+    return clauses
+
+
+def read_clause(p: QueryParser, clause: str, clauses: Clauses) -> None:
+    """Take what follows the word of one clause."""
+    match clause:
+        case "USING":
+            clauses.format = dotted_name(p, "the format after USING")
+        case "OPTIONS":
+            clauses.options = read_options(p)
+        case "TIMESTAMP BY":
+            clauses.time_column = p.name("the time column after TIMESTAMP BY").name
+        case _:
+            clauses.slack = p.duration("SLACK")
+
+
+def dotted_name(p: QueryParser, what: str) -> str:
+    """``parquet`` or ``org.example.format``."""
+    parts = [p.name(what).name]
+    while p._match(TokenType.DOT):
+        parts.append(p.name(what).name)
+    return ".".join(parts)
+
+
+def read_options(p: QueryParser) -> tuple[tuple[str, str], ...]:
+    """``(path 'data/link1', header = true)``, in the order written."""
+    opened = p._curr
+    p.need("(", "Options stand in brackets: OPTIONS (path 'data/link1').")
+    options: dict[str, str] = {}
+    while not p._match(TokenType.R_PAREN):
+        if options and not p._match(TokenType.COMMA):
+            p.need_close(TokenType.R_PAREN, opened)
+        name = p._prev.text if p._match(TokenType.STRING) else dotted_name(p, "an option's name")
+        if name in options:
+            p.fail(f'option "{name}" is written twice', span=p._before())
+        p._match(TokenType.EQ)
+        options[name] = option_text(p, name)
+    return tuple(options.items())
+
+
+def option_text(p: QueryParser, name: str) -> str:
+    """Take the value of an option: a string, a number or a word."""
+    sign = "-" if p._match(TokenType.DASH) else ""
+    if p._match(TokenType.NUMBER) or (not sign and p._match(TokenType.STRING)):
+        return sign + p._prev.text
+    if not sign and p._curr.token_type in (TokenType.TRUE, TokenType.FALSE, TokenType.VAR):
+        p._advance()
+        return p._prev.text
+    return p.fail(f'expected the value of option "{name}", found {p.found()}')
+
+
+# -- the others --------------------------------------------------------------------------------
+
+
+def read_drop(p: QueryParser, start: Token) -> Drop:
+    """``DROP kind [IF EXISTS] name``."""
+    p._advance()
+    kind = one_of(p, get_args(ObjectKind), "DROP")
+    if_exists = p.take("IF", "EXISTS")
+    name = p.name(f"the name of the {kind.lower()}").name
+    return Drop(kind=kind, name=name, if_exists=if_exists, span=so_far(p, start))
+
+
+def read_show(p: QueryParser, start: Token) -> Show:
+    """``SHOW what``."""
+    p._advance()
+    what = one_of(p, get_args(ShowKind), "SHOW")
+    return Show(what=what, span=so_far(p, start))
+
+
+def one_of(p: QueryParser, words: tuple[Word, ...], after: str) -> Word:
+    """Take one of `words`, or fail and list them."""
+    for word in words:
+        if p.take(word):
+            return word
+    return p.fail(
+        f"cannot {after} {p.found()}",
+        detail=f"{after} is followed by {', '.join(words[:-1])} or {words[-1]}.",
+        hint=did_you_mean(p.word(), words),
+    )
+
+
+def read_explain(p: QueryParser, start: Token) -> Explain:
+    """``EXPLAIN [FORMAT json] query``, ``EXPLAIN (FORMAT json) query``, ``EXPLAIN json name``."""
+    p._advance()
+    style = explain_format(p)
+    if p.at_query():
+        return Explain(format=style, query=read_query(p), span=so_far(p, start))
+    if p.word(1):
+        p.take("QUERY")
+    name = p.name("a query or the name of one").name
+    return Explain(format=style, name=name, span=so_far(p, start))
+
+
+def explain_format(p: QueryParser) -> ExplainFormat:
+    """Take the format of an EXPLAIN; it is text if none is given."""
+    formats: tuple[ExplainFormat, ...] = get_args(ExplainFormat)
+    opened = p._curr
+    bracket = p.take("(", "FORMAT")
+    if bracket or (p.at("FORMAT") and p.word(1)):
+        p.take("FORMAT")
+        p._match(TokenType.EQ)
+        style = p.word().lower()
+    elif p.word().lower() in formats and p._next:
+        style = p.word().lower()
+    else:
+        return "text"
+    chosen = next((known for known in formats if known == style), None)
+    if chosen is None:
+        p.fail(f"unknown format {p.found()}", hint=f"Formats are {', '.join(formats)}.")
+    p._advance()
+    if bracket:
+        p.need_close(TokenType.R_PAREN, opened)
+    return chosen
+
+
+def read_set(p: QueryParser, start: Token) -> SetOption:
+    """``SET name = value``."""
+    p._advance()
+    name = dotted_name(p, "the name of a setting")
+    if not p._match(TokenType.EQ):
+        p.need("TO", "A setting is written SET name = value.")
+    return SetOption(name=name, value=read_value(p), span=so_far(p, start))
+
+
+def read_value(p: QueryParser) -> OptionValue:
+    """Take a word, a string, a number, a boolean or ``{...}``."""
+    if p._match(TokenType.L_BRACE):
+        return braced_text(p)
+    negative = p._match(TokenType.DASH)
+    if p._match(TokenType.NUMBER):
+        return number(p, negative=negative)
+    if not negative and p._match(TokenType.STRING):
+        return p._prev.text
+    if not negative and p._match_set((TokenType.TRUE, TokenType.FALSE)):
+        return p._prev.token_type == TokenType.TRUE
+    if negative or not p.word().isidentifier():
+        p.fail(f"expected a value, found {p.found()}")
+    p._advance()
+    return p._prev.text
+
+
+def number(p: QueryParser, *, negative: bool) -> int | float:
+    """Return the number of the token before this place."""
+    text = p._prev.text
+    try:
+        value = int(text) if text.isdecimal() else float(text)
+    except ValueError:
+        p.fail(f'"{text}" is not a number', span=p._before())
+    return -value if negative else value
+
+
+def braced_text(p: QueryParser) -> str:
+    """Take up to the closing brace and return it all as written."""
+    opened = p._prev
+    while p._curr and p._curr.token_type != TokenType.R_BRACE:
+        p._advance()
+    if not p._match(TokenType.R_BRACE):
+        p.fail('expected "}", found the end of the statement')
+    return p.sql[opened.start : p._prev.end + 1]
+
+
+READERS: dict[str, Callable[[QueryParser, Token], Statement]] = {
+    "CREATE": read_create,
+    "DROP": read_drop,
+    "SHOW": read_show,
+    "EXPLAIN": read_explain,
+    "SET": read_set,
+}

@@ -1,0 +1,185 @@
+"""The closed list of what a tree may hold, and the rules that grammar alone does not say.
+
+sqlglot reads the SQL of thirty systems. What is not listed here is refused by name, with its
+place, rather than read and later ignored; so a binder meets only these nodes.
+"""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from sqlglot import exp
+
+from windrow.core.errors import ParseError, Span
+from windrow.language.spans import span_of
+from windrow.language.syntax import (
+    Duration,
+    PairWindow,
+    StreamFunction,
+    StreamItems,
+    StreamWindow,
+    Windowed,
+)
+
+MAX_DEPTH = 300
+"""Levels of a tree: each operator of a chain ``a + b + c`` is one, so a binder may recurse."""
+
+QUERY = ("with_", "order", "limit", "offset")
+SET_OPERATION = ("this", "expression", "distinct", *QUERY)
+BINARY = ("this", "expression")
+
+ALLOWED: dict[type[exp.Expr], frozenset[str]] = {
+    node: frozenset(args)
+    for nodes, args in (
+        # queries
+        (
+            (exp.Select,),
+            ("expressions", "distinct", "from_", "joins", "where", "group", "having", *QUERY),
+        ),
+        ((exp.Union, exp.Except, exp.Intersect), SET_OPERATION),
+        ((exp.Subquery,), ("this", "alias", *QUERY)),
+        ((exp.With,), ("expressions",)),
+        ((exp.CTE,), ("this", "alias")),
+        ((exp.From, exp.Where, exp.Having), ("this",)),
+        ((exp.Join,), ("this", "method", "side", "kind", "on", "using")),
+        ((exp.Group, exp.Order), ("expressions",)),
+        ((exp.Ordered,), ("this", "desc", "nulls_first")),
+        ((exp.Limit, exp.Offset), ("expression",)),
+        ((exp.Table,), ("this", "db", "catalog", "alias")),
+        ((exp.TableAlias,), ("this", "columns")),
+        ((Windowed,), ("this", "window")),
+        ((StreamWindow,), ("kind", "size", "slide", "keys", "internal")),
+        ((Duration,), ("this", "unit")),
+        ((StreamFunction,), ("kind", "this", "window", "restore")),
+        ((StreamItems,), ("expressions", "distinct")),
+        ((PairWindow,), ("kind", "streams", "size")),
+        # names and constants
+        ((exp.Alias,), ("this", "alias")),
+        ((exp.Column,), ("this", "table", "db", "catalog")),
+        ((exp.Identifier,), ("this", "quoted")),
+        ((exp.Dot,), BINARY),
+        ((exp.Star, exp.Null), ()),
+        ((exp.Boolean, exp.Var), ("this",)),
+        ((exp.Literal,), ("this", "is_string")),
+        ((exp.Interval,), ("this", "unit")),
+        ((exp.IntervalSpan,), BINARY),
+        ((exp.DataType,), ("this", "expressions", "nested")),
+        ((exp.DataTypeParam,), ("this",)),
+        ((exp.ColumnDef,), ("this", "kind")),
+        # operators
+        (
+            (exp.And, exp.Or, exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ,
+             exp.NullSafeNEQ, exp.Add, exp.Sub, exp.Mul, exp.Mod, exp.IntDiv, exp.BitwiseAnd,
+             exp.BitwiseOr, exp.BitwiseXor, exp.RegexpLike, exp.Escape),
+            BINARY,
+        ),
+        ((exp.Is, exp.Like, exp.ILike), (*BINARY, "negate")),
+        ((exp.Div,), (*BINARY, "typed", "safe")),
+        ((exp.DPipe,), (*BINARY, "safe")),
+        ((exp.Not, exp.Neg, exp.BitwiseNot, exp.Paren), ("this",)),
+        ((exp.Between,), ("this", "low", "high")),
+        ((exp.In,), ("this", "expressions", "query")),
+        ((exp.Exists,), ("this",)),
+        ((exp.Tuple, exp.Distinct), ("expressions",)),
+        ((exp.Bracket,), ("this", "expressions")),
+        # functions
+        ((exp.Anonymous,), ("this", "expressions")),
+        ((exp.Cast, exp.TryCast), ("this", "to", "safe")),
+        ((exp.Case,), ("this", "ifs", "default")),
+        ((exp.If,), ("this", "true")),
+        ((exp.Extract,), BINARY),
+        ((exp.Trim,), ("this", "expression", "position")),
+        ((exp.Filter,), BINARY),
+        ((exp.Window,), ("this", "partition_by", "order", "spec", "over")),
+        ((exp.WindowSpec,), ("kind", "start", "start_side", "end", "end_side")),
+    )
+    for node in nodes
+}  # fmt: skip
+
+
+def check(tree: exp.Expr) -> None:
+    """Refuse a tree that holds something else than the language has."""
+    level = [tree]
+    depth = 0
+    while level:
+        depth += 1
+        if depth > MAX_DEPTH:
+            raise ParseError(
+                f"the query is more than {MAX_DEPTH} levels deep",
+                detail="Each operator in a chain such as a + b + c counts as a level.",
+                hint="Use IN (...) for long lists of alternatives, or split the query.",
+                span=span_of(level[0]),
+            )
+        for node in level:
+            check_node(node)
+        level = [child for node in level for child in node.iter_expressions()]
+
+
+def check_node(node: exp.Expr) -> None:
+    """Refuse one node that is not of the language, or stands where it cannot."""
+    allowed = ALLOWED.get(type(node))
+    if allowed is None:
+        refuse(node, type(node).__name__)
+    for name, value in node.args.items():
+        if name not in allowed and value not in (None, False, []):
+            refuse(node, f"{type(node).__name__} with {name.strip('_')}")
+    match node:
+        case exp.Select() if not node.expressions:
+            raise ParseError("SELECT without anything to select", span=span_of(node))
+        case exp.Group() | exp.Order() if not node.expressions:
+            raise ParseError(f"{node.key.upper()} BY without columns", span=parent_span(node))
+        case StreamFunction():
+            check_stream_function(node)
+
+
+def refuse(node: exp.Expr, what: str) -> NoReturn:
+    """Fail because the language has no `what`."""
+    words = "".join(f" {c}" if c.isupper() else c for c in what).strip().upper()
+    raise ParseError(
+        f"{words} is not part of the language",
+        detail="The text is SQL that some systems know, but no continuous query can use it.",
+        span=span_of(node) or parent_span(node),
+    )
+
+
+def parent_span(node: exp.Expr) -> Span | None:
+    """Return the place of the nearest node around `node` that has one."""
+    around = node.parent
+    while around is not None:
+        span = span_of(around)
+        if span is not None:
+            return span
+        around = around.parent
+    return None
+
+
+def check_stream_function(node: StreamFunction) -> None:
+    """A stream function stands around a whole query, or as WSTREAM inside an aggregate."""
+    kind = node.args["kind"].upper()
+    around = node.parent
+    if isinstance(node.this, StreamItems):
+        alone = len(node.this.expressions) == 1 and not node.this.args.get("distinct")
+        if not (alone and kind == "WSTREAM" and isinstance(around, exp.Anonymous)):
+            raise ParseError(
+                f"{kind} must be the only item of its SELECT",
+                detail="It turns the whole answer into a stream, so nothing can stand beside it.",
+                hint=f"Write {kind}(SELECT ... FROM ...) around the whole query.",
+                span=span_of(node),
+            )
+        node.set("this", node.this.expressions[0])
+    elif isinstance(around, StreamFunction):
+        raise ParseError("stream functions do not nest", span=span_of(node))
+    elif is_query(node.this) and not isinstance(around, QUERY_PLACES):
+        raise ParseError(
+            f"{kind} around a query cannot stand here",
+            hint="It stands around the whole query, or around a sub-query.",
+            span=span_of(node),
+        )
+
+
+QUERY_PLACES = (type(None), exp.Subquery, exp.Exists, exp.CTE)
+
+
+def is_query(node: object) -> bool:
+    """Tell whether a node is a query rather than an expression."""
+    return isinstance(node, exp.Query)

@@ -1,0 +1,217 @@
+"""Text to statements. Every failure is a `ParseError` with a place in the text."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+from sqlglot import exp
+from sqlglot.errors import SqlglotError, TokenError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from windrow.core.errors import ParseError, Span
+from windrow.language.cursor import SqlglotSyntaxError
+from windrow.language.ddl import need_end, read_query, read_statement
+from windrow.language.dialect import CQL
+from windrow.language.queries import QueryParser
+from windrow.language.statements import Statement
+
+MAX_LENGTH = 1_000_000  # characters of a script
+MAX_NESTING = 100  # brackets, CASEs and prefix operators inside one another
+SHALLOW = 8  # this deep, the parser stays far below Python's usual recursion limit
+DEEP_LIMIT = 20_000  # frames; one bracket takes about 30
+
+OPENERS = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE)
+CLOSERS = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType.END)
+PREFIXES = (TokenType.NOT, TokenType.DASH, TokenType.PLUS, TokenType.TILDE, TokenType.INTERVAL)
+
+T = TypeVar("T")
+
+
+def parse_script(text: str) -> list[Statement]:
+    """Return the statements of a script, which are separated by semicolons."""
+    with located(text):
+        parser = new_parser()
+        return [guarded(parser, tokens, text, read_statement) for tokens in split(tokens_of(text))]
+
+
+def parse_statement(text: str) -> Statement:
+    """Return the one statement of a text."""
+    with located(text):
+        return guarded(new_parser(), only_one(text, "statement"), text, read_statement)
+
+
+def parse_query(text: str) -> exp.Expr:
+    """Return the tree of the one query of a text."""
+
+    def read_only_query(parser: QueryParser) -> exp.Expr:
+        query = read_query(parser)
+        need_end(parser)
+        return query
+
+    with located(text):
+        return guarded(new_parser(), only_one(text, "query"), text, read_only_query)
+
+
+def new_parser() -> QueryParser:
+    """Return a parser; they are cheap, and one must not be shared between threads."""
+    return QueryParser(dialect=CQL)
+
+
+@contextmanager
+def located(text: str) -> Iterator[None]:
+    """Give every `ParseError` from inside a place in `text`."""
+    try:
+        yield
+    except ParseError as error:
+        if error.span is None:
+            error.span = Span(0, len(text))
+        raise error.locate(text) from error.__cause__
+
+
+def guarded(
+    parser: QueryParser, tokens: list[Token], text: str, read: Callable[[QueryParser], T]
+) -> T:
+    """Run `read` over one statement's tokens and turn sqlglot's errors into ours."""
+    nesting = check_nesting(tokens)
+    parser.feed(tokens, text)
+    try:
+        if nesting <= SHALLOW:
+            return read(parser)
+        with deep_recursion():
+            return read(parser)
+    except SqlglotSyntaxError as fault:
+        raise explained(parser, fault) from fault
+    except SqlglotError as error:
+        raise ParseError(str(error).split("\n")[0], span=parser.here()) from error
+    except RecursionError as error:
+        raise too_deep(parser.here()) from error
+
+
+# -- tokens ------------------------------------------------------------------------------------
+
+
+def tokens_of(text: str) -> list[Token]:
+    """Cut the text into tokens."""
+    if len(text) > MAX_LENGTH:
+        raise ParseError(
+            f"the text is longer than {MAX_LENGTH} characters",
+            hint="Split the script.",
+            span=Span(MAX_LENGTH, len(text)),
+        )
+    try:
+        return CQL.tokenize(text)
+    except TokenError as error:
+        raise untokenized(text, error) from error
+
+
+def untokenized(text: str, error: TokenError) -> ParseError:
+    """Explain why a text cannot be cut into tokens: nearly always a quote that never closes."""
+    end = len(text) if error.end is None else min(error.end, len(text))
+    start = min(error.start or 0, end)
+    message = str(error).split("\n")[0]
+    missing = message.startswith("Missing")
+    return ParseError(
+        "a quotation is opened and never closed" if missing else "the text cannot be read",
+        detail=message if not missing else "",
+        hint="Add the closing quote." if missing else "",
+        span=Span(start, end),
+    )
+
+
+def split(tokens: list[Token]) -> Iterator[list[Token]]:
+    """Yield the tokens of each statement; empty ones are skipped."""
+    statement: list[Token] = []
+    for token in tokens:
+        if token.token_type != TokenType.SEMICOLON:
+            statement.append(token)
+        elif statement:
+            yield statement
+            statement = []
+    if statement:
+        yield statement
+
+
+def only_one(text: str, what: str) -> list[Token]:
+    """Return the tokens of a text's only statement."""
+    statements = list(split(tokens_of(text)))
+    if not statements:
+        raise ParseError(f"expected a {what}, found nothing", span=Span(0, len(text)))
+    if len(statements) > 1:
+        second = statements[1]
+        raise ParseError(
+            f"expected one {what}, found {len(statements)}",
+            span=Span(second[0].start, second[-1].end + 1),
+        )
+    return statements[0]
+
+
+# -- depth -------------------------------------------------------------------------------------
+
+
+def check_nesting(tokens: list[Token]) -> int:
+    """Return how deep brackets, CASEs and prefix operators are nested, or fail if too deep."""
+    depth = deepest = prefixes = 0
+    for token in tokens:
+        kind = token.token_type
+        prefixes = prefixes + 1 if kind in PREFIXES else 0
+        if kind in OPENERS:
+            depth += 1
+        elif kind in CLOSERS:
+            depth = max(0, depth - 1)
+        if depth + prefixes > deepest:
+            deepest = depth + prefixes
+            if deepest > MAX_NESTING:
+                raise too_deep(Span(token.start, token.end + 1))
+    return deepest
+
+
+def too_deep(span: Span) -> ParseError:
+    """Return the error for a text nested too deeply."""
+    return ParseError(
+        f"nested more than {MAX_NESTING} levels deep",
+        hint="Name the inner queries in WITH, or leave out needless brackets.",
+        span=span,
+    )
+
+
+_DEEP = threading.Lock()
+
+
+@contextmanager
+def deep_recursion() -> Iterator[None]:
+    """Let the parser recurse deeper; one thread at a time, for the limit is the process's."""
+    with _DEEP:
+        usual = sys.getrecursionlimit()
+        sys.setrecursionlimit(max(usual, DEEP_LIMIT))
+        try:
+            yield
+        finally:
+            sys.setrecursionlimit(usual)
+
+
+# -- sqlglot's errors --------------------------------------------------------------------------
+
+
+def explained(parser: QueryParser, fault: SqlglotSyntaxError) -> ParseError:
+    """Turn one of sqlglot's errors into ours."""
+    reason = str(fault)
+    token = fault.token
+    span = Span(token.start, token.end + 1) if token else parser.here()
+    if reason.startswith("Required argument"):
+        return ParseError(
+            f"expected an expression, found {parser.found()}",
+            detail=f'Something is missing after "{parser._prev.text}".' if parser._prev else "",
+            hint=parser.near_miss(),
+            span=parser.here(),
+        )
+    if reason == "Expecting )":
+        return ParseError(
+            f'expected ")", found {parser.found()}', hint=parser.near_miss(), span=span
+        )
+    return ParseError(
+        f"unexpected {parser.found()}", detail=f"{reason}.", hint=parser.near_miss(), span=span
+    )
