@@ -1,0 +1,111 @@
+"""The catalogue of functions: what each is called, what it takes, what type it gives.
+
+One file a family. The binder asks `resolve_call` and `resolve_aggregate`; operators and other
+engines' SQL give each `Call` its meaning by the names listed here.
+
+What all functions share:
+
+- A standing query never fails on one row: what is undefined for a value (division by zero,
+  text that is no number, a whole number or decimal too large for its type, the logarithm of
+  0) is NULL.
+- Nothing turns text into a number or back unasked. Numbers widen; DATE becomes TIMESTAMP; a
+  text constant beside a moment is read as one; NULL takes the type that is needed.
+- ``/`` is DOUBLE division for all numbers, decimals too; ``DIV`` is whole-number division.
+- AND, OR and IN follow the logic of three values.
+- NaN equals NaN and is greater than all other numbers.
+- All times are UTC.
+"""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+
+import pyarrow as pa
+
+from windrow.core.errors import BindError
+from windrow.plan.expressions import Expr
+from windrow.plan.functions import aggregates as _aggregates
+from windrow.plan.functions import arithmetic, comparison, datetime, logic, text
+from windrow.plan.functions.aggregates import (
+    AGGREGATES,
+    AggregateFunction,
+    Fold,
+    canonical_aggregate,
+)
+from windrow.plan.functions.casts import can_cast, resolve_cast
+from windrow.plan.functions.signature import Function, coerce, unify
+
+__all__ = [
+    "AGGREGATES",
+    "ALIASES",
+    "FUNCTIONS",
+    "AggregateFunction",
+    "Fold",
+    "Function",
+    "can_cast",
+    "canonical_aggregate",
+    "coerce",
+    "is_aggregate",
+    "resolve_aggregate",
+    "resolve_call",
+    "resolve_cast",
+    "unify",
+]
+
+_FAMILIES = (arithmetic, comparison, logic, text, datetime)
+
+FUNCTIONS: dict[str, Function] = {f.name: f for family in _FAMILIES for f in family.FUNCTIONS}
+"""Every scalar function and operator by its canonical name."""
+
+ALIASES: dict[str, str] = {
+    alias: name for family in _FAMILIES for alias, name in family.ALIASES.items()
+}
+"""Other names of scalar functions."""
+
+
+def resolve_call(name: str, args: tuple[Expr, ...]) -> Expr:
+    """Type a call of a scalar function or operator, its arguments converted.
+
+    >>> from windrow.plan.expressions import Column
+    >>> resolve_call("UPPER", (Column("sku", pa.string()),)).type
+    DataType(string)
+    """
+    lower = name.lower()
+    function = FUNCTIONS.get(ALIASES.get(lower, lower))
+    if function is None:
+        raise _unknown(name)
+    function.check_count(len(args))
+    return function.resolve(args)
+
+
+def is_aggregate(name: str) -> bool:
+    """Tell whether a name, in any case, is that of an aggregate function."""
+    return canonical_aggregate(name) is not None
+
+
+def resolve_aggregate(
+    name: str,
+    args: tuple[Expr, ...],
+    distinct: bool,  # noqa: FBT001 - part of the call as SQL writes it
+) -> tuple[tuple[Expr, ...], pa.DataType, bool]:
+    """Type a call of an aggregate: converted arguments, type, and whether it may be NULL."""
+    canonical = canonical_aggregate(name)
+    if canonical is None:
+        raise _unknown(name)
+    function = AGGREGATES[canonical]
+    function.check(len(args), distinct=distinct)
+    converted, type_ = function.resolve(args)
+    return converted, type_, function.nullable
+
+
+def _unknown(name: str) -> BindError:
+    if is_aggregate(name):
+        return BindError(
+            f'aggregate function "{name}" cannot be used here',
+            hint="Aggregates stand in SELECT and HAVING, not inside one another or in WHERE.",
+        )
+    known = [*FUNCTIONS, *ALIASES, *AGGREGATES, *_aggregates.ALIASES]
+    near = get_close_matches(name.lower(), known, n=1)
+    return BindError(
+        f'unknown function "{name}"', hint=f'Did you mean "{near[0]}"?' if near else ""
+    )

@@ -1,0 +1,190 @@
+"""Functions of dates and timestamps, all in UTC.
+
+Where a date is wanted, a timestamp gives its day; where a timestamp is wanted, a date gives
+its midnight; a text constant is read as either.
+"""
+
+from __future__ import annotations
+
+import re
+
+import pyarrow as pa
+
+from windrow.core.errors import BindError
+from windrow.core.types import BIGINT, DATE, STRING, TIMESTAMP, is_temporal
+from windrow.plan.expressions import Expr, Literal
+from windrow.plan.functions.casts import resolve_cast
+from windrow.plan.functions.signature import (
+    DAY,
+    INSTANT,
+    WHOLE,
+    Args,
+    Function,
+    call,
+    constant,
+    fit,
+    partial,
+    simple,
+)
+
+INT = pa.int32()
+
+UNITS = (
+    *("year", "quarter", "month", "week", "day"),
+    *("hour", "minute", "second", "millisecond", "microsecond"),
+)
+"""What `date_trunc` cuts to. Weeks begin on Monday."""
+
+UNIT_ALIASES = {"yyyy": "year", "yy": "year", "mon": "month", "mm": "month", "dd": "day"}
+
+FORMAT_PIECE = re.compile(r"'((?:[^']|'')*)'|([A-Za-z])\2*|([^A-Za-z']+)")
+"""One piece of a `date_format` pattern: quoted text, a run of one letter, or other text."""
+
+FORMAT_LETTERS = {
+    "y": (1, 2, 4),
+    "M": (1, 2),
+    "d": (1, 2),
+    "D": (1, 3),
+    "H": (1, 2),
+    "m": (1, 2),
+    "s": (1, 2),
+    "S": (1, 2, 3, 4, 5, 6),
+}
+"""The letters of `date_format` and how often each may stand in a row."""
+
+
+def _part(usage: str) -> Function:
+    return simple(usage, (DAY,), INT)
+
+
+def _part_of_day(usage: str) -> Function:
+    return simple(usage, (INSTANT,), INT)
+
+
+def _unit(name: str, arg: Expr, allowed: tuple[str, ...]) -> Literal:
+    known = constant(name, arg, "the unit")
+    unit = str(known.value).lower()
+    unit = UNIT_ALIASES.get(unit, unit)
+    if unit not in allowed:
+        raise BindError(
+            f"{name} knows no unit '{known.value}'", hint=f"It knows {', '.join(allowed)}."
+        )
+    return Literal(unit, STRING)
+
+
+def _date_trunc(args: Args) -> Expr:
+    unit = _unit("date_trunc", args[0], UNITS)
+    return call("date_trunc", (unit, fit("date_trunc", args[1], INSTANT)), TIMESTAMP)
+
+
+def _trunc(args: Args) -> Expr:
+    """Type ``trunc(date, unit)``: the first day of the year, quarter, month or week."""
+    unit = _unit("trunc", args[1], UNITS[:4])
+    return call("trunc", (fit("trunc", args[0], DAY), unit), DATE)
+
+
+def _to(name: str, type_: pa.DataType) -> Function:
+    def resolve(args: Args) -> Expr:
+        return resolve_cast(args[0], type_)
+
+    return Function(name, f"{name}(value)", 1, 1, resolve)
+
+
+def split_format(pattern: str) -> list[tuple[str, str]]:
+    """Split a `date_format` pattern into ("text", characters) and (letter, run) pieces.
+
+    >>> split_format("yyyy-MM'T'")
+    [('y', 'yyyy'), ('text', '-'), ('M', 'MM'), ('text', 'T')]
+    """
+    pieces, end = [], 0
+    for match in FORMAT_PIECE.finditer(pattern):
+        if match.start() != end:
+            break
+        end = match.end()
+        quoted, letter, other = match.groups()
+        if letter is not None:
+            pieces.append((letter, match.group()))
+        else:
+            text = other if quoted is None else quoted.replace("''", "'") or "'"
+            pieces.append(("text", text))
+    if end != len(pattern):
+        raise BindError(f"a quote is not closed in the format '{pattern}'")
+    return pieces
+
+
+def _check_format(pattern: str) -> None:
+    for letter, run in split_format(pattern):
+        if letter != "text" and len(run) not in FORMAT_LETTERS.get(letter, ()):
+            raise BindError(
+                f"date_format does not know '{run}'",
+                hint="It knows yyyy yy y MM M dd d DDD D HH H mm m ss s S..SSSSSS and 'text'.",
+            )
+
+
+def _date_format(args: Args) -> Expr:
+    moment = fit("date_format", args[0], INSTANT)
+    pattern = constant("date_format", args[1], "the format")
+    if pattern.value is None:
+        return Literal(None, STRING)
+    _check_format(str(pattern.value))
+    return call("date_format", (moment, Literal(str(pattern.value), STRING)), STRING)
+
+
+def _from_unixtime(args: Args) -> Expr:
+    """Type ``from_unixtime(seconds[, format])``: the moment as text."""
+    seconds = fit("from_unixtime", args[0], WHOLE)
+    moment = partial("timestamp_seconds", (seconds,), TIMESTAMP)
+    return _date_format((moment, *(args[1:] or (Literal("yyyy-MM-dd HH:mm:ss", STRING),))))
+
+
+def _unix_timestamp(args: Args) -> Expr:
+    value = args[0]
+    if not is_temporal(value.type) and not isinstance(value, Literal):
+        value = resolve_cast(value, TIMESTAMP)
+    return call("unix_seconds", (fit("unix_timestamp", value, INSTANT),), BIGINT)
+
+
+def _unix(usage: str) -> Function:
+    return simple(usage, (INSTANT,), BIGINT)
+
+
+FUNCTIONS = (
+    _part("year(date)"),
+    _part("quarter(date)"),
+    _part("month(date)"),
+    _part("day(date)"),
+    _part("dayofweek(date)"),
+    _part("weekday(date)"),
+    _part("dayofyear(date)"),
+    _part("weekofyear(date)"),
+    _part_of_day("hour(timestamp)"),
+    _part_of_day("minute(timestamp)"),
+    _part_of_day("second(timestamp)"),
+    Function("date_trunc", "date_trunc('unit', timestamp)", 2, 2, _date_trunc),
+    Function("trunc", "trunc(date, 'unit')", 2, 2, _trunc),
+    simple("date_add(date, days)", (DAY, WHOLE), DATE, total=False),
+    simple("date_sub(date, days)", (DAY, WHOLE), DATE, total=False),
+    simple("add_months(date, months)", (DAY, WHOLE), DATE, total=False),
+    simple("datediff(end, start)", (DAY, DAY), INT),
+    simple("last_day(date)", (DAY,), DATE),
+    _to("to_date", DATE),
+    _to("to_timestamp", TIMESTAMP),
+    Function("date_format", "date_format(timestamp, 'format')", 2, 2, _date_format),
+    Function("unix_timestamp", "unix_timestamp(timestamp)", 1, 1, _unix_timestamp),
+    Function("from_unixtime", "from_unixtime(seconds[, 'format'])", 1, 2, _from_unixtime),
+    _unix("unix_seconds(timestamp)"),
+    _unix("unix_millis(timestamp)"),
+    _unix("unix_micros(timestamp)"),
+    simple("timestamp_seconds(number)", (WHOLE,), TIMESTAMP, total=False),
+    simple("timestamp_millis(number)", (WHOLE,), TIMESTAMP, total=False),
+    simple("timestamp_micros(number)", (WHOLE,), TIMESTAMP),
+)
+
+ALIASES = {
+    "dayofmonth": "day",
+    "day_of_week": "dayofweek",
+    "day_of_year": "dayofyear",
+    "week": "weekofyear",
+    "dateadd": "date_add",
+    "date_diff": "datediff",
+}
