@@ -94,9 +94,9 @@ class StateError(WindrowError):
 
 
 def underline(text: str, span: Span) -> list[str]:
-    """Return the line of `text` where `span` begins, and a line of carets below it.
+    r"""Return the line of `text` where `span` begins, and a line of carets below it.
 
-    >>> for line in underline("SELECT a\\nFROM nowhere", Span(14, 21)): print(line)
+    >>> for line in underline("SELECT a\nFROM nowhere", Span(14, 21)): print(line)
       2 | FROM nowhere
         |      ^^^^^^^
     """

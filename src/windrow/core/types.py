@@ -101,7 +101,7 @@ def common_type(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
     >>> sql_name(common_type(pa.int32(), pa.int64())), common_type(pa.string(), pa.int64())
     ('BIGINT', None)
     """
-    if left == right or right == NULL:
+    if right in (left, NULL):
         return left
     if left == NULL:
         return right

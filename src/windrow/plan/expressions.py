@@ -59,7 +59,7 @@ class Cast:
 
 Expr: TypeAlias = Column | Literal | Call | Cast
 
-TRUE = Literal(True, BOOLEAN)
+TRUE = Literal(value=True, type=BOOLEAN)
 
 
 def children(expr: Expr) -> tuple[Expr, ...]:

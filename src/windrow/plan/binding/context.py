@@ -1,0 +1,76 @@
+"""What binding one query carries along."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from windrow.core.errors import SemanticError, Span
+from windrow.core.time import Clock
+from windrow.plan.catalog import Catalog
+
+
+@dataclass(slots=True)
+class RefreshScope:
+    """The part of a query that one SLIDE holds: all of it, or one windowed sub-query."""
+
+    slide: int | None = None
+    span: Span | None = None
+    rows: bool = False
+
+    def note(self, slide: int, span: Span | None, *, rows: bool) -> None:
+        """Record a SLIDE; refuse it if another one disagrees."""
+        if self.slide is not None and (self.slide, self.rows) != (slide, rows):
+            raise SemanticError(
+                "the windows of one query have different SLIDEs",
+                detail="The answer is refreshed as a whole, so there is one moment to refresh it.",
+                hint="Give all windows the same SLIDE, or put one into a windowed sub-query.",
+                span=span,
+            )
+        self.slide, self.span, self.rows = slide, span, rows
+
+    @property
+    def period(self) -> int | None:
+        """The time between refreshes; None if the answer follows every change."""
+        return None if self.rows else self.slide
+
+
+@dataclass(slots=True)
+class Context:
+    """Catalog, settings, and what has been seen of the query so far."""
+
+    catalog: Catalog
+    settings: Mapping[str, object] = field(default_factory=dict)
+    refresh: RefreshScope = field(default_factory=RefreshScope)
+    clock: Clock | None = None
+    clock_source: str = ""
+    aliases: set[str] = field(default_factory=set)
+    named_queries: dict[str, exp.Expr] = field(default_factory=dict)
+
+    def unique_alias(self, alias: str) -> str:
+        """Return a name for a source that no other source of the whole query has."""
+        name, n = alias, 1
+        while name.lower() in self.aliases:
+            n += 1
+            name = f"{alias}_{n}"
+        self.aliases.add(name.lower())
+        return name
+
+    def agree_on_clock(self, clock: Clock, source: str, span: Span | None) -> None:
+        """Settle the query's clock by its first stream; refuse another kind."""
+        if self.clock is None:
+            self.clock, self.clock_source = clock, source
+        elif self.clock is not clock:
+            raise SemanticError(
+                f'"{source}" runs on {_clock_name(clock)}, "{self.clock_source}" on '
+                f"{_clock_name(self.clock)}",
+                detail="One query has one clock.",
+                hint="Declare both streams with TIMESTAMP BY columns of one kind.",
+                span=span,
+            )
+
+
+def _clock_name(clock: Clock) -> str:
+    return "timestamps" if clock is Clock.TIMESTAMP else "integer ticks"

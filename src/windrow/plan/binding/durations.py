@@ -1,0 +1,82 @@
+"""Lengths of time and instants, from how they are written to the clock's own unit."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from sqlglot import exp
+
+from windrow.core.errors import BindError
+from windrow.core.time import FOREVER, UNITS, Clock
+from windrow.language.spans import span_of
+from windrow.language.syntax import Duration
+from windrow.plan.functions.moments import parse_timestamp
+
+
+def bind_duration(node: exp.Expr, clock: Clock, user: str) -> int:
+    """Return a positive length of time in the clock's unit.
+
+    A bare number is ticks on an integer clock and seconds on a timestamp clock.
+    """
+    width = _width(node, clock)
+    if width.denominator != 1 or width <= 0 or width >= FOREVER:
+        unit = "ticks" if clock is Clock.TICKS else "microseconds"
+        raise BindError(
+            f"{user} must be a positive whole number of {unit}",
+            detail=f"{node.sql()} is {float(width):g} {unit}.",
+            hint="Write a longer time, or a finer unit.",
+            span=span_of(node),
+        )
+    return int(width)
+
+
+def _width(node: exp.Expr, clock: Clock) -> Fraction:
+    unit = node.args.get("unit") if isinstance(node, Duration) else None
+    number = node.this if isinstance(node, Duration) else node
+    count = Fraction(str(number.this))
+    if clock is Clock.TIMESTAMP:
+        return count * UNITS[unit or "SECOND"]
+    if unit is not None:
+        raise BindError(
+            f"an integer clock has no {unit.lower()}s",
+            detail="The stream's TIMESTAMP BY column is an integer, so time counts its ticks.",
+            hint="Write the number alone.",
+            span=span_of(node),
+        )
+    return count
+
+
+def bind_count(node: exp.Expr, user: str) -> int:
+    """Return a positive whole number of rows."""
+    try:
+        count = int(str(node.this))
+    except ValueError:
+        count = 0
+    if not 0 < count < 2**31:
+        raise BindError(
+            f"{user} must be a positive whole number of rows",
+            hint=f"For example {user} 100.",
+            span=span_of(node),
+        )
+    return count
+
+
+def bind_instant(node: exp.Expr, clock: Clock, user: str) -> int:
+    """Return an instant: an integer, or the microseconds of an ISO timestamp."""
+    text = str(node.this)
+    if clock is Clock.TICKS:
+        if isinstance(node, exp.Literal) and not node.is_string and text.lstrip("-").isdigit():
+            return int(text)
+        raise BindError(
+            f"{user} on an integer clock takes an integer",
+            hint=f"For example {user} 0.",
+            span=span_of(node),
+        )
+    instant = parse_timestamp(text)
+    if instant is None:
+        raise BindError(
+            f"{user} takes a timestamp, got {node.sql()}",
+            hint=f"For example {user} '2026-01-01T00:00:00Z'.",
+            span=span_of(node),
+        )
+    return instant

@@ -1,0 +1,128 @@
+"""GROUP BY: keys, aggregates, and what SELECT and HAVING may then say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from windrow.core.errors import BindError
+from windrow.language.printing import to_sql
+from windrow.language.spans import span_of
+from windrow.plan.binding.expressions import ExpressionBinder
+from windrow.plan.binding.scope import Scope
+from windrow.plan.expressions import Call, Cast, Column, Expr
+from windrow.plan.functions import canonical_aggregate, is_aggregate, resolve_aggregate
+from windrow.plan.nodes import Aggregate, AggregateCall, Named, Plan
+
+
+def has_aggregate(node: exp.Expr) -> bool:
+    """Tell whether an aggregate is called in it, sub-queries apart."""
+    return any(
+        isinstance(n, exp.Anonymous) and is_aggregate(n.name)
+        for n in node.walk(prune=lambda n: isinstance(n, exp.Query))
+    )
+
+
+@dataclass(slots=True)
+class Grouping:
+    """The keys of a block and the aggregates met so far."""
+
+    scope: Scope
+    keys: list[Named] = field(default_factory=list)
+    calls: list[AggregateCall] = field(default_factory=list)
+
+    def add_key(self, node: exp.Expr) -> None:
+        """Add one term of GROUP BY."""
+        expr = ExpressionBinder(self.scope).bind(node)
+        if all(key.expr != expr for key in self.keys):
+            self.keys.append(Named(self._fresh(_label(node, expr)), expr))
+
+    def bind(self, node: exp.Expr) -> Expr:
+        """Bind an expression of SELECT, HAVING or ORDER BY over the groups."""
+        over_rows = ExpressionBinder(self.scope, self._aggregate).bind(node)
+        return self._over_groups(over_rows, node)
+
+    def plan(self, source: Plan) -> Aggregate:
+        """Return the node that folds the groups of `source`."""
+        return Aggregate(source, tuple(self.keys), tuple(self.calls))
+
+    def _aggregate(self, node: exp.Expr) -> Expr:
+        call, condition = _parts(node)
+        distinct, args = _arguments(call)
+        binder = ExpressionBinder(self.scope)
+        bound = tuple(binder.bind(arg) for arg in args)
+        coerced, type_, nullable = resolve_aggregate(call.name, bound, distinct)
+        where = None if condition is None else binder.bind(condition)
+        output = to_sql(node)
+        name = canonical_aggregate(call.name)
+        assert name is not None, "only aggregates come here"
+        made = AggregateCall(output, name, coerced, type_, distinct, where, nullable)
+        for known in self.calls:
+            if known == made:
+                return Column(known.output, known.type, known.nullable)
+        self.calls.append(made)
+        return Column(output, type_, nullable)
+
+    def _over_groups(self, expr: Expr, node: exp.Expr) -> Expr:
+        for key in self.keys:
+            if key.expr == expr:
+                return Column(key.name, expr.type, expr.nullable)
+        match expr:
+            case Column(name=name):
+                if any(call.output == name for call in self.calls):
+                    return expr
+                raise _not_grouped(name, node)
+            case Call(name, args, type_, nullable):
+                return Call(name, tuple(self._over_groups(a, node) for a in args), type_, nullable)
+            case Cast(value, type_, nullable):
+                return Cast(self._over_groups(value, node), type_, nullable)
+            case _:
+                return expr
+
+    def _fresh(self, label: str) -> str:
+        names = {key.name for key in self.keys}
+        name, n = label, 1
+        while name in names:
+            n += 1
+            name = f"{label}_{n}"
+        return name
+
+
+def _label(node: exp.Expr, expr: Expr) -> str:
+    return expr.name if isinstance(expr, Column) else to_sql(node)
+
+
+def _parts(node: exp.Expr) -> tuple[exp.Anonymous, exp.Expr | None]:
+    if isinstance(node, exp.Filter):
+        return node.this, node.expression.this
+    assert isinstance(node, exp.Anonymous)
+    return node, None
+
+
+def _arguments(call: exp.Anonymous) -> tuple[bool, list[exp.Expr]]:
+    """Return whether DISTINCT is asked for, and the arguments; COUNT(*) has none."""
+    args = list(call.expressions)
+    if len(args) == 1 and isinstance(args[0], exp.Distinct):
+        return True, list(args[0].expressions)
+    if len(args) == 1 and isinstance(args[0], exp.Star | exp.Column):
+        star = args[0] if isinstance(args[0], exp.Star) else args[0].this
+        if isinstance(star, exp.Star):
+            if call.name.upper() != "COUNT":
+                raise BindError(
+                    f"{call.name}(*) has no meaning",
+                    detail="Only COUNT takes whole tuples.",
+                    hint=f"Name a column: {call.name}(column).",
+                    span=span_of(call),
+                )
+            return False, []
+    return False, args
+
+
+def _not_grouped(name: str, node: exp.Expr) -> BindError:
+    return BindError(
+        f'column "{name}" is neither grouped nor aggregated',
+        detail="A group has many tuples, which may differ in it.",
+        hint="Put it into GROUP BY, or fold it: MAX(...), for example.",
+        span=span_of(node),
+    )

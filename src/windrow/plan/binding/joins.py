@@ -1,0 +1,202 @@
+"""Joins: the sources of a block and the terms of its WHERE become a left-deep join tree.
+
+Streams and sub-queries join first, in the order of FROM but along equalities where there are
+any; then relations; NRRs last, so that a result looks them up as of its own ts [THESIS Def. 3.1].
+Each term is applied as early as its columns allow.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from windrow.core.errors import SemanticError, UnboundedStateError
+from windrow.plan.binding.scope import Source
+from windrow.plan.expressions import Call, Expr, columns_of, conjunction
+from windrow.plan.nodes import (
+    AntiJoin,
+    Band,
+    Except,
+    Filter,
+    Join,
+    JoinOn,
+    NrrJoin,
+    Plan,
+    Table,
+    inputs_of,
+    is_stream,
+)
+
+_RANK = {"stream": 0, "query": 0, "relation": 1, "nrr": 2}
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One conjunct of WHERE, with the columns it reads."""
+
+    expr: Expr
+    columns: frozenset[str]
+
+
+@dataclass(slots=True)
+class JoinTree:
+    """The plan so far, and what is still to be applied."""
+
+    plan: Plan
+    columns: frozenset[str]
+    terms: list[Term]
+    bands: list[Band]
+
+
+def build_joins(sources: tuple[Source, ...], terms: list[Expr], bands: list[Band]) -> Plan:
+    """Return the join of all sources under all terms and bands."""
+    require_bounded_state(sources, bands)
+    waiting = [Term(t, columns_of(t)) for t in terms]
+    rest = sorted(sources, key=lambda s: _RANK[s.kind])
+    if rest[0].kind == "nrr":
+        raise SemanticError(
+            f'nothing tells when to look at "{rest[0].alias}"',
+            detail="A non-retroactive relation is read as of the time of a stream's tuple.",
+            hint="Join it with a stream, or declare it as a RELATION.",
+            span=rest[0].span,
+        )
+    first = rest.pop(0)
+    tree = JoinTree(first.plan, frozenset(first.plan.schema.names), waiting, list(bands))
+    _filter(tree)
+    while rest:
+        _join(tree, _take_next(tree, rest))
+    if tree.terms:
+        tree.plan = _filtered(tree.plan, tree.terms)
+    return tree.plan
+
+
+def _take_next(tree: JoinTree, rest: list[Source]) -> Source:
+    """Remove and return the first source that an equality connects, else the first."""
+    rank = _RANK[rest[0].kind]
+    for i, source in enumerate(rest):
+        names = frozenset(source.plan.schema.names)
+        if _RANK[source.kind] == rank and any(
+            _key_pair(t, tree.columns, names) for t in tree.terms
+        ):
+            return rest.pop(i)
+    return rest.pop(0)
+
+
+def _filter(tree: JoinTree) -> None:
+    """Apply the terms that read only what is there already."""
+    ready = [t for t in tree.terms if t.columns and t.columns <= tree.columns]
+    tree.terms = [t for t in tree.terms if t not in ready]
+    tree.plan = _filtered(tree.plan, ready)
+
+
+def _filtered(plan: Plan, terms: list[Term]) -> Plan:
+    predicate = conjunction(tuple(t.expr for t in terms))
+    return plan if predicate is None else Filter(plan, predicate)
+
+
+def _join(tree: JoinTree, source: Source) -> None:
+    names = frozenset(source.plan.schema.names)
+    both = tree.columns | names
+    local = [t for t in tree.terms if t.columns and t.columns <= names]
+    across = [t for t in tree.terms if t.columns <= both and t.columns and t not in local]
+    tree.terms = [t for t in tree.terms if t not in local and t not in across]
+    on = join_on([t.expr for t in across], tree.columns, names, _oriented(tree, names))
+    tree.plan = _joined(tree.plan, source, local, on)
+    tree.columns = both
+
+
+def _joined(left: Plan, source: Source, local: list[Term], on: JoinOn) -> Plan:
+    if isinstance(source.plan, Table):
+        _require_no_negation_below(left, source)
+    if source.kind == "nrr":
+        assert isinstance(source.plan, Table)
+        joined = NrrJoin(left, source.plan, on)
+        return _filtered(joined, local)
+    return Join(left, _filtered(source.plan, local), on)
+
+
+def join_on(
+    terms: list[Expr], left: frozenset[str], right: frozenset[str], bands: tuple[Band, ...] = ()
+) -> JoinOn:
+    """Sort the terms between two sides into key pairs and the rest."""
+    keys: list[tuple[Expr, Expr]] = []
+    residual: list[Expr] = []
+    for term in terms:
+        pair = _key_pair(Term(term, columns_of(term)), left, right)
+        if pair is None:
+            residual.append(term)
+        else:
+            keys.append(pair)
+    return JoinOn(
+        tuple(k[0] for k in keys), tuple(k[1] for k in keys), bands, conjunction(tuple(residual))
+    )
+
+
+def _key_pair(term: Term, left: frozenset[str], right: frozenset[str]) -> tuple[Expr, Expr] | None:
+    match term.expr:
+        case Call("eq", (a, b)):
+            reads_a, reads_b = columns_of(a), columns_of(b)
+            if not reads_a or not reads_b:
+                return None
+            if reads_a <= left and reads_b <= right:
+                return a, b
+            if reads_b <= left and reads_a <= right:
+                return b, a
+    return None
+
+
+def _oriented(tree: JoinTree, names: frozenset[str]) -> tuple[Band, ...]:
+    """Take the bands between the tree and a new source, turned so that the tree is left."""
+    found, rest = [], []
+    for band in tree.bands:
+        if band.left in tree.columns and band.right in names:
+            found.append(band)
+        elif band.right in tree.columns and band.left in names:
+            found.append(Band(band.right, band.left, -band.high, -band.low))
+        else:
+            rest.append(band)
+    tree.bands = rest
+    return tuple(found)
+
+
+def _require_no_negation_below(left: Plan, source: Source) -> None:
+    if _negates(left):
+        raise SemanticError(
+            f'relation "{source.alias}" is joined above a negation',
+            detail="A negative tuple may have to undo a join with a row of the relation that has "
+            "been updated or deleted since, so the result to take back could not be found.",
+            hint="Join the relation with the stream below the negation: put both into one SELECT.",
+            span=source.span,
+        )
+
+
+def _negates(plan: Plan) -> bool:
+    if isinstance(plan, AntiJoin | Except):
+        return True
+    return not is_stream(plan) and any(_negates(p) for p in inputs_of(plan))
+
+
+def require_bounded_state(sources: tuple[Source, ...], bands: list[Band]) -> None:
+    """Refuse a join that would have to keep an unwindowed stream for ever."""
+    partners = [s for s in sources if s.kind != "nrr"]
+    if len(partners) < 2:
+        return
+    for source in partners:
+        if source.implicit and not _within_reach(source, partners, bands):
+            others = " and ".join(f'"{p.alias}"' for p in partners if p is not source)
+            raise UnboundedStateError(
+                f'join of "{source.alias}" and {others} needs unbounded state',
+                detail=f'"{source.alias}" has no window, so no tuple of it can ever be dropped.',
+                hint=f"Add a window, for example {source.alias} [RANGE 10 MINUTES]; "
+                f"or write {source.alias} [UNBOUNDED] to keep every tuple.",
+                span=source.span,
+            )
+
+
+def _within_reach(source: Source, partners: list[Source], bands: list[Band]) -> bool:
+    """Tell whether bands tie the source's time to that of every partner."""
+    reached = {source.time_column}
+    for _ in partners:
+        for band in bands:
+            if band.left in reached or band.right in reached:
+                reached |= {band.left, band.right}
+    return all(p.time_column in reached for p in partners)

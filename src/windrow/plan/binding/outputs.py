@@ -1,0 +1,290 @@
+"""Whole queries: set operations, SLIDE, and the operator that turns the answer into output."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+from sqlglot import exp
+
+from windrow.core.errors import BindError, SemanticError
+from windrow.core.types import common_type, sql_name
+from windrow.language.spans import span_of
+from windrow.language.syntax import StreamFunction
+from windrow.plan.binding.blocks import Body, bind_block
+from windrow.plan.binding.context import Context, RefreshScope
+from windrow.plan.binding.nested_wstream import lift_nested_wstream
+from windrow.plan.binding.ordering import order_outputs
+from windrow.plan.binding.scope import Source
+from windrow.plan.binding.sources import QueryBinders, bind_window
+from windrow.plan.catalog import Catalog
+from windrow.plan.expressions import Cast
+from windrow.plan.nodes import (
+    Aggregate,
+    AntiJoin,
+    Delay,
+    Distinct,
+    Dstream,
+    Except,
+    Intersect,
+    Istream,
+    Named,
+    Plan,
+    Project,
+    Query,
+    Refresh,
+    Rstream,
+    SortKey,
+    TopN,
+    UnionAll,
+    Window,
+    as_column,
+    inputs_of,
+    is_stream,
+)
+from windrow.plan.patterns import PatternKind, pattern_of
+from windrow.plan.windows import Unbounded
+
+
+def bind_query(
+    tree: exp.Expr,
+    catalog: Catalog,
+    settings: Mapping[str, object] | None = None,
+    *,
+    text: str = "",
+    name: str = "",
+) -> Query:
+    """Return the bound query of a syntax tree."""
+    context = Context(catalog, settings or {})
+    plan, order = _output(tree, context)
+    return Query(plan, order, text, name)
+
+
+def _output(tree: exp.Expr, context: Context) -> tuple[Plan, tuple[SortKey, ...]]:
+    """Bind the outermost query: RSTREAM or nothing gives the view, INTERNAL a stream."""
+    function, query = _split(tree)
+    body = _body(query, context)
+    period = context.refresh.period
+    kind = function.args["kind"] if function else "rstream"
+    restore = bool(function and function.args.get("restore"))
+    if function is not None and restore:
+        _check_restore(function, kind, period)
+    if kind == "rstream" and not body.internal:
+        return _refreshed(body.plan, period, restore=restore), body.order
+    plan = _stream(body, kind, period, restore=restore)
+    if kind == "wstream":
+        return _wstream(function, body, plan, context), body.order
+    return plan, ()
+
+
+def _split(tree: exp.Expr) -> tuple[StreamFunction | None, exp.Expr]:
+    while isinstance(tree, exp.Subquery | exp.Paren) and not tree.alias:
+        tree = tree.this
+    if isinstance(tree, StreamFunction):
+        inner = tree.this
+        while isinstance(inner, exp.Subquery | exp.Paren):
+            inner = inner.this
+        if isinstance(inner, StreamFunction):
+            raise BindError("one output operator at a time", span=span_of(inner))
+        return tree, inner
+    return None, tree
+
+
+def _stream(body: Body, kind: str, period: int | None, *, restore: bool) -> Plan:
+    """Turn a body into the stream that its output operator, or INTERNAL, makes of it."""
+    if kind == "dstream":
+        return Dstream(_refreshed(body.plan, period))
+    if kind == "istream" and restore:
+        assert period is not None
+        return Delay(Istream(body.plan), period)
+    keeps_all = body.aggregated and (body.internal or kind == "wstream")
+    if keeps_all and period is not None:
+        return Rstream(Refresh(body.plan, period))
+    return Istream(_refreshed(body.plan, period))
+
+
+def _refreshed(plan: Plan, period: int | None, *, restore: bool = False) -> Plan:
+    return plan if period is None else Refresh(plan, period, restore)
+
+
+def _wstream(function: StreamFunction | None, body: Body, stream: Plan, context: Context) -> Plan:
+    assert function is not None
+    node = function.args.get("window")
+    if node is None:
+        raise BindError(
+            "WSTREAM needs a window",
+            detail="It keeps the newest results: how many, or how long?",
+            hint="Write WSTREAM(...)[ROWS 10] or WSTREAM(...)[RANGE 1 MINUTE].",
+            span=span_of(function),
+        )
+    if not body.aggregated:
+        _require_windowable(body.plan, function)
+    if node.args.get("slide") is not None or node.args["kind"] == "tumble":
+        raise SemanticError("the window of WSTREAM cannot SLIDE", span=span_of(node))
+    columns = tuple((f.name, as_column(f)) for f in stream.schema)
+    source = Source("output", stream, columns, "query")
+    return Window(stream, bind_window(node, source, context))
+
+
+def _check_restore(function: StreamFunction, kind: str, period: int | None) -> None:
+    if kind in ("wstream", "dstream"):
+        raise SemanticError(
+            f"{kind.upper()} has no RESTORE",
+            detail="One refresh may restore more results than an output window holds."
+            if kind == "wstream"
+            else "RESTORE brings back results that were missed, not deletions.",
+            hint="Use ISTREAM(...) RESTORE or RSTREAM(...) RESTORE.",
+            span=span_of(function),
+        )
+    if period is None:
+        raise SemanticError(
+            "RESTORE needs a SLIDE",
+            detail="Without SLIDE the answer follows every change, so no result is missed.",
+            hint="Leave RESTORE out, or write a window such as [RANGE 1 MINUTE SLIDE 10 SECONDS].",
+            span=span_of(function),
+        )
+
+
+def _body(tree: exp.Expr, context: Context) -> Body:
+    while isinstance(tree, exp.Subquery | exp.Paren):
+        tree = tree.this
+    _remember_named_queries(tree, context)
+    match tree:
+        case exp.Select():
+            return bind_block(lift_nested_wstream(tree), context, BINDERS)
+        case exp.Union() | exp.Except() | exp.Intersect():
+            return _set_operation(tree, context)
+        case _:
+            raise BindError("this is not a query", span=span_of(tree))
+
+
+def _remember_named_queries(tree: exp.Expr, context: Context) -> None:
+    clause = tree.args.get("with_")
+    if clause is None:
+        return
+    for named in clause.expressions:
+        if clause.args.get("recursive"):
+            raise BindError("WITH RECURSIVE is not supported", span=span_of(named))
+        context.named_queries[named.alias.lower()] = named.this
+
+
+def _set_operation(tree: exp.SetOperation, context: Context) -> Body:
+    if tree.args.get("by_name"):
+        raise BindError("BY NAME is not supported", span=span_of(tree))
+    left, right = _alike(
+        bind_relation(tree.this, context), bind_relation(tree.expression, context), tree
+    )
+    everything = not tree.args.get("distinct")
+    match tree:
+        case exp.Union():
+            merged = UnionAll((left, right))
+            plan: Plan = merged if everything else Distinct(merged)
+        case exp.Except():
+            plan = Except(left, right, everything)
+        case _:
+            plan = Intersect(left, right, everything)
+    plan, order = order_outputs(tree, plan)
+    return Body(plan, order)
+
+
+def _alike(left: Plan, right: Plan, tree: exp.SetOperation) -> tuple[Plan, Plan]:
+    """Bring both sides to the same column types, under the left side's names."""
+    word = type(tree).__name__.upper()
+    if len(left.schema) != len(right.schema):
+        raise BindError(
+            f"{word} of {len(left.schema)} and {len(right.schema)} columns",
+            hint="Select the same number of columns on both sides.",
+            span=span_of(tree),
+        )
+    types = []
+    for a, b in zip(left.schema, right.schema, strict=True):
+        type_ = common_type(a.type, b.type)
+        if type_ is None:
+            raise BindError(
+                f"{word}: {a.name} is {sql_name(a.type)}, {b.name} is {sql_name(b.type)}",
+                hint="CAST one of them.",
+                span=span_of(tree),
+            )
+        types.append(type_)
+    return _typed(left, types), _typed(right, types)
+
+
+def _typed(plan: Plan, types: list[pa.DataType]) -> Plan:
+    if all(f.type == t for f, t in zip(plan.schema, types, strict=True)):
+        return plan
+    columns = tuple(
+        Named(f.name, as_column(f) if f.type == t else Cast(as_column(f), t, f.nullable))
+        for f, t in zip(plan.schema, types, strict=True)
+    )
+    return Project(plan, columns)
+
+
+def bind_relation(tree: exp.Expr, context: Context) -> Plan:
+    """Bind a sub-query as a relation. Its SLIDE, if any, is that of the query around it."""
+    function, query = _split(tree)
+    outer, context.refresh = context.refresh, RefreshScope()
+    body = _body(query, context)
+    inner, context.refresh = context.refresh, outer
+    kind = function.args["kind"] if function else "rstream"
+    if kind == "rstream" and not body.internal:
+        if function is not None and function.args.get("restore"):
+            raise SemanticError("RESTORE goes with the whole query", span=span_of(function))
+        if inner.slide is not None:
+            outer.note(inner.slide, inner.span, rows=inner.rows)
+        return body.plan
+    stream = _stream(body, kind, inner.period, restore=False)
+    if kind == "wstream":
+        return _wstream(function, body, stream, context)
+    return Window(stream, Unbounded(written=False))
+
+
+def bind_stream(tree: exp.Expr, context: Context) -> Plan:
+    """Bind a sub-query as the stream of its insertions, for a window to look at."""
+    function, query = _split(tree)
+    outer, context.refresh = context.refresh, RefreshScope()
+    body = _body(query, context)
+    period = context.refresh.period
+    context.refresh = outer
+    kind = function.args["kind"] if function else "rstream"
+    if kind == "wstream":
+        stream = _stream(body, kind, period, restore=False)
+        return Istream(_wstream(function, body, stream, context))
+    if kind == "rstream" and not body.internal:
+        _require_windowable(body.plan, tree)
+    restore = bool(function and function.args.get("restore"))
+    if function is not None and restore:
+        _check_restore(function, kind, period)
+    return _stream(body, kind, period, restore=restore and kind == "istream")
+
+
+BINDERS = QueryBinders(bind_relation, bind_stream)
+
+
+def _require_windowable(plan: Plan, node: exp.Expr) -> None:
+    """Refuse a window over results that replace or contradict one another."""
+    culprit = _replacing(plan)
+    if culprit is None or pattern_of(plan).kind is PatternKind.MON:
+        return
+    raise SemanticError(
+        f"the output of {culprit} cannot be windowed",
+        detail="Its answer is one changing value, not a stream of results: a window over it would "
+        "hold values that are no longer true.",
+        hint="Make the windows inside INTERNAL, so that each result stays, or use ISTREAM(...).",
+        span=span_of(node),
+    )
+
+
+def _replacing(plan: Plan) -> str | None:
+    match plan:
+        case Aggregate():
+            return "an external aggregate"
+        case Distinct() | Intersect(all=False):
+            return "DISTINCT over an external window"
+        case AntiJoin() | Except():
+            return "a negation"
+        case TopN():
+            return "LIMIT"
+        case _ if is_stream(plan):
+            return None
+        case _:
+            return next((c for p in inputs_of(plan) if (c := _replacing(p))), None)

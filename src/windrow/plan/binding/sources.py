@@ -1,0 +1,187 @@
+"""FROM: streams behind their windows, relations, and sub-queries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from windrow.core.errors import BindError, SemanticError, Span
+from windrow.core.schema import Schema
+from windrow.core.time import Clock
+from windrow.language.spans import span_of
+from windrow.language.syntax import StreamWindow, Windowed
+from windrow.plan.binding.context import Context
+from windrow.plan.binding.durations import bind_count, bind_duration, bind_instant
+from windrow.plan.binding.scope import Scope, Source, near, unknown_column
+from windrow.plan.catalog import Relation, Stream
+from windrow.plan.expressions import Column
+from windrow.plan.nodes import Named, Plan, Project, Scan, Table, Window, as_column
+from windrow.plan.windows import PartitionRows, Range, Rows, Since, Unbounded, WindowSpec
+
+BindQuery = Callable[[exp.Expr, Context], "Plan"]
+
+
+@dataclass(frozen=True, slots=True)
+class QueryBinders:
+    """How a sub-query is bound: as a relation, or as the stream that a window looks at."""
+
+    relation: BindQuery
+    stream: BindQuery
+
+
+def bind_source(node: exp.Expr, context: Context, binders: QueryBinders) -> Source:
+    """Bind one item of FROM."""
+    window = node.args["window"] if isinstance(node, Windowed) else None
+    inner = node.this if isinstance(node, Windowed) else node
+    match inner:
+        case exp.Table() if inner.name.lower() in context.named_queries:
+            query = context.named_queries[inner.name.lower()]
+            return _query_source(
+                query, window, inner.alias_or_name, context, binders, span_of(inner)
+            )
+        case exp.Table():
+            return _named_source(inner, window, context)
+        case exp.Subquery():
+            alias = inner.alias or "query"
+            return _query_source(inner.this, window, alias, context, binders, span_of(inner))
+        case _:
+            raise BindError(
+                f"{type(inner).__name__.lower()} cannot stand in FROM", span=span_of(inner)
+            )
+
+
+def _named_source(node: exp.Table, window: StreamWindow | None, context: Context) -> Source:
+    entry = context.catalog.get(node.name)
+    span = span_of(node)
+    match entry:
+        case Stream():
+            return _stream_source(entry, node.alias_or_name, window, context, span)
+        case Relation():
+            if window is not None:
+                raise SemanticError(
+                    f'relation "{entry.name}" has a window',
+                    detail="A window chooses tuples by their time; rows of a relation have none.",
+                    hint="Leave the window out, or declare it as a stream.",
+                    span=span_of(window),
+                )
+            return _relation_source(entry, node.alias_or_name, context, span)
+        case None:
+            raise BindError(
+                f'unknown stream or relation "{node.name}"',
+                detail=f"Declared are {', '.join(context.catalog.names)}."
+                if context.catalog.names
+                else "Nothing is declared yet.",
+                hint=near(node.name, list(context.catalog.names))
+                or f"Declare it: CREATE STREAM {node.name} (...) TIMESTAMP BY ...;",
+                span=span,
+            )
+
+
+def _stream_source(
+    stream: Stream, alias: str, window: StreamWindow | None, context: Context, span: Span | None
+) -> Source:
+    context.agree_on_clock(stream.clock, stream.name, span)
+    scan = Scan(stream, context.unique_alias(alias))
+    columns = _visible(stream.schema, scan.schema)
+    bare = Source(alias, scan, columns, "stream", span, time_column=scan.time_column)
+    if window is None:
+        return replace(bare, plan=Window(scan, Unbounded(written=False)), implicit=True)
+    return _windowed(bare, scan, window, context)
+
+
+def _windowed(source: Source, stream: Plan, window: StreamWindow, context: Context) -> Source:
+    spec = bind_window(window, source, context)
+    internal = bool(window.args.get("internal"))
+    bounded = not isinstance(spec, Unbounded | Since)
+    if internal and not bounded:
+        raise SemanticError(
+            "an INTERNAL window must be bounded",
+            detail="INTERNAL bounds the state; an unbounded window has nothing to bound.",
+            hint="Leave INTERNAL out: results of an unbounded window never expire anyway.",
+            span=span_of(window),
+        )
+    return replace(
+        source,
+        plan=Window(stream, spec),
+        internal=internal,
+        external=bounded and not internal,
+    )
+
+
+def _relation_source(relation: Relation, alias: str, context: Context, span: Span | None) -> Source:
+    table = Table(relation, context.unique_alias(alias))
+    kind = "relation" if relation.retroactive else "nrr"
+    return Source(alias, table, _visible(relation.schema, table.schema), kind, span)
+
+
+def _query_source(
+    query: exp.Expr,
+    window: StreamWindow | None,
+    alias: str,
+    context: Context,
+    binders: QueryBinders,
+    span: Span | None,
+) -> Source:
+    bind = binders.relation if window is None else binders.stream
+    inner = bind(query, context)
+    plan_alias = context.unique_alias(alias)
+    renamed = Project(
+        inner, tuple(Named(f"{plan_alias}.{f.name}", as_column(f)) for f in inner.schema)
+    )
+    source = Source(alias, renamed, _visible(inner.schema, renamed.schema), "query", span)
+    if window is None:
+        return replace(source, external=True)
+    return _windowed(source, renamed, window, context)
+
+
+def _visible(names: Schema, plan: Schema) -> tuple[tuple[str, Column], ...]:
+    return tuple((n.name, as_column(p)) for n, p in zip(names, plan, strict=True))
+
+
+def bind_window(node: StreamWindow, source: Source, context: Context) -> WindowSpec:
+    """Return what a written window means on this source; its SLIDE goes to the context."""
+    clock = context.clock or Clock.TIMESTAMP
+    size: exp.Expr = node.args.get("size") or node
+    slide: exp.Expr | None = node.args.get("slide")
+    match node.args["kind"]:
+        case "range":
+            if slide is not None:
+                step = bind_duration(slide, clock, "SLIDE")
+                context.refresh.note(step, span_of(slide), rows=False)
+            return Range(bind_duration(size, clock, "RANGE"))
+        case "tumble":
+            width = bind_duration(size, clock, "TUMBLE")
+            context.refresh.note(width, span_of(node), rows=False)
+            return Range(width)
+        case "rows":
+            step = 1 if slide is None else bind_count(slide, "SLIDE")
+            if slide is not None:
+                context.refresh.note(step, span_of(slide), rows=True)
+            return Rows(bind_count(size, "ROWS"), step)
+        case "partition":
+            return PartitionRows(_partition_keys(node, source), bind_count(size, "ROWS"))
+        case "now":
+            return Range(1)
+        case "since":
+            return Since(bind_instant(size, clock, "SINCE"))
+        case _:
+            return Unbounded()
+
+
+def _partition_keys(node: StreamWindow, source: Source) -> tuple[str, ...]:
+    if node.args.get("slide") is not None:
+        raise SemanticError(
+            "a partitioned window cannot SLIDE",
+            detail="Each partition has its own count, so there is no common moment to slide.",
+            span=span_of(node),
+        )
+    keys = []
+    scope = Scope((source,))
+    for key in node.args["keys"]:
+        column = scope.resolve(key)
+        if column is None:
+            raise unknown_column(key, scope)
+        keys.append(column.name)
+    return tuple(keys)

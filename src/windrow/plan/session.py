@@ -1,0 +1,235 @@
+"""A session: what has been declared, set and registered, statement by statement."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from sqlglot import exp
+
+from windrow.core.errors import BindError, Span, WindrowError
+from windrow.core.schema import Field, Schema
+from windrow.core.time import Clock
+from windrow.core.types import TIMESTAMP, is_integer
+from windrow.language.parse import parse_script
+from windrow.language.printing import to_sql
+from windrow.language.statements import (
+    ColumnSpec,
+    CreateQuery,
+    CreateRelation,
+    CreateStream,
+    Drop,
+    Explain,
+    Select,
+    SetOption,
+    Show,
+    Statement,
+)
+from windrow.plan.binding import bind_query
+from windrow.plan.binding.durations import bind_duration
+from windrow.plan.binding.expressions import bind_type
+from windrow.plan.binding.scope import near
+from windrow.plan.catalog import Catalog, Relation, Stream
+from windrow.plan.nodes import Query
+from windrow.plan.settings import SETTINGS, check_setting
+
+
+@dataclass(slots=True)
+class Session:
+    """Declarations and queries so far. Plans only: nothing runs here."""
+
+    catalog: Catalog = field(default_factory=Catalog)
+    queries: dict[str, Query] = field(default_factory=dict)
+    settings: dict[str, object] = field(
+        default_factory=lambda: {s.name: s.default for s in SETTINGS.values()}
+    )
+
+    def execute(self, text: str) -> list[object]:
+        """Run a script; return what each statement gives (a query for SELECT, else None).
+
+        An error leaves what the statements before it have done.
+        """
+        results: list[object] = []
+        for statement in parse_script(text):
+            try:
+                results.append(self.apply(statement, text))
+            except WindrowError as error:
+                error.locate(text)
+                if error.span is None:
+                    error.span = statement.span
+                raise
+        return results
+
+    def apply(self, statement: Statement, text: str = "") -> object:
+        """Carry out one statement."""
+        match statement:
+            case CreateStream():
+                self._create(statement, bind_stream_declaration(statement))
+            case CreateRelation():
+                self._create(statement, bind_relation_declaration(statement))
+            case CreateQuery():
+                return self._register(statement, text)
+            case Select(query=tree):
+                return self.bind(tree, text=to_sql(tree))
+            case SetOption(name=name, value=value):
+                self.settings[name.lower()] = check_setting(name, value)
+            case Drop():
+                self._drop(statement)
+            case Explain():
+                return self._explained(statement)
+            case Show(what=what):
+                return self._listing(what)
+        return None
+
+    def bind(self, tree: exp.Expr, *, text: str = "", name: str = "") -> Query:
+        """Bind a query over what is declared."""
+        return bind_query(tree, self.catalog, self.settings, text=text, name=name)
+
+    def _create(self, statement: CreateStream | CreateRelation, entry: Stream | Relation) -> None:
+        exists = self.catalog.get(entry.name) is not None
+        if exists and statement.if_not_exists:
+            return
+        if exists or entry.name.lower() in self.queries:
+            raise BindError(
+                f'"{entry.name}" exists already',
+                hint=f"DROP it first, or write CREATE ... IF NOT EXISTS {entry.name}.",
+                span=statement.span,
+            )
+        self.catalog.add(entry)
+
+    def _register(self, statement: CreateQuery, text: str) -> Query:
+        key = statement.name.lower()
+        if key in self.queries or self.catalog.get(key) is not None:
+            if statement.if_not_exists:
+                return self.queries[key]
+            if not statement.or_replace:
+                raise BindError(
+                    f'"{statement.name}" exists already',
+                    hint=f"Write CREATE OR REPLACE QUERY {statement.name}, or another name.",
+                    span=statement.span,
+                )
+        query = self.bind(statement.query, text=statement.text, name=statement.name)
+        self.queries[key] = query
+        return query
+
+    def _drop(self, statement: Drop) -> None:
+        key = statement.name.lower()
+        if statement.kind.lower() == "query" and key in self.queries:
+            del self.queries[key]
+        elif statement.kind.lower() != "query" and self.catalog.get(key) is not None:
+            self.catalog.drop(key)
+        elif not statement.if_exists:
+            known = [*self.queries, *self.catalog.names]
+            raise BindError(
+                f'unknown {statement.kind.lower()} "{statement.name}"',
+                hint=near(statement.name, known),
+                span=statement.span,
+            )
+
+    def _explained(self, statement: Explain) -> Query:
+        if statement.query is not None:
+            return self.bind(statement.query, text=to_sql(statement.query))
+        return self.query(statement.name or "", statement.span)
+
+    def query(self, name: str, span: Span | None = None) -> Query:
+        """Return a registered query by name."""
+        found = self.queries.get(name.lower())
+        if found is None:
+            raise BindError(
+                f'unknown query "{name}"',
+                detail=f"Registered are {', '.join(self.queries)}." if self.queries else "",
+                hint=near(name, list(self.queries)),
+                span=span,
+            )
+        return found
+
+    def _listing(self, what: str) -> list[str]:
+        entries = self.catalog.entries.values()
+        match what.upper():
+            case "STREAMS":
+                return [e.name for e in entries if isinstance(e, Stream)]
+            case "RELATIONS":
+                return [e.name for e in entries if isinstance(e, Relation)]
+            case "QUERIES":
+                return [q.name for q in self.queries.values()]
+            case _:
+                return [f"{name} = {value}" for name, value in self.settings.items()]
+
+
+def bind_columns(columns: tuple[ColumnSpec, ...]) -> Schema:
+    """Return the schema of a declaration."""
+    seen: set[str] = set()
+    fields = []
+    for column in columns:
+        if column.name.lower() in seen:
+            raise BindError(f'column "{column.name}" is declared twice', span=column.span)
+        seen.add(column.name.lower())
+        fields.append(Field(column.name, bind_type(column.type), column.nullable))
+    return Schema(tuple(fields))
+
+
+def bind_stream_declaration(statement: CreateStream) -> Stream:
+    """Return the stream that CREATE STREAM declares."""
+    schema = bind_columns(statement.columns)
+    time_field = _time_field(statement, schema)
+    clock = Clock.TIMESTAMP if time_field.type == TIMESTAMP else Clock.TICKS
+    slack = statement.slack
+    fields = tuple(replace(f, nullable=False) if f is time_field else f for f in schema)
+    return Stream(
+        statement.name,
+        Schema(fields),
+        time_field.name,
+        clock,
+        0 if slack is None else bind_duration(slack, clock, "SLACK"),
+        statement.format,
+        statement.options,
+    )
+
+
+def _time_field(statement: CreateStream, schema: Schema) -> Field:
+    """Return the time column: the one that is named, else the only one it can be."""
+    name = statement.time_column
+    if name is None:
+        stamps = [f for f in schema if f.type == TIMESTAMP or f.name.lower() == "ts"]
+        if len(stamps) == 1:
+            return _checked_time(stamps[0], statement)
+        raise BindError(
+            f'stream "{statement.name}" does not say which column is its time',
+            detail=f"{len(stamps)} columns could be.",
+            hint="Add TIMESTAMP BY column.",
+            span=statement.span,
+        )
+    for candidate in schema:
+        if candidate.name.lower() == name.lower():
+            return _checked_time(candidate, statement)
+    raise BindError(
+        f'TIMESTAMP BY names "{name}", which is no column of "{statement.name}"',
+        hint=near(name, list(schema.names)),
+        span=statement.span,
+    )
+
+
+def _checked_time(column: Field, statement: CreateStream) -> Field:
+    if column.type != TIMESTAMP and not is_integer(column.type):
+        raise BindError(
+            f'"{column.name}" cannot be the time of "{statement.name}"',
+            detail="Time is a TIMESTAMP, or an integer that counts ticks.",
+            span=statement.span,
+        )
+    return column
+
+
+def bind_relation_declaration(statement: CreateRelation) -> Relation:
+    """Return the relation that CREATE RELATION declares."""
+    schema = bind_columns(statement.columns)
+    by_lower = {f.name.lower(): f.name for f in schema}
+    for name in statement.key:
+        if name.lower() not in by_lower:
+            raise BindError(
+                f'PRIMARY KEY names "{name}", which is no column of "{statement.name}"',
+                hint=near(name, list(schema.names)),
+                span=statement.span,
+            )
+    key = tuple(by_lower[name.lower()] for name in statement.key)
+    return Relation(
+        statement.name, schema, statement.retroactive, key, statement.format, statement.options
+    )

@@ -1,0 +1,55 @@
+"""Settings: what SET can change, and what each may be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from windrow.core.errors import BindError
+from windrow.plan.binding.scope import near
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting: its name, what it does, its default and, if they are few, its values."""
+
+    name: str
+    meaning: str
+    default: object
+    values: tuple[object, ...] = ()
+
+
+_ALL = (
+    Setting(
+        "bare_words",
+        "what an unknown bare word in an expression is: an error, or a string constant",
+        "error",
+        ("error", "strings"),
+    ),
+    Setting(
+        "strategy",
+        "how tuples expire",
+        "auto",
+        ("auto", "upa", "direct", "negative"),
+    ),
+)
+
+SETTINGS: dict[str, Setting] = {s.name: s for s in _ALL}
+
+
+def check_setting(name: str, value: object) -> object:
+    """Return the value as it is kept; refuse unknown settings and values."""
+    setting = SETTINGS.get(name.lower())
+    if setting is None:
+        raise BindError(
+            f'unknown setting "{name}"',
+            detail=f"The settings are {', '.join(SETTINGS)}.",
+            hint=near(name, list(SETTINGS)),
+        )
+    kept = value.lower() if isinstance(value, str) else value
+    if setting.values and kept not in setting.values:
+        raise BindError(
+            f"{setting.name} cannot be {value}",
+            detail=f"It says {setting.meaning}.",
+            hint=f"Write one of {', '.join(str(v) for v in setting.values)}.",
+        )
+    return kept
