@@ -17,8 +17,10 @@ STORIES = ("traffic", "auctions", "sensors")
 
 LEGEND = """\
 Beside each step stands how its tuples leave (its update pattern), and why:
-  MON  never            WKS  first in, first out
-  WK   at a time known at birth      STR  when something else arrives"""
+  MON  never
+  WKS  first in, first out
+  WK   at a time that is known at their birth
+  STR  also when something else arrives"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +44,8 @@ def command(story: str) -> None:
     console.print(f"\n{LEGEND}")
     for scene in scenes(script):
         console.print(f"\n{scene.story}\n", style="italic")
-        console.print(f"{indent(scene.text)}\n", style="blue", markup=False)
-        print_plan(console, session.queries[scene.name])
+        console.print(f"{indent(scene.text)}\n", style="blue", markup=False, soft_wrap=True)
+        print_plan(console, session.query(scene.name))
     others = " or ".join(f"windrow demo {name}" for name in STORIES if name != story)
     console.print(f"\nOther stories: {others}. Your own: windrow explain FILE.")
 
@@ -65,15 +67,15 @@ def scenes(script: str) -> Iterator[Scene]:
     >>> scene.name, scene.story
     ('q', 'Who is here.')
     """
-    pattern = r"((?:^--.*\n)+)(^CREATE QUERY (\w+) AS\n.*?;)$"
+    pattern = r"((?:^--[^\n]*\n)+)(^CREATE QUERY (\w+) AS\n.*?;)$"
     for found in re.finditer(pattern, script, re.MULTILINE | re.DOTALL):
         comment, text, name = found.groups()
         yield Scene(name, uncomment(comment), text)
 
 
 def uncomment(text: str) -> str:
-    """Return comment lines without their dashes."""
-    return "\n".join(line.removeprefix("--").strip() for line in text.strip().splitlines())
+    """Return comment lines without their dashes, as one paragraph."""
+    return " ".join(line.removeprefix("--").strip() for line in text.strip().splitlines())
 
 
 def indent(text: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TextIO
 
 import click
@@ -45,7 +46,7 @@ def command(file: TextIO, name: str | None, style: str, patterns: bool) -> None:
     FILE declares streams and relations and holds queries: CREATE QUERY and bare SELECT.
     Nothing is run. A dash reads standard input.
     """
-    queries = chosen(read_queries(file), name)
+    queries = chosen(bind_script(read_text(file)), name)
     if style == "json":
         plans = [explain_json(query, patterns=patterns) for query in queries]
         click.echo(json.dumps(plans, indent=2, ensure_ascii=False))
@@ -56,36 +57,42 @@ def command(file: TextIO, name: str | None, style: str, patterns: bool) -> None:
         click.echo("\n\n".join(write(query, patterns=patterns) for query in queries))
 
 
-def read_queries(file: TextIO) -> dict[str, Query]:
-    """Bind a script and return its queries by name, in the order they were written."""
+def read_text(file: TextIO) -> str:
+    """Return the text of a script."""
     try:
-        text = file.read()
+        return file.read()
     except UnicodeDecodeError as error:
         raise InputError(
             f'"{file.name}" is not text',
             detail=f"Byte {error.start} is not UTF-8.",
             hint="Give a script of CQL, saved as UTF-8.",
         ) from error
+
+
+def bind_script(text: str) -> dict[str, Query]:
+    """Return the queries that a script leaves behind, in order; bare ones get a number."""
     session = Session()
-    session.execute(text)
-    return session.queries
+    found: dict[str, Query] = {}
+    for result in session.execute(text):
+        if not isinstance(result, Query):
+            continue
+        name = result.name or f"query_{len(found) + 1}"
+        found[name] = replace(result, name=name)
+    return found
 
 
 def chosen(queries: dict[str, Query], name: str | None) -> list[Query]:
     """Return all queries, or the one of that name."""
+    if not queries:
+        raise InputError(
+            "the script has no query",
+            hint="Add one, for example CREATE QUERY q AS SELECT * FROM s [RANGE 1 MINUTE];",
+        )
     if name is None:
-        if not queries:
-            raise InputError(
-                "the script has no query",
-                hint="Add one, for example CREATE QUERY q AS SELECT * FROM s [RANGE 1 MINUTE];",
-            )
         return list(queries.values())
     found = {known.lower(): query for known, query in queries.items()}.get(name.lower())
     if found is None:
-        raise BindError(
-            f'there is no query "{name}"',
-            hint=f"The script has {', '.join(queries) or 'none'}.",
-        )
+        raise BindError(f'there is no query "{name}"', hint=f"The script has {', '.join(queries)}.")
     return [found]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from windrow.core.time import Clock, format_duration
 from windrow.plan.format import AND, format_at, format_expr, format_instant
 from windrow.plan.nodes import (
@@ -115,12 +117,18 @@ def _source(word: str, name: str, alias: str) -> str:
 
 
 def _named(column: Named) -> str:
-    text = format_expr(column.expr)
-    return (
-        text
-        if text.split(".")[-1] == column.name or text == column.name
-        else f"{text} AS {column.name}"
-    )
+    return _with_alias(format_expr(column.expr), column.name)
+
+
+def _with_alias(text: str, name: str) -> str:
+    """Add AS, unless the name is what the text says anyway, but for qualifiers and spaces."""
+    unqualified = re.sub(r"\b[A-Za-z_]\w*\.", "", text)
+    given = {_unspaced(text), _unspaced(unqualified)}
+    return text if _unspaced(name) in given else f"{text} AS {name}"
+
+
+def _unspaced(text: str) -> str:
+    return text.replace(" ", "")
 
 
 def _aggregate(keys: tuple[Named, ...], calls: tuple[AggregateCall, ...]) -> str:
@@ -134,7 +142,7 @@ def _aggregate_call(call: AggregateCall) -> str:
     text = f"{call.name.upper()}({'DISTINCT ' if call.distinct else ''}{args})"
     if call.filter is not None:
         text += f" FILTER (WHERE {format_expr(call.filter)})"
-    return text if text == call.output else f"{text} AS {call.output}"
+    return _with_alias(text, call.output)
 
 
 def _sort_key(key: SortKey) -> str:

@@ -1,0 +1,128 @@
+"""The doctor: each need is found, warned about or missing, with a next step."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from windrow.cli import checks, doctor
+from windrow.cli.checks import GIGABYTE, Finding
+
+
+def test_an_old_python_is_missing_and_says_what_to_install() -> None:
+    finding = checks.check_python((3, 10))
+    assert finding.status == "missing"
+    assert "3.11" in finding.next_step
+    assert checks.check_python((3, 13)).status == "ok"
+
+
+@pytest.mark.parametrize(
+    ("text", "version"),
+    [
+        ('openjdk version "17.0.15" 2025-04-15', 17),
+        ('openjdk version "21" 2023-09-19', 21),
+        ('java version "1.8.0_402"', 8),
+        ("command not found", None),
+    ],
+)
+def test_the_version_of_java_is_read(text: str, version: int | None) -> None:
+    assert checks.parse_java_version(text) == version
+
+
+@pytest.mark.parametrize(("version", "status"), [(None, "missing"), (11, "missing"), (17, "ok")])
+def test_java_must_be_there_and_new_enough(version: int | None, status: str) -> None:
+    assert checks.check_java(version).status == status
+
+
+def test_java_home_comes_before_the_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text("#!/bin/sh\necho 'openjdk version \"99.1\"' >&2\n")
+    java.chmod(0o755)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    assert checks.java_version() == 99
+    java.unlink()
+    assert checks.java_version() is None
+
+
+@pytest.mark.parametrize(
+    ("spark", "java", "status"),
+    [
+        ("4.3.0", 17, "ok"),
+        ("4.3.1", 30, "warn"),
+        ("3.5.1", 17, "missing"),
+        (None, 17, "missing"),
+        ("4.3.0", None, "missing"),
+    ],
+)
+def test_spark_and_java_must_fit(spark: str | None, java: int | None, status: str) -> None:
+    assert checks.check_spark_and_java(spark, java).status == status
+
+
+def test_a_package_that_is_not_installed_is_missing() -> None:
+    assert checks.check_dependency("no-such-package").status == "missing"
+    assert checks.check_dependency("click").status == "ok"
+
+
+def test_a_package_that_does_not_import_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(name: str) -> None:
+        raise OSError(f"{name} lacks a library")
+
+    monkeypatch.setattr(checks.importlib, "import_module", broken)
+    finding = checks.check_dependency("click")
+    assert (finding.status, "lacks a library" in finding.meaning) == ("missing", True)
+
+
+def test_a_small_machine_is_warned_about() -> None:
+    assert checks.check_cores(1).status == "warn"
+    assert checks.check_cores(2).status == "ok"
+    assert checks.check_memory(2 * GIGABYTE).status == "warn"
+    assert checks.check_memory(8 * GIGABYTE).status == "ok"
+
+
+def test_the_first_folder_that_can_be_written_keeps_the_kernels(tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    found = checks.check_numba_cache([blocked / "below", tmp_path / "new" / "folder"])
+    assert (found.status, found.found) == ("ok", str(tmp_path / "new" / "folder"))
+    assert checks.check_numba_cache([blocked / "below"]).status == "warn"
+
+
+def test_numba_keeps_kernels_where_the_user_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NUMBA_CACHE_DIR", "kept/here")
+    assert checks.numba_cache_dirs() == [Path("kept/here")]
+
+
+def with_findings(monkeypatch: pytest.MonkeyPatch, *found: Finding) -> None:
+    monkeypatch.setattr(doctor, "findings", lambda: iter(found))
+
+
+FINE = Finding("Python", "ok", "3.11", "new enough")
+SMALL = Finding("cores", "warn", "1", "slow", "Use more.")
+GONE = Finding("Java", "missing", "none", "Spark runs on a JVM", "Install one.")
+
+
+def test_what_is_missing_ends_with_code_1(monkeypatch: pytest.MonkeyPatch) -> None:
+    with_findings(monkeypatch, FINE, SMALL, GONE)
+    result = CliRunner().invoke(doctor.command)
+    assert result.exit_code == 1
+    assert "cannot run yet: Java" in result.stdout
+    assert "Install one." in result.stdout
+
+
+def test_a_warning_does_not_fail(monkeypatch: pytest.MonkeyPatch) -> None:
+    with_findings(monkeypatch, FINE, SMALL)
+    result = CliRunner().invoke(doctor.command)
+    assert (result.exit_code, "look at cores" in result.stdout) == (0, True)
+
+
+def test_findings_are_json_for_other_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+    with_findings(monkeypatch, FINE, GONE)
+    result = CliRunner().invoke(doctor.command, ["--json"])
+    assert result.exit_code == 1
+    assert [finding["status"] for finding in json.loads(result.stdout)] == ["ok", "missing"]
+
+
+def test_this_machine_is_looked_at_without_an_error() -> None:
+    assert {"Python", "Java", "pyspark", "memory"} <= {found.need for found in checks.findings()}
