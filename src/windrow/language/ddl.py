@@ -42,7 +42,7 @@ def read_statement(p: QueryParser) -> Statement:
     """Take one statement, to the last of its tokens."""
     start = p._curr
     read = READERS.get(p.word())
-    if read is None and not p.at_query():
+    if read is None and not p.at_query() and not p.at_stream_function():
         p.fail(
             f"{p.found()} does not begin a statement",
             detail="A statement begins with SELECT, CREATE, DROP, SHOW, EXPLAIN or SET.",
@@ -58,11 +58,7 @@ def need_end(p: QueryParser) -> None:
     if not p._curr:
         return
     if p._curr.token_type == TokenType.L_BRACKET:
-        p.fail(
-            "a window cannot stand here",
-            detail="A window follows a stream or a sub-query in FROM, or WSTREAM(...).",
-            hint="Write FROM s [RANGE 5 MINUTES] AS x or FROM s AS x [RANGE 5 MINUTES].",
-        )
+        p.misplaced_window()
     p.fail(f"unexpected {p.found()}", hint=p.near_miss())
 
 

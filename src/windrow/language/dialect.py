@@ -25,7 +25,11 @@ class Cql(Spark):
             **dict.fromkeys("“”‘’", Spark.Tokenizer.SINGLE_TOKENS["'"]),
         }
         COMMANDS: ClassVar[set[TokenType]] = set()
-        KEYWORDS: ClassVar = {**Spark.Tokenizer.KEYWORDS, "DWINDOW": TokenType.WINDOW}
+        STRING_ESCAPES: ClassVar = ["\\", "'"]
+        KEYWORDS: ClassVar = {
+            **{word: kind for word, kind in Spark.Tokenizer.KEYWORDS.items() if word != "|>"},
+            "DWINDOW": TokenType.WINDOW,
+        }
 
     Parser = QueryParser
     Generator = CqlGenerator

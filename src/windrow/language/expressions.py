@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import partial
 from typing import ClassVar, TypeVar
@@ -9,11 +10,16 @@ from typing import ClassVar, TypeVar
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
+from windrow.language.spans import mark, span_of
 from windrow.language.syntax import STREAM_FUNCTIONS, StreamFunction, StreamItems
-from windrow.language.windows import WindowParser
+from windrow.language.windows import WINDOW_WORDS, WindowParser
 
 T = TypeVar("T")
 
+INTERVAL_UNITS = (
+    "YEAR", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICROSECOND",
+)  # fmt: skip
+INTERVAL_TEXT = re.compile(r"\s*(?P<number>[+-]?\d+(\.\d+)?)\s*(?P<unit>[A-Za-z]*)\s*\Z")
 PAIR_WORDS = ("WINDOW", "DWINDOW")
 
 
@@ -36,6 +42,36 @@ class ExpressionParser(WindowParser):
         "SUBSTR": lambda self: self._substring("SUBSTR"),
         "POSITION": lambda self: self._position(),
     }
+
+    COLUMN_OPERATORS: ClassVar = {
+        kind: WindowParser.COLUMN_OPERATORS[kind] for kind in (TokenType.DOT, TokenType.DCOLON)
+    }
+    RANGE_PARSERS: ClassVar = {
+        kind: WindowParser.RANGE_PARSERS[kind]
+        for kind in (
+            TokenType.BETWEEN,
+            TokenType.ILIKE,
+            TokenType.IN,
+            TokenType.IS,
+            TokenType.LIKE,
+            TokenType.RLIKE,
+        )
+    }
+    STRING_PARSERS: ClassVar = {
+        TokenType.STRING: WindowParser.STRING_PARSERS[TokenType.STRING],
+    }
+    PRIMARY_PARSERS: ClassVar = {
+        kind: WindowParser.PRIMARY_PARSERS[kind]
+        for kind in (
+            TokenType.STRING,
+            TokenType.NUMBER,
+            TokenType.NULL,
+            TokenType.TRUE,
+            TokenType.FALSE,
+            TokenType.STAR,
+        )
+    }
+    PLACEHOLDER_PARSERS: ClassVar[dict[TokenType, Callable[..., exp.Expr]]] = {}
 
     def query(self) -> exp.Expr:
         """Take a whole query."""
@@ -60,7 +96,26 @@ class ExpressionParser(WindowParser):
     def _parse_range(self, this: exp.Expr | None = None, parse_is: bool = False) -> exp.Expr | None:  # noqa: FBT001, FBT002
         start = self._curr
         node = super()._parse_range(this, parse_is)
-        return node if this is not None else self._with_place(node, start)
+        if this is None:
+            return self._with_place(node, start)
+        if node is not this:
+            self._place_predicate(node, this)
+        return node
+
+    def _place_predicate(self, node: exp.Expr | None, operand: exp.Expr) -> None:
+        """Note where ``operand IS NOT NULL`` stands: the NOT and the IS both cover it all."""
+        before = span_of(operand)
+        while isinstance(node, exp.Not | exp.Is) and before is not None:
+            mark(node, before.start, self._prev.end + 1)
+            node = node.this if isinstance(node, exp.Not) else None
+
+    def _parse_null(self) -> exp.Expr | None:
+        start = self._curr
+        return self._with_place(super()._parse_null(), start)
+
+    def _parse_types(self, *args: bool, **options: bool) -> exp.Expr | None:
+        start = self._curr
+        return self._with_place(super()._parse_types(*args, **options), start)
 
     def _parse_expression(self) -> exp.Expr | None:
         start = self._curr
@@ -88,6 +143,19 @@ class ExpressionParser(WindowParser):
                 )
             items.append(item)
         return items
+
+    def _build_predicate(
+        self,
+        klass: type[exp.Binary],
+        this: exp.Expr | None,
+        expression: exp.Expr | None,
+        comments: list[str] | None = None,
+        negate: bool = False,  # noqa: FBT001, FBT002
+    ) -> exp.Expr:
+        """Keep ``a NOT IN (1) = b`` apart from ``NOT (a IN (1) = b)`` when it is printed."""
+        this = exp.Paren(this=this) if isinstance(this, exp.Not) else this
+        expression = exp.Paren(this=expression) if isinstance(expression, exp.Not) else expression
+        return super()._build_predicate(klass, this, expression, comments, negate)
 
     def _parse_between(self, this: exp.Expr | None) -> exp.Between:
         low = self._parse_bitwise()
@@ -123,6 +191,16 @@ class ExpressionParser(WindowParser):
         self.need_close(TokenType.R_PAREN, opened)
         return self.placed(node, opened)
 
+    def _parse_bracket(self, this: exp.Expr | None = None) -> exp.Expr | None:
+        """Take an index ``a[0]``; a window in its place is named as such."""
+        if self._curr.token_type == TokenType.L_BRACKET and self._at_misplaced_window():
+            self.misplaced_window()
+        return super()._parse_bracket(this)
+
+    def _at_misplaced_window(self) -> bool:
+        word = self.word(1)
+        return word in ("NOW", "UNBOUNDED") or (word in WINDOW_WORDS and self.word(2) != "]")
+
     def _parse_case(self) -> exp.Expr:
         """Take what follows CASE, with every THEN and at least one WHEN."""
         start = self._prev
@@ -139,10 +217,51 @@ class ExpressionParser(WindowParser):
         return self.placed(exp.Case(this=subject, ifs=branches, default=default), start)
 
     def _need_expression(self) -> exp.Expr:
-        node = self._parse_disjunction()
+        return self._needed(self._parse_disjunction())
+
+    def _needed(self, node: exp.Expr | None) -> exp.Expr:
         if node is None:
             self.fail(f"expected an expression, found {self.found()}", hint=self.near_miss())
         return node
+
+    def _parse_interval(self, *_: object, **__: object) -> exp.Interval | None:
+        """``INTERVAL '5' MINUTE``, ``INTERVAL 5 MINUTES``, ``INTERVAL '5 minutes'``; one unit each.
+
+        INTERVAL before anything else is a name.
+        """
+        start, index = self._curr, self._index
+        if not self._match(TokenType.INTERVAL):
+            return None
+        sign = "-" if self._match(TokenType.DASH) else ""
+        if not self._match_set((TokenType.STRING, TokenType.NUMBER)):
+            self._retreat(index)
+            return None
+        match = INTERVAL_TEXT.match(self._prev.text)
+        if match is None:
+            self.fail(
+                f'"{self._prev.text}" is not an interval',
+                hint="Write one number and one unit, for example INTERVAL '5' MINUTE.",
+                span=self._before(),
+            )
+        unit = match["unit"].upper() or self._interval_word()
+        if unit.removesuffix("S") not in INTERVAL_UNITS:
+            self.fail(
+                f'unknown unit of an interval "{unit}"' if unit else "an interval needs a unit",
+                hint=f"Units are {', '.join(INTERVAL_UNITS)}.",
+                span=self._before(),
+            )
+        size = exp.Literal.string(f"{sign}{match['number']}")
+        interval = exp.Interval(this=size, unit=exp.Var(this=unit.removesuffix("S")))
+        return self.placed(interval, start)
+
+    def _interval_word(self) -> str:
+        """Take the unit after an interval's number."""
+        self._match(TokenType.DCOLON)  # the tokenizer splits 5S, a SMALLINT in Spark
+        word = self.word()
+        if not word.isalpha():
+            return ""
+        self._advance()
+        return word
 
     # -- function calls ------------------------------------------------------------------------
 
@@ -159,6 +278,9 @@ class ExpressionParser(WindowParser):
         call = super()._parse_function_call(functions, anonymous, optional_parens, any_token)
         inner = call
         while isinstance(inner, exp.Filter | exp.Window):
+            frame = inner.args.get("spec")
+            if frame is not None and not frame.args.get("end"):
+                frame.set("end", "CURRENT ROW")  # what ROWS n PRECEDING means
             inner = inner.this
         if isinstance(inner, exp.Anonymous) and isinstance(inner.this, str):
             inner.set("this", inner.this.upper())
@@ -187,7 +309,10 @@ class ExpressionParser(WindowParser):
 
     def _extract(self) -> exp.Extract:
         """``EXTRACT(YEAR FROM ts)``."""
-        field = self._parse_var(any_token=True, upper=True)
+        field = exp.Var(this=self.word())
+        if not field.name.isidentifier():
+            self.fail(f"expected a part of a time, such as HOUR, found {self.found()}")
+        self._advance()
         self.need("FROM", "EXTRACT takes a part of a time: EXTRACT(HOUR FROM ts).")
         return self.expression(exp.Extract(this=field, expression=self._parse_disjunction()))
 
@@ -215,9 +340,9 @@ class ExpressionParser(WindowParser):
 
     def _position(self) -> exp.Expr:
         """``POSITION(a IN b)`` is the call ``POSITION(a, b)``."""
-        arguments = [self._parse_bitwise()]
+        arguments = [self._needed(self._parse_bitwise())]
         if self.take("IN"):
-            arguments.append(self._parse_bitwise())
+            arguments.append(self._needed(self._parse_bitwise()))
         while self._match(TokenType.COMMA):
             arguments.append(self._need_expression())
         return exp.Anonymous(this="POSITION", expressions=arguments)
@@ -267,9 +392,10 @@ class ExpressionParser(WindowParser):
                 hint="Use ISTREAM(...) RESTORE or RSTREAM(...) RESTORE.",
                 span=self._before(),
             )
-        if kind != "WSTREAM" and node.args.get("window") is not None:
+        window = node.args.get("window")
+        if kind != "WSTREAM" and window is not None:
             self.fail(
                 f"{kind} takes no window",
                 hint="WSTREAM(...)[ROWS 10] is the stream function with a window.",
-                span=self._before(),
+                span=span_of(window),
             )

@@ -33,8 +33,15 @@ class CqlGenerator(SparkGenerator):
         StreamFunction: lambda self, node: self.streamfunction_sql(node),
         PairWindow: lambda self, node: self.pairwindow_sql(node),
         exp.Trim: lambda self, node: self.trim_sql(node),
+        exp.IntDiv: lambda self, node: self.binary(node, "DIV"),
         exp.RegexpLike: lambda self, node: self.binary(node, "RLIKE"),
     }
+
+    def literal_sql(self, expression: exp.Literal) -> str:
+        r"""Print NUL as ``\u0000``: Spark's ``\0`` would swallow digits that follow it."""
+        if not expression.is_string:
+            return str(expression.this)
+        return "'" + "\\u0000".join(map(self.escape_str, expression.this.split("\0"))) + "'"
 
     def duration_sql(self, node: Duration) -> str:
         """``5 MINUTES``, ``1 MINUTE`` or ``5``."""

@@ -6,11 +6,12 @@ place, rather than read and later ignored; so a binder meets only these nodes.
 
 from __future__ import annotations
 
+import re
 from typing import NoReturn
 
 from sqlglot import exp
 
-from windrow.core.errors import ParseError, Span
+from windrow.core.errors import ParseError
 from windrow.language.spans import span_of
 from windrow.language.syntax import (
     Duration,
@@ -23,6 +24,16 @@ from windrow.language.syntax import (
 
 MAX_DEPTH = 300
 """Levels of a tree: each operator of a chain ``a + b + c`` is one, so a binder may recurse."""
+
+TYPES = frozenset({
+    exp.DType.BOOLEAN, exp.DType.TINYINT, exp.DType.SMALLINT, exp.DType.INT, exp.DType.BIGINT,
+    exp.DType.FLOAT, exp.DType.DOUBLE, exp.DType.DECIMAL, exp.DType.TEXT, exp.DType.VARCHAR,
+    exp.DType.CHAR, exp.DType.BINARY, exp.DType.DATE, exp.DType.TIMESTAMPTZ,
+    exp.DType.TIMESTAMPNTZ, exp.DType.ARRAY, exp.DType.MAP, exp.DType.STRUCT,
+})  # fmt: skip
+"""sqlglot's names of Spark's types: STRING is TEXT, TIMESTAMP is TIMESTAMPTZ."""
+
+PLAIN_NAME = re.compile(r"[^\W\d]\w*\Z")
 
 QUERY = ("with_", "order", "limit", "offset")
 SET_OPERATION = ("this", "expression", "distinct", *QUERY)
@@ -62,7 +73,6 @@ ALLOWED: dict[type[exp.Expr], frozenset[str]] = {
         ((exp.Boolean, exp.Var), ("this",)),
         ((exp.Literal,), ("this", "is_string")),
         ((exp.Interval,), ("this", "unit")),
-        ((exp.IntervalSpan,), BINARY),
         ((exp.DataType,), ("this", "expressions", "nested")),
         ((exp.DataTypeParam,), ("this",)),
         ((exp.ColumnDef,), ("this", "kind")),
@@ -127,9 +137,41 @@ def check_node(node: exp.Expr) -> None:
         case exp.Select() if not node.expressions:
             raise ParseError("SELECT without anything to select", span=span_of(node))
         case exp.Group() | exp.Order() if not node.expressions:
-            raise ParseError(f"{node.key.upper()} BY without columns", span=parent_span(node))
+            raise ParseError(f"{node.key.upper()} BY without columns", span=span_of(node))
+        case exp.DataType() if node.this not in TYPES:
+            check_type(node)
+        case exp.Dot() | exp.Column() if not is_field(node):
+            raise ParseError("only fields of columns are taken by a dot", span=span_of(node))
+        case exp.Identifier() if not (node.args.get("quoted") or PLAIN_NAME.match(node.name)):
+            raise ParseError(
+                f'"{node.name}" is not a name',
+                hint="Names of other characters than letters, digits and _ stand in backticks.",
+                span=span_of(node),
+            )
+        case exp.Anonymous() if not isinstance(node.this, str) or not PLAIN_NAME.match(node.this):
+            raise ParseError("the name of a function is not quoted", span=span_of(node))
+        case exp.DataTypeParam() if not node.this.is_int:
+            raise ParseError("the length of a type is a whole number", span=span_of(node))
         case StreamFunction():
             check_stream_function(node)
+
+
+def check_type(node: exp.DataType) -> None:
+    """Refuse a type that no column can have."""
+    raise ParseError(
+        f"unknown type {node.sql(dialect='spark')}",
+        hint="Types are BOOLEAN, TINYINT, SMALLINT, INT, BIGINT, FLOAT, DOUBLE, DECIMAL, STRING, "
+        "BINARY, DATE, TIMESTAMP, TIMESTAMP_NTZ, ARRAY, MAP and STRUCT.",
+        span=span_of(node),
+    )
+
+
+def is_field(node: exp.Dot | exp.Column) -> bool:
+    """Tell whether ``x.y`` takes the field y of a value x, or a column is named by a name."""
+    if isinstance(node, exp.Column):
+        return isinstance(node.this, exp.Identifier | exp.Star)
+    holders = (exp.Column, exp.Dot, exp.Bracket, exp.Paren, exp.Anonymous)
+    return isinstance(node.this, holders) and isinstance(node.expression, exp.Identifier)
 
 
 def refuse(node: exp.Expr, what: str) -> NoReturn:
@@ -138,19 +180,8 @@ def refuse(node: exp.Expr, what: str) -> NoReturn:
     raise ParseError(
         f"{words} is not part of the language",
         detail="The text is SQL that some systems know, but no continuous query can use it.",
-        span=span_of(node) or parent_span(node),
+        span=span_of(node),
     )
-
-
-def parent_span(node: exp.Expr) -> Span | None:
-    """Return the place of the nearest node around `node` that has one."""
-    around = node.parent
-    while around is not None:
-        span = span_of(around)
-        if span is not None:
-            return span
-        around = around.parent
-    return None
 
 
 def check_stream_function(node: StreamFunction) -> None:
@@ -158,15 +189,17 @@ def check_stream_function(node: StreamFunction) -> None:
     kind = node.args["kind"].upper()
     around = node.parent
     if isinstance(node.this, StreamItems):
-        alone = len(node.this.expressions) == 1 and not node.this.args.get("distinct")
-        if not (alone and kind == "WSTREAM" and isinstance(around, exp.Anonymous)):
+        items = node.this.expressions
+        in_aggregate = kind == "WSTREAM" and isinstance(around, exp.Anonymous)
+        if not in_aggregate or len(items) > 1 or node.this.args.get("distinct"):
             raise ParseError(
-                f"{kind} must be the only item of its SELECT",
-                detail="It turns the whole answer into a stream, so nothing can stand beside it.",
-                hint=f"Write {kind}(SELECT ... FROM ...) around the whole query.",
+                f"{kind} does not stand around the whole query",
+                detail="It turns the whole answer into a stream: in a SELECT it is the only item, "
+                "in a UNION it is outside of it. Only WSTREAM(x) can stand in an aggregate.",
+                hint=f"Write {kind}(SELECT ... FROM ...).",
                 span=span_of(node),
             )
-        node.set("this", node.this.expressions[0])
+        node.set("this", items[0])
     elif isinstance(around, StreamFunction):
         raise ParseError("stream functions do not nest", span=span_of(node))
     elif is_query(node.this) and not isinstance(around, QUERY_PLACES):

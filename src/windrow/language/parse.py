@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -20,6 +21,7 @@ from windrow.language.queries import QueryParser
 from windrow.language.statements import Statement
 
 MAX_LENGTH = 1_000_000  # characters of a script
+MAX_TOKENS = 20_000  # words and signs of one statement: about a second's work
 MAX_NESTING = 100  # brackets, CASEs and prefix operators inside one another
 SHALLOW = 8  # this deep, the parser stays far below Python's usual recursion limit
 DEEP_LIMIT = 20_000  # frames; one bracket takes about 30
@@ -27,6 +29,9 @@ DEEP_LIMIT = 20_000  # frames; one bracket takes about 30
 OPENERS = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE)
 CLOSERS = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType.END)
 PREFIXES = (TokenType.NOT, TokenType.DASH, TokenType.PLUS, TokenType.TILDE, TokenType.INTERVAL)
+
+TOKEN_PLACE = re.compile(r" from \d+:(\d+)")
+"""Where sqlglot's tokenizer says the token began that it could not finish."""
 
 T = TypeVar("T")
 
@@ -110,16 +115,21 @@ def tokens_of(text: str) -> list[Token]:
 
 def untokenized(text: str, error: TokenError) -> ParseError:
     """Explain why a text cannot be cut into tokens: nearly always a quote that never closes."""
-    end = len(text) if error.end is None else min(error.end, len(text))
-    start = min(error.start or 0, end)
-    message = str(error).split("\n")[0]
-    missing = message.startswith("Missing")
-    return ParseError(
-        "a quotation is opened and never closed" if missing else "the text cannot be read",
-        detail=message if not missing else "",
-        hint="Add the closing quote." if missing else "",
-        span=Span(start, end),
-    )
+    reason = str(error.__cause__)
+    place = TOKEN_PLACE.search(reason)
+    if place is None:
+        start = max(0, text.rfind("/*"))
+        return ParseError(
+            "a comment is opened and never closed",
+            hint="Add */ where it ends.",
+            span=Span(start, len(text)),
+        )
+    span = Span(min(int(place[1]), len(text)), len(text))
+    if reason.startswith("Missing"):
+        return ParseError(
+            "a quotation is opened and never closed", hint="Add the closing quote.", span=span
+        )
+    return ParseError("the text cannot be read", detail=f"{reason[: place.start()]}.", span=span)
 
 
 def split(tokens: list[Token]) -> Iterator[list[Token]]:
@@ -154,6 +164,11 @@ def only_one(text: str, what: str) -> list[Token]:
 
 def check_nesting(tokens: list[Token]) -> int:
     """Return how deep brackets, CASEs and prefix operators are nested, or fail if too deep."""
+    if len(tokens) > MAX_TOKENS:
+        raise ParseError(
+            f"the statement has more than {MAX_TOKENS} words and signs",
+            span=Span(tokens[MAX_TOKENS].start, tokens[-1].end + 1),
+        )
     depth = deepest = prefixes = 0
     for token in tokens:
         kind = token.token_type
@@ -201,13 +216,15 @@ def explained(parser: QueryParser, fault: SqlglotSyntaxError) -> ParseError:
     reason = str(fault)
     token = fault.token
     span = Span(token.start, token.end + 1) if token else parser.here()
-    if reason.startswith("Required argument"):
+    if reason.startswith("Required"):
         return ParseError(
             f"expected an expression, found {parser.found()}",
             detail=f'Something is missing after "{parser._prev.text}".' if parser._prev else "",
             hint=parser.near_miss(),
             span=parser.here(),
         )
+    if reason.startswith("Expected TYPE"):
+        return ParseError(f"expected a type, found {parser.found()}", span=parser.here())
     if reason == "Expecting )":
         return ParseError(
             f'expected ")", found {parser.found()}', hint=parser.near_miss(), span=span

@@ -30,7 +30,7 @@ class QueryParser(ExpressionParser):
         TokenType.LIMIT: lambda self: ("limit", self._parse_limit()),
         TokenType.OFFSET: lambda self: ("offset", self._parse_offset()),
     }
-    QUERY_MODIFIER_TOKENS: ClassVar = set(QUERY_MODIFIER_PARSERS)
+    QUERY_MODIFIER_TOKENS: ClassVar = set(QUERY_MODIFIER_PARSERS) - {TokenType.WINDOW}
 
     def at_query(self, *, brackets: bool = True) -> bool:
         """Tell whether a query begins here: SELECT, WITH or a stream function.
@@ -112,17 +112,23 @@ class QueryParser(ExpressionParser):
         lifted.meta.update(query.meta)
         return lifted
 
+    def _parse_hint(self) -> None:
+        if self._match(TokenType.HINT):
+            self.fail("hints are not part of the language", span=self._before())
+
+    def _parse_lateral(self) -> None:
+        """Take nothing: LATERAL is refused as any other word that does not fit."""
+
     # -- FROM ----------------------------------------------------------------------------------
 
     def _parse_table(self, *_: object, **__: object) -> exp.Expr:
         """Take a source with its window and alias, in either order; sqlglot's options are moot."""
         start = self._curr
-        source = self._source()
+        source = self.placed(self._source(), start)
         window = self.window()
         alias = self._parse_table_alias()
         if alias is not None:
             source.set("alias", alias)
-        self.placed(source, start)
         if self._curr.token_type == TokenType.L_BRACKET and window is not None:
             self.fail("a stream has one window", detail="A second one follows here.")
         window = window or self.window()
@@ -150,6 +156,27 @@ class QueryParser(ExpressionParser):
         if len(parts) > 3:
             self.fail("a name has at most three parts", span=self._before())
         return exp.Table(**dict(zip(("this", "db", "catalog"), reversed(parts), strict=False)))
+
+    def _parse_table_alias(
+        self, alias_tokens: Collection[TokenType] | None = None
+    ) -> exp.TableAlias | None:
+        """Take ``[AS] name [(column, ...)]``."""
+        start = self._curr
+        if self._match(TokenType.ALIAS):
+            alias: exp.Expr | None = self.name("an alias after AS")
+        else:
+            tokens = alias_tokens or self.TABLE_ALIAS_TOKENS
+            alias = self._parse_id_var(any_token=False, tokens=tokens)
+        if alias is None:
+            return None
+        columns = None
+        opened = self._curr
+        if self._match(TokenType.L_PAREN):
+            columns = [self.name("the name of a column")]
+            while self._match(TokenType.COMMA):
+                columns.append(self.name("the name of a column"))
+            self.need_close(TokenType.R_PAREN, opened)
+        return self.placed(exp.TableAlias(this=alias, columns=columns), start)
 
     def _parse_join(
         self,

@@ -18,8 +18,20 @@ def mark(node: exp.Expr, start: int, end: int) -> None:
 def span_of(node: exp.Expr) -> Span | None:
     """Return the place of `node` in its text, or None if it did not come from a text.
 
-    A node without a place of its own lies where its children lie.
+    A node without a place of its own lies where its children lie, or else where the nearest
+    node around it lies.
     """
+    around: exp.Expr | None = node
+    while around is not None:
+        span = covered_span(around)
+        if span is not None:
+            return span
+        around = around.parent
+    return None
+
+
+def covered_span(node: exp.Expr) -> Span | None:
+    """Return the smallest place that covers the node, as far as it and its children have one."""
     found: Span | None = None
     waiting = [node]
     while waiting:

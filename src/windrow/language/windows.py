@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import NoReturn
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
@@ -39,6 +40,14 @@ class WindowParser(Cursor):
         window = self._window_body()
         self.need_close(TokenType.R_BRACKET, opened)
         return self.placed(window, opened)
+
+    def misplaced_window(self) -> NoReturn:
+        """Fail because a window stands where none can."""
+        self.fail(
+            "a window cannot stand here",
+            detail="A window follows a stream or a sub-query in FROM, or WSTREAM(...).",
+            hint="Write FROM s [RANGE 5 MINUTES] AS x or FROM s AS x [RANGE 5 MINUTES].",
+        )
 
     def _window_body(self) -> StreamWindow:
         word = self.word()
@@ -133,9 +142,7 @@ class WindowParser(Cursor):
         if unit in UNIT_OF:
             self.fail(
                 f"{what} counts rows, it has no time unit",
-                hint=f"Write [RANGE {token.text} {unit}S] for a window of time."
-                if unit in UNITS
-                else "Write [RANGE ...] for a window of time.",
+                hint=f"Write [RANGE {token.text} {UNIT_OF[unit]}S] for a window of time.",
             )
         return self.placed(exp.Literal(this=token.text, is_string=False), token)
 
