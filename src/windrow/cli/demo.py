@@ -40,10 +40,10 @@ def command(story: str) -> None:
     session = Session()
     session.execute(script)
     console = Console(highlight=False)
-    console.print(prologue(script), style="bold")
+    console.print(prologue(script), style="bold", markup=False)
     console.print(f"\n{LEGEND}")
     for scene in scenes(script):
-        console.print(f"\n{scene.story}\n", style="italic")
+        console.print(f"\n{scene.story}\n", style="italic", markup=False)
         console.print(f"{indent(scene.text)}\n", style="blue", markup=False, soft_wrap=True)
         print_plan(console, session.query(scene.name))
     others = " or ".join(f"windrow demo {name}" for name in STORIES if name != story)

@@ -1,35 +1,54 @@
-"""Plans on a terminal: the same lines as the text tree, in the colours of their patterns."""
+"""Plans on a terminal: the lines of the text tree, fitted to its width, in pattern colours."""
 
 from __future__ import annotations
 
+from itertools import zip_longest
+from textwrap import wrap
+
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
-from windrow.plan.explain import explain_lines, explain_text
+from windrow.plan.explain import Line, explain_lines, explain_text
 from windrow.plan.nodes import Query
 
 COLOURS: dict[str, str] = {"MON": "green", "WKS": "cyan", "WK": "yellow", "STR": "red"}
-
-
-def plan_table(query: Query, *, patterns: bool = True) -> Table:
-    """Return the plan as a table whose reasons wrap in their own column."""
-    table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column(no_wrap=True, overflow="fold")
-    for line in explain_lines(query):
-        style = "bold" if not line.guide else ""
-        step = Text.assemble((line.guide, "dim"), (line.label, style))
-        if patterns:
-            kind = Text(line.kind, style=COLOURS[line.kind])
-            table.add_row(step, kind, Text(line.reason, style="dim"))
-        else:
-            table.add_row(step)
-    return table
+KIND_WIDTH = 7
+"""Columns of a pattern: its letters, and two spaces on either side."""
+REASON_WIDTH = 32
+"""Columns that reasons get at least."""
+LABEL_WIDTH = 16
+"""Columns that a label gets at least, however deep its step."""
 
 
 def print_plan(console: Console, query: Query, *, patterns: bool = True) -> None:
     """Print a plan: coloured and fitted on a terminal, the plain text tree elsewhere."""
-    if console.is_terminal:
-        console.print(plan_table(query, patterns=patterns))
-    else:
+    if not console.is_terminal:
         console.file.write(explain_text(query, patterns=patterns) + "\n")
+        return
+    lines = explain_lines(query)
+    room = console.width - (KIND_WIDTH + REASON_WIDTH if patterns else 0)
+    tree_width = min(room, max(len(line.guide + line.label) for line in lines))
+    for line in lines:
+        for row in rows_of(line, tree_width, console.width if patterns else None):
+            console.print(row, soft_wrap=True)
+
+
+def rows_of(line: Line, tree_width: int, width: int | None) -> list[Text]:
+    """Return one line as rows of a terminal, its label and its reason wrapped in their columns.
+
+    Without `width` there are no patterns. The guides of the steps above go on beside each row.
+    """
+    labels = wrap(line.label, max(LABEL_WIDTH, tree_width - len(line.guide)))
+    reasons = wrap(line.reason, max(REASON_WIDTH, width - tree_width - KIND_WIDTH)) if width else []
+    kinds = [line.kind] if width else []
+    rows = []
+    guide = line.guide
+    for label, kind, reason in zip_longest(labels, kinds, reasons, fillvalue=""):
+        row = Text.assemble((guide, "dim"), (label, "" if line.guide else "bold"))
+        if kind or reason:
+            row.append(" " * max(2, tree_width + 2 - len(row)))
+            row.append(f"{kind:3}  ", COLOURS.get(kind, "")).append(reason, "dim")
+        row.rstrip()
+        rows.append(row)
+        guide = line.guide.replace("├─", "│ ").replace("└─", "  ")
+    return rows
