@@ -64,7 +64,8 @@ def label_of(plan: Plan, clock: Clock) -> str:
             return _aggregate(keys, calls)
         case TopN(keys=keys, limit=limit, offset=offset):
             after = f" OFFSET {offset}" if offset else ""
-            return f"TopN ORDER BY {label_of_order(keys)} LIMIT {limit}{after}"
+            order = f" ORDER BY {label_of_order(keys)}" if keys else ""
+            return f"TopN{order} LIMIT {limit}{after}"
         case Refresh(slide=slide, restore=restore):
             return f"Refresh SLIDE {format_duration(slide, clock)}{' RESTORE' if restore else ''}"
         case Delay(slide=slide):

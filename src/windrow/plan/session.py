@@ -9,7 +9,7 @@ from sqlglot import exp
 from windrow.core.errors import BindError, Span, WindrowError
 from windrow.core.schema import Field, Schema
 from windrow.core.time import Clock
-from windrow.core.types import TIMESTAMP, is_integer
+from windrow.core.types import TIMESTAMP, is_integer, sql_name
 from windrow.language.parse import parse_script
 from windrow.language.printing import to_sql
 from windrow.language.statements import (
@@ -85,42 +85,59 @@ class Session:
         return bind_query(tree, self.catalog, self.settings, text=text, name=name)
 
     def _create(self, statement: CreateStream | CreateRelation, entry: Stream | Relation) -> None:
-        exists = self.catalog.get(entry.name) is not None
-        if exists and statement.if_not_exists:
+        kind = self._kind(entry.name)
+        if kind == _kind_of(entry) and statement.if_not_exists:
             return
-        if exists or entry.name.lower() in self.queries:
+        if kind is not None:
             raise BindError(
-                f'"{entry.name}" exists already',
-                hint=f"DROP it first, or write CREATE ... IF NOT EXISTS {entry.name}.",
+                f'"{entry.name}" is a {kind} already',
+                detail="Streams, relations and queries have different names.",
+                hint=f"DROP {kind.upper()} {entry.name} first, or choose another name.",
                 span=statement.span,
             )
         self.catalog.add(entry)
 
+    def _kind(self, name: str) -> str | None:
+        """Return what has this name: a stream, a relation, a query or nothing."""
+        if name.lower() in self.queries:
+            return "query"
+        entry = self.catalog.get(name)
+        return None if entry is None else _kind_of(entry)
+
     def _register(self, statement: CreateQuery, text: str) -> Query:
         key = statement.name.lower()
-        if key in self.queries or self.catalog.get(key) is not None:
-            if statement.if_not_exists:
-                return self.queries[key]
-            if not statement.or_replace:
-                raise BindError(
-                    f'"{statement.name}" exists already',
-                    hint=f"Write CREATE OR REPLACE QUERY {statement.name}, or another name.",
-                    span=statement.span,
-                )
+        kind = self._kind(key)
+        if kind == "query" and statement.if_not_exists:
+            return self.queries[key]
+        if kind is not None and not (kind == "query" and statement.or_replace):
+            replaced = f"Write CREATE OR REPLACE QUERY {statement.name}, or choose another name."
+            raise BindError(
+                f'"{statement.name}" is a {kind} already',
+                detail="Streams, relations and queries have different names.",
+                hint=replaced if kind == "query" else "Choose another name.",
+                span=statement.span,
+            )
         query = self.bind(statement.query, text=statement.text, name=statement.name)
         self.queries[key] = query
         return query
 
     def _drop(self, statement: Drop) -> None:
-        key = statement.name.lower()
-        if statement.kind.lower() == "query" and key in self.queries:
-            del self.queries[key]
-        elif statement.kind.lower() != "query" and self.catalog.get(key) is not None:
-            self.catalog.drop(key)
-        elif not statement.if_exists:
-            known = [*self.queries, *self.catalog.names]
+        wanted, kind = statement.kind.lower(), self._kind(statement.name)
+        if kind == wanted == "query":
+            del self.queries[statement.name.lower()]
+        elif kind == wanted:
+            self.catalog.drop(statement.name)
+        elif kind is not None:
             raise BindError(
-                f'unknown {statement.kind.lower()} "{statement.name}"',
+                f'"{statement.name}" is a {kind}, not a {wanted}',
+                hint=f"Write DROP {kind.upper()} {statement.name}.",
+                span=statement.span,
+            )
+        elif not statement.if_exists:
+            known = self._listing({"query": "QUERIES"}.get(wanted, f"{statement.kind}S"))
+            raise BindError(
+                f'unknown {wanted} "{statement.name}"',
+                detail=_known(known),
                 hint=near(statement.name, known),
                 span=statement.span,
             )
@@ -136,8 +153,8 @@ class Session:
         if found is None:
             raise BindError(
                 f'unknown query "{name}"',
-                detail=f"Registered are {', '.join(self.queries)}." if self.queries else "",
-                hint=near(name, list(self.queries)),
+                detail=_known(self._listing("QUERIES")),
+                hint=near(name, self._listing("QUERIES")),
                 span=span,
             )
         return found
@@ -155,13 +172,26 @@ class Session:
                 return [f"{name} = {value}" for name, value in self.settings.items()]
 
 
+def _kind_of(entry: Stream | Relation) -> str:
+    return "stream" if isinstance(entry, Stream) else "relation"
+
+
+def _known(names: list[str]) -> str:
+    return f"There are {', '.join(names)}." if names else "There is none yet."
+
+
 def bind_columns(columns: tuple[ColumnSpec, ...]) -> Schema:
     """Return the schema of a declaration."""
     seen: set[str] = set()
     fields = []
     for column in columns:
         if column.name.lower() in seen:
-            raise BindError(f'column "{column.name}" is declared twice', span=column.span)
+            raise BindError(
+                f'column "{column.name}" is declared twice',
+                detail="Names of columns differ, in upper or lower case.",
+                hint=f"Call one of them {column.name}2, for example.",
+                span=column.span,
+            )
         seen.add(column.name.lower())
         fields.append(Field(column.name, bind_type(column.type), column.nullable))
     return Schema(tuple(fields))
@@ -194,24 +224,31 @@ def _time_field(statement: CreateStream, schema: Schema) -> Field:
             return _checked_time(stamps[0], statement)
         raise BindError(
             f'stream "{statement.name}" does not say which column is its time',
-            detail=f"{len(stamps)} columns could be.",
+            detail=f"It could be {' or '.join(f.name for f in stamps)}."
+            if stamps
+            else "No column is a TIMESTAMP or called ts.",
             hint="Add TIMESTAMP BY column.",
             span=statement.span,
         )
     for candidate in schema:
         if candidate.name.lower() == name.lower():
             return _checked_time(candidate, statement)
-    raise BindError(
-        f'TIMESTAMP BY names "{name}", which is no column of "{statement.name}"',
-        hint=near(name, list(schema.names)),
-        span=statement.span,
+    raise _no_time_column(name, statement.name, schema)
+
+
+def _no_time_column(column: str, owner: str, schema: Schema) -> BindError:
+    return BindError(
+        f'TIMESTAMP BY names "{column}", which is no column of "{owner}"',
+        detail=f"The columns are {', '.join(schema.names)}.",
+        hint=near(column, list(schema.names)),
     )
 
 
 def _checked_time(column: Field, statement: CreateStream) -> Field:
     if column.type != TIMESTAMP and not is_integer(column.type):
         raise BindError(
-            f'"{column.name}" cannot be the time of "{statement.name}"',
+            f'"{column.name}" cannot be the time of "{statement.name}": it is '
+            f"{sql_name(column.type)}",
             detail="Time is a TIMESTAMP, or an integer that counts ticks.",
             span=statement.span,
         )
@@ -226,9 +263,13 @@ def bind_relation_declaration(statement: CreateRelation) -> Relation:
         if name.lower() not in by_lower:
             raise BindError(
                 f'PRIMARY KEY names "{name}", which is no column of "{statement.name}"',
+                detail=f"The columns are {', '.join(schema.names)}.",
                 hint=near(name, list(schema.names)),
                 span=statement.span,
             )
+    when = statement.time_column
+    if when is not None and when.lower() not in by_lower:
+        raise _no_time_column(when, statement.name, schema)
     key = tuple(by_lower[name.lower()] for name in statement.key)
     return Relation(
         statement.name, schema, statement.retroactive, key, statement.format, statement.options

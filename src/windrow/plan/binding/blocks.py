@@ -8,15 +8,14 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from windrow.core.errors import BindError, SemanticError
-from windrow.core.types import BOOLEAN, sql_name
 from windrow.language.printing import to_sql
 from windrow.language.spans import span_of
 from windrow.language.syntax import PairWindow
 from windrow.plan.binding.context import Context
-from windrow.plan.binding.expressions import ExpressionBinder
-from windrow.plan.binding.grouping import Grouping, has_aggregate
+from windrow.plan.binding.expressions import ExpressionBinder, condition
+from windrow.plan.binding.grouping import Grouping, has_aggregate, owners_of_star
 from windrow.plan.binding.joins import build_joins
-from windrow.plan.binding.ordering import apply_order
+from windrow.plan.binding.ordering import apply_order, order_terms, ordinal, output_key
 from windrow.plan.binding.pairs import pair_bands
 from windrow.plan.binding.scope import Scope, Source
 from windrow.plan.binding.sources import QueryBinders, bind_source
@@ -26,6 +25,7 @@ from windrow.plan.binding.subqueries import (
     apply_subquery,
     membership_column,
     subquery_term,
+    too_many_columns,
 )
 from windrow.plan.expressions import Expr, columns_of
 from windrow.plan.nodes import (
@@ -38,24 +38,11 @@ from windrow.plan.nodes import (
     Window,
     as_column,
 )
-from windrow.plan.windows import Until
+from windrow.plan.windows import Range, Until
 
 BindExpr = Callable[[exp.Expr], Expr]
-
-UNSUPPORTED = {
-    "laterals": "LATERAL",
-    "qualify": "QUALIFY",
-    "windows": "a WINDOW definition",
-    "sample": "TABLESAMPLE",
-    "pivots": "PIVOT",
-    "into": "INTO",
-    "locks": "FOR UPDATE",
-    "match": "MATCH_RECOGNIZE",
-    "connect": "CONNECT BY",
-    "cluster": "CLUSTER BY",
-    "distribute": "DISTRIBUTE BY",
-    "sort": "SORT BY",
-}
+Condition = tuple[str, exp.Expr]
+"""A term of WHERE or ON, after the name of its clause."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,32 +65,18 @@ class Joined:
     plan: Plan
     scope: Scope
     correlated: tuple[Expr, ...]
-    negated: bool
+    subqueries: tuple[SubqueryTerm, ...]
 
 
-def bind_block(
-    select: exp.Select, context: Context, binders: QueryBinders, outer: Scope | None = None
-) -> Body:
+def bind_block(select: exp.Select, context: Context, binders: QueryBinders) -> Body:
     """Bind a SELECT. Its plan's columns are the output names."""
-    _refuse_unsupported(select)
     if not select.args.get("from_"):
         raise BindError(
             "a continuous query needs FROM",
             hint="Name a stream: SELECT ... FROM s [RANGE 1 MINUTE].",
             span=span_of(select),
         )
-    joined = bind_from_where(select, context, binders, outer)
-    if joined.correlated:
-        raise BindError(
-            "this sub-query may not refer to the query around it",
-            detail="Only sub-queries of EXISTS and IN without grouping or LIMIT can be correlated.",
-            hint="Join in FROM instead.",
-            span=span_of(select),
-        )
-    return _select(select, joined)
-
-
-def _select(select: exp.Select, joined: Joined) -> Body:
+    joined = bind_from_where(select, context, binders, None)
     items = _expand_stars(select, joined.scope)
     grouped = (
         select.args.get("group") or select.args.get("having") or any(map(has_aggregate, items))
@@ -117,7 +90,7 @@ def _select(select: exp.Select, joined: Joined) -> Body:
 
 
 def _plain(joined: Joined) -> tuple[BindExpr, Plan]:
-    return ExpressionBinder(joined.scope).bind, joined.plan
+    return ExpressionBinder(joined.scope, "ORDER BY").bind, joined.plan
 
 
 def _grouped(select: exp.Select, joined: Joined, items: list[exp.Expr]) -> tuple[BindExpr, Plan]:
@@ -130,7 +103,7 @@ def _grouped(select: exp.Select, joined: Joined, items: list[exp.Expr]) -> tuple
     plan: Plan = grouping.plan(joined.plan)
     having = select.args.get("having")
     if having:
-        plan = Filter(plan, _boolean(grouping.bind(having.this), having.this, "HAVING"))
+        plan = Filter(plan, condition(grouping.bind(having.this), having.this, "HAVING"))
     return grouping.bind, plan
 
 
@@ -148,12 +121,7 @@ def _grouped_parts(select: exp.Select, items: list[exp.Expr]) -> list[exp.Expr]:
 def _group_term(node: exp.Expr, items: list[exp.Expr], scope: Scope) -> exp.Expr:
     """Return what a GROUP BY term means: an ordinal, an output name, or an expression."""
     if isinstance(node, exp.Literal) and not node.is_string:
-        position = int(node.name) if node.name.isdigit() else 0
-        if not 1 <= position <= len(items):
-            raise BindError(
-                f"GROUP BY {node.name}: SELECT has {len(items)} columns", span=span_of(node)
-            )
-        return items[position - 1].unalias()
+        return items[ordinal(node, len(items), "GROUP BY")].unalias()
     if isinstance(node, exp.Column) and not node.table and scope.resolve(node) is None:
         for item in items:
             if isinstance(item, exp.Alias) and item.alias.lower() == node.name.lower():
@@ -165,45 +133,36 @@ def bind_from_where(
     select: exp.Select, context: Context, binders: QueryBinders, outer: Scope | None
 ) -> Joined:
     """Bind FROM and WHERE: sources, joins, then sub-query predicates above them."""
-    nodes, terms = _from_items(select)
+    nodes, conditions = _from_items(select)
     sources = tuple(bind_source(node, context, binders) for node in nodes)
     _require_distinct_aliases(sources)
     sources = _with_expiry(sources)
-    scope = Scope(sources, outer, bool(context.settings.get("bare_words") == "strings"))
+    bare_words = context.settings.get("bare_words") == "strings"
+    scope = Scope(sources, outer, bare_words, context.around)
     where = select.args.get("where")
-    terms += _conjuncts(where.this if where else None)
-    pairs = [n for n in terms if isinstance(n, PairWindow)]
-    predicates = [p for n in terms if (p := subquery_term(n)) is not None]
-    plain = [n for n in terms if not isinstance(n, PairWindow) and subquery_term(n) is None]
-    inside, correlated = _bind_terms(plain, scope, sources)
+    conditions += [("WHERE", n) for n in _conjuncts(where.this if where else None)]
+    pairs = [n for _, n in conditions if isinstance(n, PairWindow)]
+    predicates = tuple(p for _, n in conditions if (p := subquery_term(n)) is not None)
+    plain = [
+        (c, n) for c, n in conditions if not isinstance(n, PairWindow) and subquery_term(n) is None
+    ]
+    inside, correlated = _bind_terms(plain, scope)
     plan = build_joins(sources, inside, pair_bands(pairs, sources, context))
     for term in sorted(predicates, key=lambda p: p.negated):
         plan = apply_subquery(plan, scope, term, _bind_inner(term, context, binders, scope))
     plan = _until_external_end(plan, sources)
-    return Joined(plan, scope, tuple(correlated), any(p.negated for p in predicates))
+    return Joined(plan, scope, tuple(correlated), predicates)
 
 
-def _bind_terms(
-    nodes: list[exp.Expr], scope: Scope, sources: tuple[Source, ...]
-) -> tuple[list[Expr], list[Expr]]:
+def _bind_terms(nodes: list[Condition], scope: Scope) -> tuple[list[Expr], list[Expr]]:
     """Bind plain terms; return those about this block and those that reach outwards."""
-    known = frozenset(name for s in sources for name in s.plan.schema.names)
+    known = frozenset(name for s in scope.sources for name in s.plan.schema.names)
     inside: list[Expr] = []
     correlated: list[Expr] = []
-    for node in nodes:
-        expr = _boolean(ExpressionBinder(scope).bind(node), node, "WHERE")
+    for clause, node in nodes:
+        expr = condition(ExpressionBinder(scope, clause).bind(node), node, clause)
         (inside if columns_of(expr) <= known else correlated).append(expr)
     return inside, correlated
-
-
-def _boolean(expr: Expr, node: exp.Expr, clause: str) -> Expr:
-    if expr.type != BOOLEAN:
-        raise BindError(
-            f"{clause} needs a condition, {to_sql(node)} is {sql_name(expr.type)}",
-            hint="Compare it with something.",
-            span=span_of(node),
-        )
-    return expr
 
 
 def _bind_inner(term: SubqueryTerm, context: Context, binders: QueryBinders, scope: Scope) -> Inner:
@@ -212,47 +171,74 @@ def _bind_inner(term: SubqueryTerm, context: Context, binders: QueryBinders, sco
         query.args.get(clause) for clause in ("group", "having", "limit", "offset", "with_")
     )
     if not simple or any(map(has_aggregate, query.expressions)):
-        plan = binders.relation(query, context)
-        column = None if term.value is None else membership_column(plan, term.node)
-        return Inner(plan, column, (), ())
+        around, context.around = context.around, scope
+        source = bind_source(exp.Subquery(this=query), context, binders)
+        context.around = around
+        column = None if term.value is None else membership_column(source.plan, term.node)
+        return Inner(source.plan, column, (), (source,))
     assert isinstance(query, exp.Select)
-    _refuse_unsupported(query)
     joined = bind_from_where(query, context, binders, scope)
     if any(s.internal for s in joined.scope.sources):
-        raise _internal_negation(term.node, "EXISTS and IN")
-    column = None if term.value is None else _inner_column(query, joined.scope, term)
+        raise _internal_refused(term.node, "EXISTS and IN")
+    columns = _checked_columns(query, joined.scope)
+    column = None if term.value is None else _inner_column(columns, joined.scope, term)
     return Inner(joined.plan, column, joined.correlated, joined.scope.sources)
 
 
-def _inner_column(query: exp.Select, scope: Scope, term: SubqueryTerm) -> Expr:
-    items = _expand_stars(query, scope)
-    if len(items) != 1:
+def _checked_columns(query: exp.Select, scope: Scope) -> tuple[Named, ...]:
+    """Bind SELECT and ORDER BY of a sub-query: they have to make sense even where nobody looks."""
+    bind = ExpressionBinder(scope, "ORDER BY").bind
+    columns = _columns(_expand_stars(query, scope), bind)
+    for term in order_terms(query):
+        output_key(term, columns, bind)
+    return columns
+
+
+def _inner_column(columns: tuple[Named, ...], scope: Scope, term: SubqueryTerm) -> Expr:
+    if len(columns) != 1:
+        raise too_many_columns(len(columns), term.node)
+    [column] = columns
+    outward = columns_of(column.expr) - {n for s in scope.sources for n in s.plan.schema.names}
+    if outward:
         raise BindError(
-            f"the sub-query of IN has {len(items)} columns",
-            detail="IN compares one value.",
-            hint="Select exactly one column, or use EXISTS.",
+            f"the sub-query of IN selects {scope.written(min(outward))} of the query around it",
+            detail="IN compares a value with what the sub-query itself reads.",
+            hint="Compare in WHERE of an EXISTS instead.",
             span=span_of(term.node),
         )
-    return ExpressionBinder(Scope(scope.sources, None, scope.bare_words)).bind(items[0].unalias())
+    return column.expr
 
 
-def _from_items(select: exp.Select) -> tuple[list[exp.Expr], list[exp.Expr]]:
+def _from_items(select: exp.Select) -> tuple[list[exp.Expr], list[Condition]]:
     """Return the items of FROM and the terms of all ONs."""
     items = [select.args["from_"].this]
-    terms: list[exp.Expr] = []
+    terms: list[Condition] = []
     for join in select.args.get("joins") or ():
-        side = join.side or (join.kind if join.kind not in ("", "INNER", "CROSS") else "")
-        if side or join.method or join.args.get("using"):
-            word = "USING" if join.args.get("using") else f"{side or join.method} JOIN"
-            raise BindError(
-                f"{word} is not supported",
-                detail="Joins are inner joins: FROM a, b WHERE ... or a JOIN b ON ...",
-                hint="For tuples without a partner, UNION ALL a query with NOT EXISTS.",
-                span=span_of(join.this),
-            )
+        _refuse_other_joins(join)
         items.append(join.this)
-        terms += _conjuncts(join.args.get("on"))
+        terms += [("ON", node) for node in _conjuncts(join.args.get("on"))]
     return items, terms
+
+
+def _refuse_other_joins(join: exp.Join) -> None:
+    words = [str(join.args.get(part) or "").upper() for part in ("method", "side", "kind")]
+    kind = " ".join(word for word in words if word not in ("", "INNER", "CROSS"))
+    if not kind and not join.args.get("using"):
+        return
+    if "SEMI" in kind:
+        hint = "Write WHERE EXISTS (SELECT * FROM ... WHERE ...)."
+    elif "ANTI" in kind:
+        hint = "Write WHERE NOT EXISTS (SELECT * FROM ... WHERE ...)."
+    elif kind in ("", "NATURAL"):
+        hint = "Write ON with the columns that have to be equal."
+    else:
+        hint = "For tuples without a partner, UNION ALL a query with NOT EXISTS."
+    raise BindError(
+        f"{f'{kind} JOIN' if kind else 'USING'} is not supported",
+        detail="Joins are inner joins: FROM a, b WHERE ... or a JOIN b ON ...",
+        hint=hint,
+        span=span_of(join),
+    )
 
 
 def _conjuncts(node: exp.Expr | None) -> list[exp.Expr]:
@@ -273,7 +259,8 @@ def _require_distinct_aliases(sources: tuple[Source, ...]) -> None:
         if source.alias.lower() in seen:
             raise BindError(
                 f'two sources are called "{source.alias}"',
-                hint=f"Give one an alias: {source.alias} AS {source.alias}2.",
+                detail="Columns are told apart by the names of their sources.",
+                hint=f"Give one another alias: AS {source.alias}2, for example.",
                 span=source.span,
             )
         seen.add(source.alias.lower())
@@ -288,10 +275,11 @@ def _with_expiry(sources: tuple[Source, ...]) -> tuple[Source, ...]:
 
 def _telling_expiry(source: Source) -> Source:
     window = source.plan
-    if not isinstance(window, Window):
+    if not isinstance(window, Window) or not isinstance(window.spec, Range):
         raise SemanticError(
-            f'"{source.alias}" beside an INTERNAL window must be a windowed stream',
-            detail="Its tuples do not tell when they leave.",
+            f'"{source.alias}" beside an INTERNAL window must be a stream with a RANGE window',
+            detail="A result lives until its first external tuple leaves, and only tuples of a "
+            "RANGE window know when that will be.",
             hint="Make all windows of the query INTERNAL, or none.",
             span=source.span,
         )
@@ -316,12 +304,12 @@ def _check_internal(joined: Joined, select: exp.Select, *, aggregated: bool) -> 
     sources = joined.scope.sources
     if not any(s.internal for s in sources):
         return
-    if select.args.get("distinct"):
-        raise _internal_negation(select, "DISTINCT")
-    if joined.negated:
-        raise _internal_negation(select, "negation")
-    if select.args.get("limit"):
-        raise _internal_negation(select, "LIMIT")
+    for clause in ("distinct", "limit", "offset"):
+        if select.args.get(clause):
+            raise _internal_refused(select, clause.upper())
+    for term in joined.subqueries:
+        word = "IN" if term.value is not None else "EXISTS"
+        raise _internal_refused(term.node, f"NOT {word}" if term.negated else word)
     if aggregated and any(s.external for s in sources):
         raise SemanticError(
             "an aggregate mixes INTERNAL and external windows",
@@ -331,7 +319,7 @@ def _check_internal(joined: Joined, select: exp.Select, *, aggregated: bool) -> 
         )
 
 
-def _internal_negation(node: exp.Expr, what: str) -> SemanticError:
+def _internal_refused(node: exp.Expr, what: str) -> SemanticError:
     return SemanticError(
         f"INTERNAL does not go with {what}",
         detail="Results that stay after their tuples have left would be duplicates, or would no "
@@ -346,27 +334,23 @@ def _expand_stars(select: exp.Select, scope: Scope) -> list[exp.Expr]:
     items: list[exp.Expr] = []
     for item in select.expressions:
         if isinstance(item, exp.Star):
-            items += _star(scope.sources)
+            items += _star(scope.sources, item)
         elif isinstance(item, exp.Column) and isinstance(item.this, exp.Star):
-            items += _star(_owner(item, scope))
+            items += _star(owners_of_star(item, scope), item)
         else:
             items.append(item)
     return items
 
 
-def _owner(item: exp.Column, scope: Scope) -> tuple[Source, ...]:
-    owners = tuple(s for s in scope.sources if s.alias.lower() == item.table.lower())
-    if not owners:
-        raise BindError(
-            f'unknown source "{item.table}"',
-            detail=f"FROM has {', '.join(s.alias for s in scope.sources)}.",
-            span=span_of(item),
-        )
-    return owners
-
-
-def _star(sources: tuple[Source, ...]) -> list[exp.Expr]:
-    return [exp.column(name, table=s.alias, quoted=True) for s in sources for name, _ in s.columns]
+def _star(sources: tuple[Source, ...], star: exp.Expr) -> list[exp.Expr]:
+    """Return the columns of the sources, each standing where the star stands."""
+    columns: list[exp.Expr] = []
+    for source in sources:
+        for name, _ in source.columns:
+            column = exp.column(name, table=source.alias, quoted=True)
+            column.meta.update(star.meta)
+            columns.append(column)
+    return columns
 
 
 def _columns(items: list[exp.Expr], bind: BindExpr) -> tuple[Named, ...]:
@@ -391,12 +375,3 @@ def _unique(item: exp.Expr, inner: exp.Expr, taken: set[str]) -> str:
         n += 1
         name = f"{base}_{n}"
     return name
-
-
-def _refuse_unsupported(select: exp.Select) -> None:
-    for clause, word in UNSUPPORTED.items():
-        if select.args.get(clause):
-            raise BindError(f"{word} is not supported", span=span_of(select))
-    distinct = select.args.get("distinct")
-    if distinct is not None and distinct.args.get("on"):
-        raise BindError("DISTINCT ON is not supported", span=span_of(select))

@@ -7,9 +7,14 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from windrow.core.errors import SemanticError, Span
+from windrow.core.errors import BindError, SemanticError, Span
 from windrow.core.time import Clock
-from windrow.plan.catalog import Catalog
+from windrow.language.spans import span_of
+from windrow.plan.binding.scope import Scope
+from windrow.plan.catalog import Catalog, Stream
+
+MAX_SOURCES = 256
+"""Sources of one query, its sub-queries' included: a query of WITH counts each time it is read."""
 
 
 @dataclass(slots=True)
@@ -37,9 +42,21 @@ class RefreshScope:
         return None if self.rows else self.slide
 
 
+@dataclass(frozen=True, slots=True)
+class NamedQuery:
+    """A query of WITH, the names of its columns if given, and the names that it may read."""
+
+    query: exp.Expr
+    columns: tuple[str, ...]
+    known: Mapping[str, NamedQuery]
+
+
 @dataclass(slots=True)
 class Context:
-    """Catalog, settings, and what has been seen of the query so far."""
+    """Catalog, settings, and what has been seen of the query so far.
+
+    `around` are the sources of the query around this one, which it may not refer to.
+    """
 
     catalog: Catalog
     settings: Mapping[str, object] = field(default_factory=dict)
@@ -47,16 +64,42 @@ class Context:
     clock: Clock | None = None
     clock_source: str = ""
     aliases: set[str] = field(default_factory=set)
-    named_queries: dict[str, exp.Expr] = field(default_factory=dict)
+    named_queries: Mapping[str, NamedQuery] = field(default_factory=dict)
+    around: Scope | None = None
+    unnamed: int = 0
 
-    def unique_alias(self, alias: str) -> str:
+    def unique_alias(self, alias: str, span: Span | None) -> str:
         """Return a name for a source that no other source of the whole query has."""
+        if len(self.aliases) >= MAX_SOURCES:
+            raise BindError(
+                f"the query reads more than {MAX_SOURCES} sources",
+                detail="A query of WITH counts each time that it is read.",
+                hint="Split the query.",
+                span=span,
+            )
         name, n = alias, 1
         while name.lower() in self.aliases:
             n += 1
             name = f"{alias}_{n}"
         self.aliases.add(name.lower())
         return name
+
+    def name_unnamed(self) -> str:
+        """Return a name for the next sub-query in FROM that has none."""
+        self.unnamed += 1
+        return "query" if self.unnamed == 1 else f"query{self.unnamed}"
+
+    def settle_clock(self, tree: exp.Expr) -> None:
+        """Take the clock of a stream that the query reads, before any duration is bound.
+
+        A window over a relation's changes may come first in the text.
+        """
+        named = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
+        for table in tree.find_all(exp.Table):
+            entry = self.catalog.get(table.name)
+            if isinstance(entry, Stream) and table.name.lower() not in named:
+                self.agree_on_clock(entry.clock, entry.name, span_of(table))
+                return
 
     def agree_on_clock(self, clock: Clock, source: str, span: Span | None) -> None:
         """Settle the query's clock by its first stream; refuse another kind."""

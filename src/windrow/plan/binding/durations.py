@@ -8,6 +8,7 @@ from sqlglot import exp
 
 from windrow.core.errors import BindError
 from windrow.core.time import FOREVER, UNITS, Clock
+from windrow.language.printing import to_sql
 from windrow.language.spans import span_of
 from windrow.language.syntax import Duration
 from windrow.plan.functions.moments import parse_timestamp
@@ -22,12 +23,18 @@ def bind_duration(node: exp.Expr, clock: Clock, user: str) -> int:
     if width.denominator != 1 or width <= 0 or width >= FOREVER:
         unit = "ticks" if clock is Clock.TICKS else "microseconds"
         raise BindError(
-            f"{user} must be a positive whole number of {unit}",
-            detail=f"{node.sql()} is {float(width):g} {unit}.",
-            hint="Write a longer time, or a finer unit.",
+            f"{user} must be a positive whole number of {unit}, at most {FOREVER - 1}",
+            detail=f"{to_sql(node)} is {_shown(width)} {unit}.",
+            hint="Write a longer time, or a finer unit."
+            if width < FOREVER
+            else "Write [UNBOUNDED] for a window that never ends.",
             span=span_of(node),
         )
     return int(width)
+
+
+def _shown(width: Fraction) -> str:
+    return f"{float(width):g}" if width < 10**300 else "far more"
 
 
 def _width(node: exp.Expr, clock: Clock) -> Fraction:
@@ -65,17 +72,19 @@ def bind_instant(node: exp.Expr, clock: Clock, user: str) -> int:
     """Return an instant: an integer, or the microseconds of an ISO timestamp."""
     text = str(node.this)
     if clock is Clock.TICKS:
-        if isinstance(node, exp.Literal) and not node.is_string and text.lstrip("-").isdigit():
+        number = isinstance(node, exp.Literal) and not node.is_string
+        if number and text.isdecimal() and len(text) < 20 and int(text) < FOREVER:
             return int(text)
         raise BindError(
             f"{user} on an integer clock takes an integer",
+            detail=f"{to_sql(node)} is none of 64 bits.",
             hint=f"For example {user} 0.",
             span=span_of(node),
         )
     instant = parse_timestamp(text)
     if instant is None:
         raise BindError(
-            f"{user} takes a timestamp, got {node.sql()}",
+            f"{user} takes a timestamp, got {to_sql(node)}",
             hint=f"For example {user} '2026-01-01T00:00:00Z'.",
             span=span_of(node),
         )

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from itertools import islice
 
 import pyarrow as pa
 from sqlglot import exp
 
 from windrow.core.errors import BindError, WindrowError
-from windrow.core.time import UNITS
+from windrow.core.time import FOREVER, UNITS
 from windrow.core.types import (
     BIGINT,
     BOOLEAN,
@@ -23,13 +25,21 @@ from windrow.core.types import (
     SQL_NAMES,
     STRING,
     decimal,
+    sql_name,
 )
 from windrow.language.printing import to_sql
 from windrow.language.spans import span_of
 from windrow.language.syntax import UNIT_OF, PairWindow, StreamFunction
 from windrow.plan.binding.scope import Scope, unknown_column
-from windrow.plan.expressions import Expr, Literal
-from windrow.plan.functions import ALIASES, FUNCTIONS, is_aggregate, resolve_call, resolve_cast
+from windrow.plan.expressions import Expr, Literal, walk
+from windrow.plan.functions import (
+    ALIASES,
+    FUNCTIONS,
+    coerce,
+    is_aggregate,
+    resolve_call,
+    resolve_cast,
+)
 
 BINARY_OPERATORS: dict[type[exp.Expr], str] = {
     exp.Add: "add",
@@ -64,12 +74,31 @@ UNARY_OPERATORS: dict[type[exp.Expr], str] = {
 
 OnAggregate = Callable[[exp.Expr], Expr]
 
+MAX_NODES = 100_000
+"""Nodes of one bound expression. BETWEEN, CASE value WHEN and NULLIF hold a value twice, so that
+one inside another they grow exponentially."""
+
+NO_AGGREGATE = {
+    "WHERE": "WHERE chooses the tuples that an aggregate then folds.",
+    "ON": "ON chooses the tuples that an aggregate then folds.",
+    "FILTER": "FILTER chooses the tuples that the aggregate then folds.",
+    "GROUP BY": "Groups are made first; an aggregate then folds each of them.",
+    "an aggregate": "Its argument is a value of each tuple.",
+    "ORDER BY": "The query has no groups to fold.",
+    "IN": "The value is compared for each tuple.",
+}
+"""Where no aggregate can stand, and why."""
+
 
 @dataclass(frozen=True, slots=True)
 class ExpressionBinder:
-    """Binds expressions in a scope; `on_aggregate` takes the aggregates where they may stand."""
+    """Binds expressions in a scope; `on_aggregate` takes the aggregates where they may stand.
+
+    `place` is the clause that is bound, for errors.
+    """
 
     scope: Scope
+    place: str = "WHERE"
     on_aggregate: OnAggregate | None = None
 
     def bind(self, node: exp.Expr) -> Expr:
@@ -116,9 +145,10 @@ class ExpressionBinder:
                 same = self._call("eq_null_safe", node.this, node.expression)
                 return resolve_call("not", (same,))
             case exp.Between():
-                low = self._call("ge", node.this, node.args["low"])
-                high = self._call("le", node.this, node.args["high"])
-                return resolve_call("and", (low, high))
+                value = self.bind(node.this)
+                low = resolve_call("ge", (value, self.bind(node.args["low"])))
+                high = resolve_call("le", (value, self.bind(node.args["high"])))
+                return _bounded(resolve_call("and", (low, high)), node)
             case exp.In() if not node.args.get("query"):
                 return self._call("in", node.this, *node.expressions)
             case exp.Extract():
@@ -155,30 +185,34 @@ class ExpressionBinder:
         if isinstance(call, exp.Anonymous) and not is_aggregate(call.name):
             if isinstance(node, exp.Filter):
                 raise BindError(
-                    f'"{call.name}" is no aggregate, so it has no FILTER', span=span_of(node)
+                    f"{call.name} is no aggregate, so it has no FILTER",
+                    detail="FILTER chooses the tuples that an aggregate folds.",
+                    span=span_of(node),
                 )
             if call.name.lower() not in FUNCTIONS and call.name.lower() not in ALIASES:
                 return resolve_call(call.name, ())  # unknown, whatever its arguments are
-            return self._call(call.name, *call.expressions)
+            return _bounded(self._call(call.name, *call.expressions), node)
         if self.on_aggregate is None:
             raise BindError(
-                f"{to_sql(node)} cannot stand here",
-                detail="An aggregate folds the tuples that this clause is about to choose.",
-                hint="Compare aggregates in HAVING; do not nest them.",
+                f"{to_sql(node)} cannot stand in {self.place}",
+                detail=NO_AGGREGATE[self.place],
+                hint="Compare aggregates in HAVING, or fold a sub-query's aggregates: "
+                "SELECT MAX(n) FROM (SELECT COUNT(*) AS n FROM ... GROUP BY ...).",
+                span=span_of(node),
             )
         return self.on_aggregate(node)
 
     def _case(self, node: exp.Case) -> Expr:
         parts: list[Expr] = []
-        for branch in node.args["ifs"]:
-            if node.this is None:
-                parts.append(self.bind(branch.this))
-            else:
-                parts.append(self._call("eq", node.this, branch.this))
+        branches = node.args["ifs"]
+        value = None if node.this is None else self.bind(node.this)
+        for branch in branches:
+            when = self.bind(branch.this)
+            parts.append(when if value is None else resolve_call("eq", (value, when)))
             parts.append(self.bind(branch.args["true"]))
         if node.args.get("default") is not None:
             parts.append(self.bind(node.args["default"]))
-        return resolve_call("case", tuple(parts))
+        return _bounded(resolve_call("case", tuple(parts)), node)
 
     def _is(self, node: exp.Is) -> Expr:
         match node.expression:
@@ -189,7 +223,11 @@ class ExpressionBinder:
             case exp.Boolean():
                 return self._call("is_false", node.this)
             case _:
-                raise BindError("IS goes with NULL, TRUE, FALSE or DISTINCT FROM")
+                raise BindError(
+                    f"IS does not go with {to_sql(node.expression)}",
+                    hint="It goes with NULL, TRUE, FALSE or DISTINCT FROM; values compare by =.",
+                    span=span_of(node),
+                )
 
     def _trim(self, node: exp.Trim) -> Expr:
         name = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(
@@ -197,6 +235,19 @@ class ExpressionBinder:
         )
         args = [node.this] + ([node.expression] if node.expression else [])
         return self._call(name, *args)
+
+
+def _bounded(expr: Expr, node: exp.Expr) -> Expr:
+    """Return the expression; refuse it if it has grown too large."""
+    if sum(1 for _ in islice(walk(expr), MAX_NODES + 1)) > MAX_NODES:
+        raise BindError(
+            "the expression is too large",
+            detail=f"It would have more than {MAX_NODES} parts: BETWEEN, CASE value WHEN and "
+            "NULLIF compare a value several times, and here they stand inside one another.",
+            hint="Compute the inner value in a sub-query in FROM.",
+            span=span_of(node),
+        )
+    return expr
 
 
 def misplaced(node: exp.Expr) -> BindError:
@@ -218,7 +269,10 @@ def misplaced(node: exp.Expr) -> BindError:
             )
         case PairWindow():
             return BindError(
-                "WINDOW(...) can only be a term of WHERE joined by AND", span=span_of(node)
+                "WINDOW(...) can only be a term of WHERE joined by AND",
+                detail="It bounds the join as a whole, so it cannot hold for some results only.",
+                hint="For an OR, write two queries and UNION them.",
+                span=span_of(node),
             )
         case StreamFunction():
             return BindError(
@@ -234,9 +288,40 @@ def misplaced(node: exp.Expr) -> BindError:
                 span=span_of(node),
             )
         case exp.Star():
-            return BindError("* cannot stand here", span=span_of(node))
+            return _no_value("*")
+        case exp.Column(this=exp.Star()):
+            return _no_value(to_sql(node))
+        case exp.Tuple():
+            return BindError(
+                f"{to_sql(node)} is several values",
+                hint="Write the columns without brackets, or compare them one by one with AND.",
+                span=span_of(node),
+            )
         case _:
-            return BindError(f"{to_sql(node)} is not supported", span=span_of(node))
+            return BindError(
+                f"{to_sql(node)} is not supported",
+                detail="The language has no such expression.",
+                span=span_of(node),
+            )
+
+
+def _no_value(star: str) -> BindError:
+    return BindError(
+        f"{star} cannot stand here",
+        detail="It is all columns of a tuple, not one value.",
+        hint="Name a column; * stands in SELECT and in COUNT(*).",
+    )
+
+
+def condition(expr: Expr, node: exp.Expr, clause: str) -> Expr:
+    """Return the expression; refuse it if it is neither true nor false."""
+    if expr.type not in (BOOLEAN, NULL):
+        raise BindError(
+            f"{clause} needs a condition, {to_sql(node)} is {sql_name(expr.type)}",
+            hint="Compare it with something.",
+            span=span_of(node),
+        )
+    return coerce(expr, BOOLEAN)
 
 
 def _is_number(node: exp.Expr) -> bool:
@@ -253,10 +338,21 @@ def bind_literal(node: exp.Expr, *, negative: bool = False) -> Literal:
         if text.isdigit():
             return _integer(int(sign + text))
         if "e" in text.lower():
-            return Literal(float(sign + text), DOUBLE)
+            return _double(float(sign + text))
         return _decimal_literal(sign, text)
     except (ValueError, ArithmeticError) as error:
-        raise BindError(f"{text} is not a number that can be kept exactly") from error
+        shown = text if len(text) <= 50 else f"{text[:47]}..."
+        raise BindError(
+            f"{shown} is not a number that can be kept",
+            detail=f"A number has at most {MAX_PRECISION} digits, or an exponent up to 308.",
+            span=span_of(node),
+        ) from error
+
+
+def _double(value: float) -> Literal:
+    if not math.isfinite(value):
+        raise OverflowError
+    return Literal(value, DOUBLE)
 
 
 def _integer(value: int) -> Literal:
@@ -283,7 +379,14 @@ def _interval(node: exp.Interval) -> Literal:
             hint="Write a number and WEEKS, DAYS, HOURS, MINUTES, SECONDS or finer.",
             span=span_of(node),
         )
-    return Literal(round(Fraction(text) * UNITS[unit]), INTERVAL)
+    width = round(Fraction(text) * UNITS[unit]) if len(text) <= 40 else FOREVER
+    if abs(width) >= FOREVER:
+        raise BindError(
+            f"{to_sql(node)} is too long",
+            detail="An interval has less than 2^63 microseconds, which is 292,000 years.",
+            span=span_of(node),
+        )
+    return Literal(width, INTERVAL)
 
 
 def bind_type(node: exp.DataType) -> pa.DataType:
@@ -320,12 +423,14 @@ _TYPE_ALIASES = {
 
 
 def _decimal_type(node: exp.DataType) -> pa.DataType:
-    sizes = [int(str(p.this.this)) for p in node.expressions]
-    precision, scale = (*sizes, *(10, 0)[len(sizes) :])
-    if not (0 < precision <= 38 and 0 <= scale <= precision):
+    written = [str(parameter.this.this) for parameter in node.expressions]
+    sizes = [int(text) if text.isdecimal() and len(text) < 5 else -1 for text in written]
+    precision, scale = (*sizes, *(10, 0)[len(sizes) :])[:2]
+    if len(sizes) > 2 or not (0 < precision <= MAX_PRECISION and 0 <= scale <= precision):
         raise BindError(
-            f"DECIMAL({precision}, {scale}) does not exist",
-            detail="At most 38 digits, of which at most all after the point.",
+            f"DECIMAL({', '.join(written)}) does not exist",
+            detail=f"DECIMAL(p, s) has p digits, at most {MAX_PRECISION}, s of them decimals.",
+            hint="Write DECIMAL(18, 2), for example.",
             span=span_of(node),
         )
     return pa.decimal128(precision, scale)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
 from windrow.core.errors import BindError
 from windrow.language.printing import to_sql
 from windrow.language.spans import span_of
-from windrow.plan.binding.expressions import ExpressionBinder
-from windrow.plan.binding.scope import Scope
+from windrow.plan.binding.expressions import ExpressionBinder, condition
+from windrow.plan.binding.scope import Scope, Source, unknown_source
 from windrow.plan.expressions import Call, Cast, Column, Expr
 from windrow.plan.functions import canonical_aggregate, is_aggregate, resolve_aggregate
 from windrow.plan.nodes import Aggregate, AggregateCall, Named, Plan
@@ -34,13 +34,13 @@ class Grouping:
 
     def add_key(self, node: exp.Expr) -> None:
         """Add one term of GROUP BY."""
-        expr = ExpressionBinder(self.scope).bind(node)
+        expr = ExpressionBinder(self.scope, "GROUP BY").bind(node)
         if all(key.expr != expr for key in self.keys):
             self.keys.append(Named(self._fresh(_label(node, expr)), expr))
 
     def bind(self, node: exp.Expr) -> Expr:
         """Bind an expression of SELECT, HAVING or ORDER BY over the groups."""
-        over_rows = ExpressionBinder(self.scope, self._aggregate).bind(node)
+        over_rows = ExpressionBinder(self.scope, "SELECT", self._aggregate).bind(node)
         return self._over_groups(over_rows, node)
 
     def plan(self, source: Plan) -> Aggregate:
@@ -48,21 +48,23 @@ class Grouping:
         return Aggregate(source, tuple(self.keys), tuple(self.calls))
 
     def _aggregate(self, node: exp.Expr) -> Expr:
-        call, condition = _parts(node)
-        distinct, args = _arguments(call)
-        binder = ExpressionBinder(self.scope)
+        call, chosen = _parts(node)
+        distinct, args = _arguments(call, self.scope)
+        binder = ExpressionBinder(self.scope, "an aggregate")
         bound = tuple(binder.bind(arg) for arg in args)
         coerced, type_, nullable = resolve_aggregate(call.name, bound, distinct)
-        where = None if condition is None else binder.bind(condition)
-        output = to_sql(node)
         name = canonical_aggregate(call.name)
         assert name is not None, "only aggregates come here"
-        made = AggregateCall(output, name, coerced, type_, distinct, where, nullable)
+        where = None if chosen is None else self._filter(chosen)
+        made = AggregateCall(to_sql(node), name, coerced, type_, distinct, where, nullable)
         for known in self.calls:
-            if known == made:
+            if replace(known, output=made.output) == made:
                 return Column(known.output, known.type, known.nullable)
         self.calls.append(made)
-        return Column(output, type_, nullable)
+        return Column(made.output, type_, nullable)
+
+    def _filter(self, node: exp.Expr) -> Expr:
+        return condition(ExpressionBinder(self.scope, "FILTER").bind(node), node, "FILTER")
 
     def _over_groups(self, expr: Expr, node: exp.Expr) -> Expr:
         for key in self.keys:
@@ -72,7 +74,7 @@ class Grouping:
             case Column(name=name):
                 if any(call.output == name for call in self.calls):
                     return expr
-                raise _not_grouped(name, node)
+                raise _not_grouped(name, node, self.scope)
             case Call(name, args, type_, nullable):
                 return Call(name, tuple(self._over_groups(a, node) for a in args), type_, nullable)
             case Cast(value, type_, nullable):
@@ -100,7 +102,7 @@ def _parts(node: exp.Expr) -> tuple[exp.Anonymous, exp.Expr | None]:
     return node, None
 
 
-def _arguments(call: exp.Anonymous) -> tuple[bool, list[exp.Expr]]:
+def _arguments(call: exp.Anonymous, scope: Scope) -> tuple[bool, list[exp.Expr]]:
     """Return whether DISTINCT is asked for, and the arguments; COUNT(*) has none."""
     args = list(call.expressions)
     if len(args) == 1 and isinstance(args[0], exp.Distinct):
@@ -115,14 +117,31 @@ def _arguments(call: exp.Anonymous) -> tuple[bool, list[exp.Expr]]:
                     hint=f"Name a column: {call.name}(column).",
                     span=span_of(call),
                 )
+            if isinstance(args[0], exp.Column):
+                owners_of_star(args[0], scope)
             return False, []
     return False, args
 
 
-def _not_grouped(name: str, node: exp.Expr) -> BindError:
+def owners_of_star(item: exp.Column, scope: Scope) -> tuple[Source, ...]:
+    """Return the source that ``alias.*`` names."""
+    owners = tuple(s for s in scope.sources if s.alias.lower() == item.table.lower())
+    if not owners:
+        raise unknown_source(item, [s.alias for s in scope.sources])
+    return owners
+
+
+def _not_grouped(name: str, node: exp.Expr, scope: Scope) -> BindError:
+    written = scope.written(name)
+    found = [
+        column
+        for column in node.find_all(exp.Column)
+        if not isinstance(column.this, exp.Star)
+        if (resolved := scope.resolve(column)) is not None and resolved.name == name
+    ]
     return BindError(
-        f'column "{name}" is neither grouped nor aggregated',
+        f'column "{written}" is neither grouped nor aggregated',
         detail="A group has many tuples, which may differ in it.",
-        hint="Put it into GROUP BY, or fold it: MAX(...), for example.",
-        span=span_of(node),
+        hint=f"Put {written} into GROUP BY, or fold it: MAX({written}), for example.",
+        span=span_of(found[0] if found else node),
     )

@@ -21,6 +21,7 @@ from windrow.plan.nodes import (
     JoinOn,
     NrrJoin,
     Plan,
+    Project,
     Table,
     inputs_of,
     is_stream,
@@ -52,12 +53,12 @@ def build_joins(sources: tuple[Source, ...], terms: list[Expr], bands: list[Band
     require_bounded_state(sources, bands)
     waiting = [Term(t, columns_of(t)) for t in terms]
     rest = sorted(sources, key=lambda s: _RANK[s.kind])
-    if rest[0].kind == "nrr":
+    if rest[-1].kind == "nrr" and _RANK[rest[0].kind] > 0:
         raise SemanticError(
-            f'nothing tells when to look at "{rest[0].alias}"',
+            f'nothing tells when to look at "{rest[-1].alias}"',
             detail="A non-retroactive relation is read as of the time of a stream's tuple.",
             hint="Join it with a stream, or declare it as a RELATION.",
-            span=rest[0].span,
+            span=rest[-1].span,
         )
     first = rest.pop(0)
     tree = JoinTree(first.plan, frozenset(first.plan.schema.names), waiting, list(bands))
@@ -105,7 +106,7 @@ def _join(tree: JoinTree, source: Source) -> None:
 
 
 def _joined(left: Plan, source: Source, local: list[Term], on: JoinOn) -> Plan:
-    if isinstance(source.plan, Table):
+    if _reads_relation(source.plan):
         _require_no_negation_below(left, source)
     if source.kind == "nrr":
         assert isinstance(source.plan, Table)
@@ -169,6 +170,17 @@ def _require_no_negation_below(left: Plan, source: Source) -> None:
         )
 
 
+def _reads_relation(plan: Plan) -> bool:
+    """Tell whether the source is a relation, perhaps behind a sub-query that selects from it."""
+    match plan:
+        case Table():
+            return True
+        case Filter(source=source) | Project(source=source):
+            return _reads_relation(source)
+        case _:
+            return False
+
+
 def _negates(plan: Plan) -> bool:
     if isinstance(plan, AntiJoin | Except):
         return True
@@ -182,14 +194,30 @@ def require_bounded_state(sources: tuple[Source, ...], bands: list[Band]) -> Non
         return
     for source in partners:
         if source.implicit and not _within_reach(source, partners, bands):
-            others = " and ".join(f'"{p.alias}"' for p in partners if p is not source)
+            others = ", ".join(f'"{p.alias}"' for p in partners if p is not source)
             raise UnboundedStateError(
-                f'join of "{source.alias}" and {others} needs unbounded state',
-                detail=f'"{source.alias}" has no window, so no tuple of it can ever be dropped.',
-                hint=f"Add a window, for example {source.alias} [RANGE 10 MINUTES]; "
-                f"or write {source.alias} [UNBOUNDED] to keep every tuple.",
+                f'join of "{source.alias}" with {others} needs unbounded state',
+                detail=without_window(source),
+                hint=window_hint(source),
                 span=source.span,
             )
+
+
+def without_window(source: Source) -> str:
+    """Say why a source keeps every tuple."""
+    if source.kind == "query":
+        return "The sub-query reads a stream that has no window, so its rows never leave."
+    return f'"{source.alias}" has no window, so no tuple of it can ever be dropped.'
+
+
+def window_hint(source: Source) -> str:
+    """Say how a source gets a window."""
+    if source.kind == "query":
+        return "Add a window to that stream, or write [UNBOUNDED] there to keep every row."
+    return (
+        f"Add a window, for example {source.alias} [RANGE 10 MINUTES]; "
+        f"or write {source.alias} [UNBOUNDED] to keep every tuple."
+    )
 
 
 def _within_reach(source: Source, partners: list[Source], bands: list[Band]) -> bool:

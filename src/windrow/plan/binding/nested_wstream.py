@@ -12,6 +12,7 @@ from windrow.core.errors import BindError
 from windrow.language.spans import span_of
 from windrow.language.syntax import StreamFunction, StreamWindow, Windowed
 
+REFUSED = ("distinct", "group", "having", "order", "limit", "offset")
 BOUNDED = ("range", "rows", "partition", "now", "tumble")
 
 
@@ -41,14 +42,17 @@ def lift_nested_wstream(select: exp.Select) -> exp.Select:
 def _check(select: exp.Select, found: list[StreamFunction]) -> None:
     function = found[0]
     alone = len(select.expressions) == 1 and len(found) == 1
-    clauses = [c for c in ("group", "having", "order", "limit") if select.args.get(c)]
+    clauses = any(select.args.get(clause) for clause in REFUSED)
     if function.args["kind"] != "wstream" or function.args.get("window") is None:
         raise BindError(
-            "inside an aggregate only WSTREAM(...)[window] can stand", span=span_of(function)
+            "inside an aggregate only WSTREAM(...)[window] can stand",
+            hint="Write SUM(WSTREAM(SUM(a))[ROWS 10]), for example.",
+            span=span_of(function),
         )
     if not alone or clauses:
         raise BindError(
-            "an aggregate over WSTREAM must be the only item, without GROUP BY",
+            "an aggregate over WSTREAM must be the only item",
+            detail="There can be no DISTINCT, GROUP BY, HAVING, ORDER BY, LIMIT or OFFSET either.",
             hint="Write the windowed sub-query out: SELECT ... FROM (SELECT ...) [ROWS 10].",
             span=span_of(function),
         )

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from sqlglot import exp
 
 from windrow.core.errors import BindError
+from windrow.language.printing import to_sql
 from windrow.language.spans import span_of
 from windrow.plan.expressions import Expr
 from windrow.plan.nodes import Distinct, Named, Plan, Project, SortKey, TopN, as_column
@@ -25,14 +26,14 @@ def apply_order(
     limit, offset = _row_count(select, "limit"), _row_count(select, "offset")
     projected = Project(plan, columns)
     terms = order_terms(select)
-    keys = [_output_key(term, columns, bind) for term in terms]
+    keys = [output_key(term, columns, bind) for term in terms]
     cuts = limit is not None or offset is not None
     if cuts and not distinct and None in keys:
         inner = tuple(sort_key(term, bind(term.this)) for term in terms)
         return Project(_top(plan, inner, limit, offset), columns), ()
     for term, key in zip(terms, keys, strict=True):
         if key is None:
-            raise _not_an_output(term)
+            raise _not_an_output(term, distinct=distinct)
     found = tuple(key for key in keys if key is not None)
     result: Plan = Distinct(projected) if distinct else projected
     return (_top(result, found, limit, offset) if cuts else result), found
@@ -56,9 +57,9 @@ def order_outputs(query: exp.Query, plan: Plan) -> tuple[Plan, tuple[SortKey, ..
     columns = tuple(Named(f.name, as_column(f)) for f in plan.schema)
     keys = []
     for term in order_terms(query):
-        key = _output_key(term, columns, None)
+        key = output_key(term, columns, None)
         if key is None:
-            raise _not_an_output(term)
+            raise _not_in_both(term, columns)
         keys.append(key)
     limit, offset = _row_count(query, "limit"), _row_count(query, "offset")
     if limit is None and offset is None:
@@ -70,18 +71,13 @@ def _top(plan: Plan, keys: tuple[SortKey, ...], limit: int | None, offset: int |
     return TopN(plan, keys, 2**31 if limit is None else limit, offset or 0)
 
 
-def _output_key(
+def output_key(
     term: exp.Ordered, columns: tuple[Named, ...], bind: BindExpr | None
 ) -> SortKey | None:
     """Return the key if the term is an output: by position, by name or by expression."""
     node = term.this
     if isinstance(node, exp.Literal) and not node.is_string:
-        position = int(node.name) if node.name.isdigit() else 0
-        if not 1 <= position <= len(columns):
-            raise BindError(
-                f"ORDER BY {node.name}: SELECT has {len(columns)} columns", span=span_of(node)
-            )
-        return sort_key(term, as_column(columns[position - 1].field))
+        return sort_key(term, as_column(columns[ordinal(node, len(columns), "ORDER BY")].field))
     if isinstance(node, exp.Column) and not node.table:
         for column in columns:
             if column.name.lower() == node.name.lower():
@@ -95,22 +91,53 @@ def _output_key(
     return None
 
 
+def ordinal(node: exp.Literal, columns: int, clause: str) -> int:
+    """Return the index of the output column that a number in GROUP BY or ORDER BY means."""
+    position = int(node.name) if node.name.isdecimal() and len(node.name) < 10 else 0
+    if not 1 <= position <= columns:
+        has = "1 column" if columns == 1 else f"{columns} columns"
+        raise BindError(
+            f"{clause} {node.name}: SELECT has {has}",
+            detail=f"A number in {clause} is the position of a column of SELECT, from 1 on.",
+            span=span_of(node),
+        )
+    return position - 1
+
+
 def _row_count(select: exp.Query, clause: str) -> int | None:
     node = select.args.get(clause)
     if node is None:
         return None
     value = node.expression
-    if isinstance(value, exp.Literal) and not value.is_string and value.name.isdigit():
-        return min(int(value.name), 2**31)
+    if isinstance(value, exp.Literal) and not value.is_string and value.name.isdecimal():
+        return int(value.name) if len(value.name) < 10 else 2**31
     raise BindError(
-        f"{clause.upper()} takes a whole number", hint="For example LIMIT 10.", span=span_of(node)
+        f"{clause.upper()} takes a whole number, not {to_sql(value)}",
+        hint=f"For example {clause.upper()} 10.",
+        span=span_of(node),
     )
 
 
-def _not_an_output(term: exp.Ordered) -> BindError:
+def _not_an_output(term: exp.Ordered, *, distinct: bool) -> BindError:
+    if distinct:
+        return BindError(
+            f"ORDER BY {to_sql(term.this)} is not in SELECT DISTINCT",
+            detail="Tuples that DISTINCT makes one may differ in it.",
+            hint="Select it as well.",
+            span=span_of(term),
+        )
     return BindError(
-        "ORDER BY names something that SELECT does not give",
+        f"ORDER BY {to_sql(term.this)} is not in SELECT",
         detail="Without LIMIT, ORDER BY only says how the answer is shown.",
         hint="Select it as well, or add LIMIT.",
+        span=span_of(term),
+    )
+
+
+def _not_in_both(term: exp.Ordered, columns: tuple[Named, ...]) -> BindError:
+    return BindError(
+        f"ORDER BY {to_sql(term.this)} is no column of the set operation",
+        detail=f"Its columns are {', '.join(c.name for c in columns)}.",
+        hint="Order by one of them or by its position.",
         span=span_of(term),
     )

@@ -12,11 +12,12 @@ from windrow.core.types import common_type, sql_name
 from windrow.language.spans import span_of
 from windrow.language.syntax import StreamFunction
 from windrow.plan.binding.blocks import Body, bind_block
-from windrow.plan.binding.context import Context, RefreshScope
+from windrow.plan.binding.context import Context, NamedQuery, RefreshScope
 from windrow.plan.binding.nested_wstream import lift_nested_wstream
 from windrow.plan.binding.ordering import order_outputs
 from windrow.plan.binding.scope import Source
 from windrow.plan.binding.sources import QueryBinders, bind_window
+from windrow.plan.binding.subqueries import is_bracket
 from windrow.plan.catalog import Catalog
 from windrow.plan.expressions import Cast
 from windrow.plan.nodes import (
@@ -56,6 +57,7 @@ def bind_query(
 ) -> Query:
     """Return the bound query of a syntax tree."""
     context = Context(catalog, settings or {})
+    context.settle_clock(tree)
     plan, order = _output(tree, context)
     return Query(plan, order, text, name)
 
@@ -78,29 +80,22 @@ def _output(tree: exp.Expr, context: Context) -> tuple[Plan, tuple[SortKey, ...]
 
 
 def _split(tree: exp.Expr) -> tuple[StreamFunction | None, exp.Expr]:
-    while isinstance(tree, exp.Subquery | exp.Paren) and not tree.alias:
+    while is_bracket(tree):
         tree = tree.this
-    if isinstance(tree, StreamFunction):
-        inner = tree.this
-        while isinstance(inner, exp.Subquery | exp.Paren):
-            inner = inner.this
-        if isinstance(inner, StreamFunction):
-            raise BindError("one output operator at a time", span=span_of(inner))
-        return tree, inner
-    return None, tree
+    return (tree, tree.this) if isinstance(tree, StreamFunction) else (None, tree)
 
 
 def _stream(body: Body, kind: str, period: int | None, *, restore: bool) -> Plan:
     """Turn a body into the stream that its output operator, or INTERNAL, makes of it."""
     if kind == "dstream":
         return Dstream(_refreshed(body.plan, period))
-    if kind == "istream" and restore:
-        assert period is not None
+    if restore and (kind == "istream" or body.internal):
+        assert period is not None, "RESTORE without SLIDE is refused before"
         return Delay(Istream(body.plan), period)
     keeps_all = body.aggregated and (body.internal or kind == "wstream")
     if keeps_all and period is not None:
         return Rstream(Refresh(body.plan, period))
-    return Istream(_refreshed(body.plan, period))
+    return Istream(_refreshed(body.plan, period, restore=restore))
 
 
 def _refreshed(plan: Plan, period: int | None, *, restore: bool = False) -> Plan:
@@ -119,8 +114,28 @@ def _wstream(function: StreamFunction | None, body: Body, stream: Plan, context:
         )
     if not body.aggregated:
         _require_windowable(body.plan, function)
+    elif isinstance(stream, Istream) and not body.internal:
+        raise SemanticError(
+            "WSTREAM over an aggregate needs a SLIDE",
+            detail="Without it the aggregate's value follows every change: there is no moment at "
+            "which a value is a result to keep.",
+            hint="Write a window such as [RANGE 1 MINUTE SLIDE 10 SECONDS], or make it INTERNAL.",
+            span=span_of(function),
+        )
     if node.args.get("slide") is not None or node.args["kind"] == "tumble":
-        raise SemanticError("the window of WSTREAM cannot SLIDE", span=span_of(node))
+        raise SemanticError(
+            "the window of WSTREAM cannot SLIDE",
+            detail="The answer is renewed when the query's own windows slide.",
+            hint="Put SLIDE into the windows of FROM.",
+            span=span_of(node),
+        )
+    if node.args.get("internal"):
+        raise SemanticError(
+            "the window of WSTREAM cannot be INTERNAL",
+            detail="It says how long results stay; INTERNAL would let them stay for ever.",
+            hint="Write ISTREAM(...) if every result is to stay.",
+            span=span_of(node),
+        )
     columns = tuple((f.name, as_column(f)) for f in stream.schema)
     source = Source("output", stream, columns, "query")
     return Window(stream, bind_window(node, source, context))
@@ -146,31 +161,51 @@ def _check_restore(function: StreamFunction, kind: str, period: int | None) -> N
 
 
 def _body(tree: exp.Expr, context: Context) -> Body:
-    while isinstance(tree, exp.Subquery | exp.Paren):
+    while is_bracket(tree):
         tree = tree.this
-    _remember_named_queries(tree, context)
+    known = context.named_queries
+    context.named_queries = _with_named_queries(tree, known)
     match tree:
         case exp.Select():
-            return bind_block(lift_nested_wstream(tree), context, BINDERS)
+            body = bind_block(lift_nested_wstream(tree), context, BINDERS)
         case exp.Union() | exp.Except() | exp.Intersect():
-            return _set_operation(tree, context)
+            body = _set_operation(tree, context)
         case _:
-            raise BindError("this is not a query", span=span_of(tree))
+            assert isinstance(tree, exp.Subquery), "the grammar has no other queries"
+            body = _reordered(tree, context)
+    context.named_queries = known
+    return body
 
 
-def _remember_named_queries(tree: exp.Expr, context: Context) -> None:
+def _reordered(tree: exp.Subquery, context: Context) -> Body:
+    """``(query) ORDER BY ... LIMIT ...``: the query as a relation, ordered anew."""
+    plan, order = order_outputs(tree, bind_relation(tree.this, context))
+    return Body(plan, order)
+
+
+def _with_named_queries(
+    tree: exp.Expr, known: Mapping[str, NamedQuery]
+) -> Mapping[str, NamedQuery]:
+    """Add the queries of WITH; each may read those before it."""
     clause = tree.args.get("with_")
     if clause is None:
-        return
+        return known
+    here: set[str] = set()
     for named in clause.expressions:
-        if clause.args.get("recursive"):
-            raise BindError("WITH RECURSIVE is not supported", span=span_of(named))
-        context.named_queries[named.alias.lower()] = named.this
+        name = named.alias.lower()
+        if name in here:
+            raise BindError(
+                f'WITH names "{named.alias}" twice',
+                hint=f"Call one of them {named.alias}2, for example.",
+                span=span_of(named),
+            )
+        here.add(name)
+        columns = tuple(column.name for column in named.args["alias"].columns)
+        known = {**known, name: NamedQuery(named.this, columns, known)}
+    return known
 
 
 def _set_operation(tree: exp.SetOperation, context: Context) -> Body:
-    if tree.args.get("by_name"):
-        raise BindError("BY NAME is not supported", span=span_of(tree))
     left, right = _alike(
         bind_relation(tree.this, context), bind_relation(tree.expression, context), tree
     )
@@ -226,9 +261,14 @@ def bind_relation(tree: exp.Expr, context: Context) -> Plan:
     body = _body(query, context)
     inner, context.refresh = context.refresh, outer
     kind = function.args["kind"] if function else "rstream"
+    if function is not None and function.args.get("restore"):
+        raise SemanticError(
+            "RESTORE goes with the whole query, or with a windowed sub-query",
+            detail="A sub-query without a window is refreshed with the query around it.",
+            hint="Put RESTORE on the outermost query.",
+            span=span_of(function),
+        )
     if kind == "rstream" and not body.internal:
-        if function is not None and function.args.get("restore"):
-            raise SemanticError("RESTORE goes with the whole query", span=span_of(function))
         if inner.slide is not None:
             outer.note(inner.slide, inner.span, rows=inner.rows)
         return body.plan
@@ -254,7 +294,7 @@ def bind_stream(tree: exp.Expr, context: Context) -> Plan:
     restore = bool(function and function.args.get("restore"))
     if function is not None and restore:
         _check_restore(function, kind, period)
-    return _stream(body, kind, period, restore=restore and kind == "istream")
+    return _stream(body, kind, period, restore=restore)
 
 
 BINDERS = QueryBinders(bind_relation, bind_stream)

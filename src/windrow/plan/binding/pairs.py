@@ -38,7 +38,12 @@ def _pairs(node: PairWindow, sources: tuple[Source, ...]) -> list[tuple[Source, 
     if names:
         found = [_find(name.name, streams, node) for name in names]
         if len(found) != 2 or found[0] is found[1]:
-            raise BindError("WINDOW(A, B) names two different streams", span=span_of(node))
+            raise BindError(
+                "WINDOW(A, B) names two different streams",
+                detail="It bounds how far apart in time a tuple of each may be.",
+                hint="To join a stream with itself, give it two aliases: FROM s AS a, s AS b.",
+                span=span_of(node),
+            )
         return [(found[0], found[1])]
     if node.args["kind"] == "dwindow":
         raise BindError(
@@ -51,6 +56,7 @@ def _pairs(node: PairWindow, sources: tuple[Source, ...]) -> list[tuple[Source, 
         raise BindError(
             "WINDOW = ... joins at least two streams",
             detail=f"FROM has {len(streams)}.",
+            hint="Leave it out, or write a window after the stream: s [RANGE ...].",
             span=span_of(node),
         )
     return list(combinations(streams, 2))

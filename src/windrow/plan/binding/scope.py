@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from sqlglot import exp
 
 from windrow.core.errors import BindError, Span
+from windrow.language.printing import to_sql
 from windrow.language.spans import span_of
 from windrow.plan.expressions import Column
 from windrow.plan.nodes import Plan
@@ -40,11 +41,15 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The sources of a SELECT block, inside those of the blocks around it."""
+    """The sources of a SELECT block, inside those of the blocks around it.
+
+    `outer` may be read; what is `beyond` is in sight, but the block may not refer to it.
+    """
 
     sources: tuple[Source, ...] = ()
     outer: Scope | None = None
     bare_words: bool = False
+    beyond: Scope | None = None
 
     def resolve(self, node: exp.Column) -> Column | None:
         """Return the column that `node` names, looking outwards; None if there is none."""
@@ -54,6 +59,13 @@ class Scope:
         return None if self.outer is None else self.outer.resolve(node)
 
     def _here(self, node: exp.Column) -> Column | None:
+        if node.args.get("db"):
+            raise BindError(
+                f"{to_sql(node)} has too many parts",
+                detail="A column is named by itself or after the name of its source in FROM.",
+                hint=f"Write {node.table}.{node.name}.",
+                span=span_of(node),
+            )
         table = node.table.lower()
         found = [
             (source, column)
@@ -75,28 +87,54 @@ class Scope:
         """All sources in sight, innermost first."""
         return self.sources + (self.outer.all_sources() if self.outer else ())
 
+    def written(self, column: str) -> str:
+        """Return a column of the plan as a user would write it, qualified."""
+        for source in self.all_sources():
+            for name, found in source.columns:
+                if found.name == column:
+                    return f"{source.alias}.{name}"
+        return column
+
 
 def unknown_column(node: exp.Column, scope: Scope) -> BindError:
     """Return the error for a name that no source has, with the near ones offered."""
+    if scope.beyond is not None and scope.beyond.resolve(node) is not None:
+        return _out_of_reach(node)
     sources = scope.all_sources()
     table = node.table
     if table and all(s.alias.lower() != table.lower() for s in sources):
-        aliases = [s.alias for s in sources]
-        return BindError(
-            f'unknown source "{table}"',
-            detail=f"FROM has {', '.join(aliases) or 'nothing'}.",
-            hint=near(table, aliases),
-            span=span_of(node),
-        )
+        return unknown_source(node, [s.alias for s in sources])
     owners = [s for s in sources if not table or s.alias.lower() == table.lower()]
     names = list(dict.fromkeys(name for s in owners for name, _ in s.columns))
     hint = near(node.name, names)
     if not table:
         hint = f"{hint} A text constant is written '{node.name}'.".strip()
+    elif elsewhere := [s.alias for s in sources if s not in owners and s.find(node.name)]:
+        hint = f"Write {elsewhere[0]}.{node.name}."
     return BindError(
         f'unknown column "{node.name}"' + (f' of "{table}"' if table else ""),
         detail=f"The columns are {', '.join(names)}." if names else "",
         hint=hint,
+        span=span_of(node),
+    )
+
+
+def unknown_source(node: exp.Column, aliases: list[str]) -> BindError:
+    """Return the error for ``alias.column`` or ``alias.*`` where FROM has no such alias."""
+    return BindError(
+        f'unknown source "{node.table}"',
+        detail=f"FROM has {', '.join(aliases)}.",
+        hint=near(node.table, aliases),
+        span=span_of(node),
+    )
+
+
+def _out_of_reach(node: exp.Column) -> BindError:
+    return BindError(
+        f"this sub-query may not refer to {to_sql(node)} of the query around it",
+        detail="Only a SELECT in EXISTS or IN without WITH, UNION, grouping, aggregates, LIMIT and "
+        "OFFSET may refer to the query around it.",
+        hint="Put the sub-query into FROM and join with it there.",
         span=span_of(node),
     )
 

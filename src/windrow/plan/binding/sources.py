@@ -12,12 +12,27 @@ from windrow.core.schema import Schema
 from windrow.core.time import Clock
 from windrow.language.spans import span_of
 from windrow.language.syntax import StreamWindow, Windowed
-from windrow.plan.binding.context import Context
+from windrow.plan.binding.context import Context, NamedQuery
 from windrow.plan.binding.durations import bind_count, bind_duration, bind_instant
 from windrow.plan.binding.scope import Scope, Source, near, unknown_column
 from windrow.plan.catalog import Relation, Stream
 from windrow.plan.expressions import Column
-from windrow.plan.nodes import Named, Plan, Project, Scan, Table, Window, as_column
+from windrow.plan.nodes import (
+    AntiJoin,
+    Filter,
+    Join,
+    Named,
+    NrrJoin,
+    Plan,
+    Project,
+    Scan,
+    SemiJoin,
+    Table,
+    UnionAll,
+    Window,
+    as_column,
+    inputs_of,
+)
 from windrow.plan.windows import PartitionRows, Range, Rows, Since, Unbounded, WindowSpec
 
 BindQuery = Callable[[exp.Expr, Context], "Plan"]
@@ -36,20 +51,63 @@ def bind_source(node: exp.Expr, context: Context, binders: QueryBinders) -> Sour
     window = node.args["window"] if isinstance(node, Windowed) else None
     inner = node.this if isinstance(node, Windowed) else node
     match inner:
-        case exp.Table() if inner.name.lower() in context.named_queries:
-            query = context.named_queries[inner.name.lower()]
-            return _query_source(
-                query, window, inner.alias_or_name, context, binders, span_of(inner)
-            )
         case exp.Table():
-            return _named_source(inner, window, context)
-        case exp.Subquery():
-            alias = inner.alias or "query"
-            return _query_source(inner.this, window, alias, context, binders, span_of(inner))
+            _refuse_qualified(inner)
+            named = context.named_queries.get(inner.name.lower())
+            if named is None:
+                source = _named_source(inner, window, context)
+            else:
+                source = _with_source(named, inner, window, context, binders)
         case _:
-            raise BindError(
-                f"{type(inner).__name__.lower()} cannot stand in FROM", span=span_of(inner)
-            )
+            assert isinstance(inner, exp.Subquery), "the grammar has names and queries in FROM"
+            alias = inner.alias or context.name_unnamed()
+            source = _query_source(inner, window, alias, context, binders)
+    columns = tuple(column.name for column in inner.args["alias"].columns) if inner.alias else ()
+    return _renamed(source, columns)
+
+
+def _refuse_qualified(node: exp.Table) -> None:
+    if node.args.get("db"):
+        raise BindError(
+            f'"{node.args["db"].name}.{node.name}" has too many parts',
+            detail="Streams and relations have one name: there are no databases or schemas.",
+            hint=f"Write {node.name}.",
+            span=span_of(node),
+        )
+
+
+def _with_source(
+    named: NamedQuery,
+    node: exp.Table,
+    window: StreamWindow | None,
+    context: Context,
+    binders: QueryBinders,
+) -> Source:
+    """Bind a query of WITH where it is read: it knows the names written before its own."""
+    known, context.named_queries = context.named_queries, named.known
+    around, context.around = context.around, None
+    body = exp.Subquery(this=named.query)
+    body.meta.update(node.meta)
+    source = _query_source(body, window, node.alias_or_name, context, binders)
+    context.named_queries, context.around = known, around
+    return _renamed(replace(source, span=span_of(node)), named.columns)
+
+
+def _renamed(source: Source, names: tuple[str, ...]) -> Source:
+    """Give the columns of a source the names written after its alias."""
+    if not names:
+        return source
+    if len(names) != len(source.columns) or len({n.lower() for n in names}) != len(names):
+        raise BindError(
+            f'"{source.alias}" names {len(names)} columns, its source has {len(source.columns)}'
+            if len(names) != len(source.columns)
+            else f'"{source.alias}" names a column twice',
+            detail=f"The source's columns are {', '.join(n for n, _ in source.columns)}.",
+            hint="Give each column a name of its own.",
+            span=source.span,
+        )
+    renamed = zip(names, source.columns, strict=True)
+    return replace(source, columns=tuple((name, column) for name, (_, column) in renamed))
 
 
 def _named_source(node: exp.Table, window: StreamWindow | None, context: Context) -> Source:
@@ -83,7 +141,7 @@ def _stream_source(
     stream: Stream, alias: str, window: StreamWindow | None, context: Context, span: Span | None
 ) -> Source:
     context.agree_on_clock(stream.clock, stream.name, span)
-    scan = Scan(stream, context.unique_alias(alias))
+    scan = Scan(stream, context.unique_alias(alias, span))
     columns = _visible(stream.schema, scan.schema)
     bare = Source(alias, scan, columns, "stream", span, time_column=scan.time_column)
     if window is None:
@@ -111,29 +169,43 @@ def _windowed(source: Source, stream: Plan, window: StreamWindow, context: Conte
 
 
 def _relation_source(relation: Relation, alias: str, context: Context, span: Span | None) -> Source:
-    table = Table(relation, context.unique_alias(alias))
+    table = Table(relation, context.unique_alias(alias, span))
     kind = "relation" if relation.retroactive else "nrr"
     return Source(alias, table, _visible(relation.schema, table.schema), kind, span)
 
 
 def _query_source(
-    query: exp.Expr,
+    query: exp.Subquery,
     window: StreamWindow | None,
     alias: str,
     context: Context,
     binders: QueryBinders,
-    span: Span | None,
 ) -> Source:
+    span = span_of(query)
     bind = binders.relation if window is None else binders.stream
-    inner = bind(query, context)
-    plan_alias = context.unique_alias(alias)
+    inner = bind(query.this, context)
+    plan_alias = context.unique_alias(alias, span)
     renamed = Project(
         inner, tuple(Named(f"{plan_alias}.{f.name}", as_column(f)) for f in inner.schema)
     )
     source = Source(alias, renamed, _visible(inner.schema, renamed.schema), "query", span)
     if window is None:
-        return replace(source, external=True)
+        return replace(source, external=True, implicit=_keeps_all(inner))
     return _windowed(source, renamed, window, context)
+
+
+def _keeps_all(plan: Plan) -> bool:
+    """Tell whether every tuple of a stream stays in the answer though nobody wrote UNBOUNDED.
+
+    Aggregates and DISTINCT keep values, not tuples, so what they remember is their own affair.
+    """
+    match plan:
+        case Window(spec=Unbounded(written=written)):
+            return not written
+        case Filter() | Project() | Join() | NrrJoin() | SemiJoin() | AntiJoin() | UnionAll():
+            return any(_keeps_all(below) for below in inputs_of(plan))
+        case _:
+            return False
 
 
 def _visible(names: Schema, plan: Schema) -> tuple[tuple[str, Column], ...]:
@@ -175,6 +247,7 @@ def _partition_keys(node: StreamWindow, source: Source) -> tuple[str, ...]:
         raise SemanticError(
             "a partitioned window cannot SLIDE",
             detail="Each partition has its own count, so there is no common moment to slide.",
+            hint="Leave SLIDE out.",
             span=span_of(node),
         )
     keys = []

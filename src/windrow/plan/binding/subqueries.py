@@ -10,7 +10,7 @@ from windrow.core.errors import BindError, SemanticError, UnboundedStateError
 from windrow.language.spans import span_of
 from windrow.language.syntax import StreamFunction
 from windrow.plan.binding.expressions import ExpressionBinder
-from windrow.plan.binding.joins import join_on
+from windrow.plan.binding.joins import join_on, window_hint, without_window
 from windrow.plan.binding.scope import Scope, Source
 from windrow.plan.expressions import Call, Expr, columns_of
 from windrow.plan.functions import resolve_call
@@ -54,22 +54,27 @@ def subquery_term(node: exp.Expr, *, negated: bool = False) -> SubqueryTerm | No
 
 def unwrap(node: exp.Expr) -> exp.Expr:
     """Strip parentheses and RSTREAM, which is the view itself."""
-    while True:
-        if isinstance(node, exp.Subquery | exp.Paren) or (
-            isinstance(node, StreamFunction)
-            and node.args["kind"] == "rstream"
-            and not node.args.get("restore")
-        ):
-            node = node.this
-        else:
-            return node
+    while is_bracket(node) or (
+        isinstance(node, StreamFunction)
+        and node.args["kind"] == "rstream"
+        and not node.args.get("restore")
+    ):
+        node = node.this
+    return node
+
+
+def is_bracket(node: exp.Expr) -> bool:
+    """Tell whether a node is a query in parentheses and nothing else: no ORDER BY, no LIMIT."""
+    return isinstance(node, exp.Subquery | exp.Paren) and not any(
+        node.args.get(clause) for clause in ("alias", "with_", "order", "limit", "offset")
+    )
 
 
 def apply_subquery(left: Plan, scope: Scope, term: SubqueryTerm, inner: Inner) -> Plan:
     """Return `left` restricted by the term."""
     _require_bounded(scope.sources, term)
     _require_bounded(inner.sources, term)
-    _require_one_level(left, inner, term)
+    _require_one_level(left, scope, term, inner)
     on = join_on(
         list(inner.correlated), frozenset(left.schema.names), frozenset(inner.plan.schema.names)
     )
@@ -86,7 +91,10 @@ def _with_membership(
 ) -> tuple[JoinOn, bool]:
     assert term.value is not None
     assert inner.column is not None, "the block binder gives IN its column"
-    value = ExpressionBinder(scope).bind(term.value)
+    value = ExpressionBinder(scope, "IN").bind(term.value)
+    here = frozenset(name for s in scope.sources for name in s.plan.schema.names)
+    if not columns_of(value) <= here:
+        raise _two_levels_up(columns_of(value) - here, scope, term)
     try:
         equal = resolve_call("eq", (value, inner.column))
     except BindError as error:
@@ -112,35 +120,47 @@ def _with_membership(
 def _require_bounded(sources: tuple[Source, ...], term: SubqueryTerm) -> None:
     for source in sources:
         if source.implicit:
+            word = "IN" if term.value is not None else "EXISTS"
             raise UnboundedStateError(
-                f'"{source.alias}" needs unbounded state in this predicate',
-                detail=f'"{source.alias}" has no window, and a match may come at any later time.',
-                hint=f"Add a window, for example {source.alias} [RANGE 10 MINUTES]; "
-                f"or write {source.alias} [UNBOUNDED] to keep every tuple.",
+                f'{word} needs unbounded state for "{source.alias}"'
+                if source.kind == "stream"
+                else f"{word} needs unbounded state",
+                detail=f"{without_window(source)} A match may come at any later time.",
+                hint=window_hint(source),
                 span=source.span or span_of(term.node),
             )
 
 
-def _require_one_level(left: Plan, inner: Inner, term: SubqueryTerm) -> None:
+def _require_one_level(left: Plan, scope: Scope, term: SubqueryTerm, inner: Inner) -> None:
     known = frozenset(left.schema.names) | frozenset(inner.plan.schema.names)
     for expr in inner.correlated:
         missing = columns_of(expr) - known
         if missing:
-            raise BindError(
-                f"the sub-query refers to {', '.join(sorted(missing))}, two levels up",
-                detail="A sub-query may refer to the query directly around it.",
-                hint="Join the outer source in the sub-query as well.",
-                span=span_of(term.node),
-            )
+            raise _two_levels_up(missing, scope, term)
+
+
+def _two_levels_up(missing: frozenset[str], scope: Scope, term: SubqueryTerm) -> BindError:
+    written = ", ".join(sorted(scope.written(name) for name in missing))
+    return BindError(
+        f"the sub-query refers to {written}, two levels up",
+        detail="A sub-query may refer to the query directly around it.",
+        hint="Read the outer stream again in the sub-query between, and compare with that.",
+        span=span_of(term.node),
+    )
 
 
 def membership_column(plan: Plan, node: exp.Expr) -> Expr:
     """Return the only column of a sub-query after IN."""
     if len(plan.schema) != 1:
-        raise BindError(
-            f"the sub-query of IN has {len(plan.schema)} columns",
-            detail="IN compares one value.",
-            hint="Select exactly one column, or use EXISTS.",
-            span=span_of(node),
-        )
+        raise too_many_columns(len(plan.schema), node)
     return as_column(plan.schema.fields[0])
+
+
+def too_many_columns(count: int, node: exp.Expr) -> BindError:
+    """Return the error for IN over a sub-query of several columns."""
+    return BindError(
+        f"the sub-query of IN has {count} columns",
+        detail="IN compares one value.",
+        hint="Select exactly one column, or use EXISTS.",
+        span=span_of(node),
+    )

@@ -107,5 +107,6 @@ def _unknown(name: str) -> BindError:
     known = [*FUNCTIONS, *ALIASES, *AGGREGATES, *_aggregates.ALIASES]
     near = get_close_matches(name.lower(), known, n=1)
     return BindError(
-        f'unknown function "{name}"', hint=f'Did you mean "{near[0]}"?' if near else ""
+        f'unknown function "{name}"',
+        hint=f'Did you mean "{near[0]}"?' if near else "No function has a name like it.",
     )
