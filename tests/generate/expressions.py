@@ -1,0 +1,184 @@
+"""Random expressions as text, typed by construction.
+
+A sort is one of ``int real text bool dec date time list``. `FORMS` says how an expression of a
+sort is made of others; leaves are columns and constants. Real numbers stay multiples of small
+powers of two, so that their sums are exact in any order.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hypothesis import strategies as st
+
+
+@dataclass(frozen=True, slots=True)
+class Col:
+    """A column in sight: how it is written, its sort, and whether it may be NULL."""
+
+    text: str
+    sort: str
+    nullable: bool = True
+
+
+CONSTANTS = {
+    "int": ("1", "0", "2", "-3"),
+    "real": ("0.5e0", "0e0", "-2e0"),
+    "text": ("'a'", "'b'", "''"),
+    "bool": ("TRUE", "FALSE"),
+    "dec": ("1.50", "0.25"),
+    "date": ("DATE '2026-01-02'", "DATE '2025-12-31'"),
+    "time": ("TIMESTAMP '1970-01-01 00:00:02'",),
+}
+
+FORMS = {
+    "int": (
+        "{int} + {int}",
+        "{int} - {int}",
+        "{int} * {int}",
+        "{int} % 2",
+        "{int} DIV {int}",
+        "-({int})",
+        "ABS({int})",
+        "LENGTH({text})",
+        "POSITION('b', {text})",
+        "COALESCE({int}, {int})",
+        "NULLIF({int}, {int})",
+        "CASE WHEN {bool} THEN {int} ELSE {int} END",
+        "CASE {int} WHEN 1 THEN {int} END",
+        "IF({bool}, {int}, {int})",
+        "CAST({real} AS BIGINT)",
+        "GREATEST({int}, {int})",
+        "DATEDIFF({date}, {date})",
+        "YEAR({date})",
+        "SECOND({time})",
+        "{int} & 1",
+    ),
+    "real": (
+        "{real} + {real}",
+        "{real} - {real}",
+        "{real} * {real}",
+        "{int} / 2",
+        "CAST({int} AS DOUBLE)",
+        "FLOOR({real})",
+        "COALESCE({real}, {real})",
+        "CASE WHEN {bool} THEN {real} END",
+    ),
+    "text": (
+        "UPPER({text})",
+        "{text} || {text}",
+        "CONCAT({text}, '-', {text})",
+        "SUBSTRING({text}, 1, 1)",
+        "REPLACE({text}, 'a', 'c')",
+        "CAST({int} AS STRING)",
+        "COALESCE({text}, {text})",
+        "CASE WHEN {bool} THEN {text} ELSE {text} END",
+        "TRIM({text})",
+    ),
+    "bool": (
+        "{int} = {int}",
+        "{int} > {int}",
+        "{int} <> {int}",
+        "{real} >= {real}",
+        "{text} = {text}",
+        "{text} LIKE 'a%'",
+        "{int} IS NULL",
+        "{text} IS NOT NULL",
+        "{int} <=> {int}",
+        "{int} IS NOT DISTINCT FROM {int}",
+        "{int} IN (1, 2)",
+        "{int} BETWEEN 0 AND 2",
+        "{date} < {date}",
+        "{time} <= {time}",
+        "{dec} < {dec}",
+        "{bool} AND {bool}",
+        "{bool} OR {bool}",
+        "NOT {bool}",
+        "{bool} IS TRUE",
+    ),
+    "dec": ("CAST({int} AS DECIMAL(6, 2))", "{dec} + {dec}", "{dec} * {dec}", "ABS({dec})"),
+    "date": ("DATE_ADD({date}, {int})", "LAST_DAY({date})", "CAST({time} AS DATE)"),
+    "time": ("TIMESTAMP_SECONDS({int})", "DATE_TRUNC('minute', {time})"),
+}
+
+DERIVED = {
+    "real": "CAST({int} AS DOUBLE)",
+    "text": "CAST({int} AS STRING)",
+    "dec": "CAST({int} AS DECIMAL(6, 2))",
+    "date": "DATE_ADD(DATE '2026-01-01', {int})",
+    "time": "TIMESTAMP_SECONDS({int})",
+}
+"""How a sort is made of whole numbers where no column has it."""
+
+PLACE = re.compile(r"\{(\w+)\}")
+CONNECTIVE = re.compile(r"^\w+\(.*\)$|^CASE ")
+
+
+def expression(draw: st.DrawFn, columns: Sequence[Col], sort: str, depth: int = 1) -> str:
+    """Draw an expression of a sort; columns first, then constants, then what is made of them."""
+    if sort == "bool" or (depth > 0 and draw(st.integers(0, 9)) > 5):
+        return filled(draw, columns, draw(st.sampled_from(FORMS[sort])), depth)
+    leaves = [c.text for c in columns if c.sort == sort]
+    if draw(st.integers(0, 19)) == 19:
+        leaves += CONSTANTS[sort]
+    if leaves:
+        return draw(st.sampled_from(leaves))
+    if sort in DERIVED and any(c.sort == "int" for c in columns):
+        return filled(draw, columns, DERIVED[sort], 0)
+    return draw(st.sampled_from(CONSTANTS[sort]))
+
+
+def filled(draw: st.DrawFn, columns: Sequence[Col], form: str, depth: int) -> str:
+    """Draw what stands in a form's places, in brackets where it is made of parts itself."""
+
+    def part(found: re.Match[str]) -> str:
+        sort = found[1]
+        if sort == "bool" and depth <= 0:
+            text = filled(draw, columns, "{int} = {int}", 0)
+        else:
+            text = expression(draw, columns, sort, depth - 1)
+        alone = form.count("{") == 1 and form.endswith(")")
+        return text if alone or " " not in text or CONNECTIVE.match(text) else f"({text})"
+
+    return PLACE.sub(part, form)
+
+
+AGGREGATES: dict[str, tuple[tuple[str, str], ...]] = {
+    "count": (("COUNT(*)", "int"), ("COUNT({int})", "int"), ("COUNT({text}, {int})", "int")),
+    "sum": (("SUM({int})", "int"), ("SUM({real})", "real"), ("SUM({dec})", "dec")),
+    "min": (("MIN({int})", "int"), ("MIN({text})", "text"), ("MIN({date})", "date")),
+    "max": (("MAX({int})", "int"), ("MAX({real})", "real"), ("MAX({time})", "time")),
+    "avg": (("AVG({int})", "real"), ("AVG({real})", "real")),
+    "bool_and": (("BOOL_AND({bool})", "bool"),),
+    "bool_or": (("BOOL_OR({bool})", "bool"),),
+    "var_samp": (("VAR_SAMP({int})", "real"),),
+    "var_pop": (("VAR_POP({real})", "real"),),
+    "stddev_samp": (("STDDEV_SAMP({real})", "real"),),
+    "stddev_pop": (("STDDEV_POP({int})", "real"),),
+    "median": (("MEDIAN({int})", "real"),),
+    "quantile": (("QUANTILE({int}, 0.25)", "real"), ("QUANTILE({real}, 0.9)", "real")),
+    "topk": (("TOPK({int}, 2)", "list"), ("TOPK({text}, 1)", "list")),
+    "approx_count_distinct": (("APPROX_COUNT_DISTINCT({int})", "int"),),
+    "approx_quantile": (("APPROX_QUANTILE({int}, 0.5)", "real"),),
+    "approx_topk": (("APPROX_TOPK({int}, 2)", "list"),),
+}
+"""Each aggregate by its canonical name: how it can be written, and the sort of its value."""
+
+EXACT_AGGREGATES = tuple(name for name in AGGREGATES if not name.startswith("approx"))
+NO_DISTINCT = ("COUNT(*)", "TOPK", "APPROX")
+
+
+def aggregate(
+    draw: st.DrawFn, columns: Sequence[Col], names: Sequence[str], sort: str | None = None
+) -> Col:
+    """Draw a call of one of the aggregates, of a sort if told; some with DISTINCT or FILTER."""
+    forms = [f for name in names for f in AGGREGATES[name] if sort in (None, f[1])]
+    form, made = draw(st.sampled_from(forms or [(f"MIN({{{sort}}})", str(sort))]))
+    text = filled(draw, columns, form, depth=1)
+    if not form.startswith(NO_DISTINCT) and draw(st.integers(0, 9)) > 7:
+        text = text.replace("(", "(DISTINCT ", 1)
+    if draw(st.integers(0, 9)) > 7:
+        text += f" FILTER (WHERE {expression(draw, columns, 'bool', 0)})"
+    return Col(text, made)

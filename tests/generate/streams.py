@@ -1,0 +1,138 @@
+"""Finite histories of the catalogue's streams and relations, as Hypothesis strategies.
+
+Times have ties, gaps and bursts; values come from tiny domains, with NULLs, so that joins match
+and duplicates happen. Everything shrinks towards few rows, one tick apart, of small values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hypothesis import strategies as st
+from tests.generate.catalog import NRR, RELATION, STREAMS
+from tests.reference.histories import Change, RelationHistory, Row, StreamHistory, World
+
+from windrow.core.time import BEGINNING
+
+STARTS = st.sampled_from([0, 1, 5, -7])
+GAPS = st.sampled_from([1, 0, 2, 3, 0, 1, 6, 15])
+KEYS = st.sampled_from([1, 2, 1, 3, None])
+NUMBERS = st.sampled_from([0, 1, 2, 1, -3, 7, None])
+TEXTS = st.sampled_from(["a", "b", "a", "ab", "", None])
+REALS = st.sampled_from([0.0, 0.5, -1.5, 2.0, 0.5, None])
+ODD_REALS = st.sampled_from([0.0, -0.0, float("nan"), float("inf"), 0.5, None])
+IDS = st.sampled_from([1, 2, 3, 4])
+
+
+def payloads(*, odd_reals: bool = False) -> st.SearchStrategy[Row]:
+    """(k, v, s, x, id) of a stream's tuple."""
+    return st.tuples(KEYS, NUMBERS, TEXTS, ODD_REALS if odd_reals else REALS, IDS)
+
+
+@st.composite
+def stream_histories(
+    draw: st.DrawFn,
+    *,
+    max_rows: int = 12,
+    unique_ids: bool = True,
+    odd_reals: bool = False,
+    first_id: int = 1,
+) -> StreamHistory:
+    """A stream's tuples in time order; with `unique_ids` numbered from `first_id` on."""
+    now = draw(STARTS)
+    steps = draw(st.lists(st.tuples(GAPS, payloads(odd_reals=odd_reals)), max_size=max_rows))
+    rows: list[Row] = []
+    for number, (gap, payload) in enumerate(steps):
+        now += gap
+        values = (*payload[:-1], first_id + number) if unique_ids else payload
+        rows.append((now, now, *values))
+    return StreamHistory(rows)
+
+
+RELATION_ROWS = st.tuples(KEYS, NUMBERS, TEXTS)
+ACTIONS = st.sampled_from(["insert", "delete", "update"])
+
+
+@st.composite
+def relation_histories(draw: st.DrawFn, *, max_changes: int = 5) -> RelationHistory:
+    """A relation's first rows, then insertions, deletions and updates, some at one instant."""
+    rows = draw(st.lists(RELATION_ROWS, max_size=3))
+    changes: list[Change] = [(BEGINNING, 1, row) for row in rows]
+    now = draw(STARTS)
+    steps = st.tuples(GAPS, ACTIONS, RELATION_ROWS, st.integers(0, 3))
+    for gap, action, row, position in draw(st.lists(steps, max_size=max_changes)):
+        now += gap
+        if action != "insert" and rows:
+            changes.append((now, -1, rows.pop(position % len(rows))))
+        if action != "delete":
+            rows.append(row)
+            changes.append((now, 1, row))
+    return RelationHistory(changes)
+
+
+@st.composite
+def worlds(
+    draw: st.DrawFn,
+    *,
+    max_rows: int = 12,
+    unique_ids: bool = True,
+    odd_reals: bool = False,
+    names: Sequence[str] = (*STREAMS, RELATION, NRR),
+) -> World:
+    """Histories of all `names`; unique ids are unique over all streams. Others stay empty."""
+    streams = {name: StreamHistory() for name in STREAMS}
+    relations = {name: RelationHistory() for name in (RELATION, NRR)}
+    for position, name in enumerate(names):
+        if name in streams:
+            streams[name] = draw(
+                stream_histories(
+                    max_rows=max_rows,
+                    unique_ids=unique_ids,
+                    odd_reals=odd_reals,
+                    first_id=1 + 100 * position,
+                )
+            )
+        else:
+            relations[name] = draw(relation_histories())
+    return World(streams, relations)
+
+
+def disordered(history: StreamHistory, slack: int) -> st.SearchStrategy[list[Row]]:
+    """The tuples in an order of arrival in which none comes more than `slack` late.
+
+    A tuple that arrives after one of time t has itself a time of at least t - slack.
+    """
+    delays = st.lists(st.integers(0, slack), min_size=len(history.rows), max_size=len(history.rows))
+
+    def arrange(late: list[int]) -> list[Row]:
+        arrivals = [time + delay for time, delay in zip(history.times, late, strict=True)]
+        order = sorted(range(len(arrivals)), key=arrivals.__getitem__)
+        return [history.rows[i] for i in order]
+
+    return delays.map(arrange)
+
+
+def in_order(arrivals: Sequence[Row]) -> StreamHistory:
+    """The history that tuples in this order of arrival make: ties stay as they arrived."""
+    return StreamHistory(sorted(arrivals, key=lambda row: row[0]))  # type: ignore[arg-type,return-value]
+
+
+def cut_times(world: World) -> list[int]:
+    """Every instant at which something happens in the world, ascending."""
+    streams = (t for history in world.streams.values() for t in history.times)
+    relations = (t for history in world.relations.values() for t in history.times)
+    return sorted({*streams, *relations})
+
+
+def until(world: World, at: int) -> World:
+    """The world as it had been up to and at `at`."""
+    return World(
+        {
+            name: StreamHistory([row for row in h.rows if row[0] <= at])  # type: ignore[operator]
+            for name, h in world.streams.items()
+        },
+        {
+            name: RelationHistory([change for change in h.changes if change[0] <= at])
+            for name, h in world.relations.items()
+        },
+    )
