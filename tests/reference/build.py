@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections import Counter
 
 import pyarrow as pa
+
 from tests.reference.histories import Change, RelationHistory, Row, StreamHistory, World
 from tests.reference.oracle import Oracle
-
 from windrow.core.schema import Field, Schema
 from windrow.core.time import BEGINNING, Clock
 from windrow.core.types import BIGINT, BOOLEAN, SQL_NAMES, TIMESTAMP, decimal
@@ -138,11 +138,12 @@ def always(*rows: Row) -> RelationHistory:
 def history(plan: Plan, world: World) -> list[str]:
     """Return the oracle's changelog, a line an instant: ``"3: -1 +2 +2"``.
 
-    On the way it is checked that the changes add up to the answer at *every* instant, those
-    between the oracle's own included, so that none is missing there.
+    On the way it is checked that changes happen at the oracle's instants only, and that they
+    add up to the answer at *every* instant, those in between included.
     """
     oracle = Oracle(plan, world)
     changes, instants = oracle.changes(), oracle.instants()
+    assert {ts for ts, _, _ in changes} <= set(instants), "an instant is missing"
     for at in range(instants[0], instants[-1] + 3):
         assert oracle.answer(at) == net(changes, at), f"at {at} the changes are not the answer"
     lines: dict[int, str] = {}

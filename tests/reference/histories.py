@@ -74,14 +74,11 @@ def rows_of(table: pa.Table) -> list[Row]:
 def canonical(value: object) -> object:
     """Return a hashable value that equals all others of the same meaning.
 
-    One NaN, no negative zero, lists and structs as tuples, intervals as µs.
+    One NaN, no negative zero, lists and structs as tuples.
     """
     match value:
         case float():
             return NAN if math.isnan(value) else value + 0.0
-        case pa.MonthDayNano(months=months, days=days, nanoseconds=nanoseconds):
-            assert months == 0, "an interval is a number of µs"
-            return days * 86_400_000_000 + nanoseconds // 1000
         case list() | tuple():
             return tuple(canonical(v) for v in value)
         case dict():

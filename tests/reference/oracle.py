@@ -12,7 +12,6 @@ from collections import Counter
 from tests.reference import oracle_sql as sql
 from tests.reference.histories import Change, Row, World, same_rows
 from tests.reference.oracle_tables import Tables
-
 from windrow.core.schema import Field, Schema
 from windrow.core.types import BIGINT
 from windrow.plan.nodes import Plan, Query, is_stream

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from typing import assert_never
 
 from tests.reference.duckdb_sql import duckdb_aggregate, duckdb_sql
-
 from windrow.core.schema import Schema
 from windrow.core.time import FOREVER
 from windrow.core.types import TIMESTAMP

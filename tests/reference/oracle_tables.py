@@ -8,13 +8,13 @@ from itertools import pairwise
 
 import duckdb
 import pyarrow as pa
+
 from tests.reference import oracle_sql as sql
 from tests.reference.duckdb_sql import duckdb_type
 from tests.reference.histories import Row, World, rows_of
-
 from windrow.core.schema import Field, Schema
 from windrow.core.time import BEGINNING, FOREVER, last_multiple, next_multiple
-from windrow.core.types import BIGINT
+from windrow.core.types import BIGINT, INTERVAL, NULL, TIMESTAMP
 from windrow.plan.nodes import (
     Aggregate,
     AntiJoin,
@@ -61,7 +61,6 @@ class Tables:
         self._world = world
         self._until = until
         self._connection = _database().cursor()
-        self._connection.execute("SET TimeZone = 'UTC'")
         self._made: dict[object, str] = {}
         self._loads: list[str] = []
         self._instants: dict[int, Instants] = {}
@@ -194,7 +193,16 @@ class Tables:
         return self._answers(node, at)
 
     def _answers(self, node: Plan, at: Instants) -> str:
-        return self._make((id(node), at), lambda: self._relation_select(node, at))
+        """The answers, in the order of their values.
+
+        A float sum depends on the order of its terms: of the same values at two instants it
+        must be the same, or it would seem to change.
+        """
+        order = sql.listed("__at", sql.columns_sql(node.schema))
+        return self._make(
+            (id(node), at),
+            lambda: f"SELECT * FROM ({self._relation_select(node, at)}) ORDER BY {order}",
+        )
 
     def _born(self, node: Plan, at: Instants) -> str:
         """The answers, where a tuple without a ts of its own has the time of its appearing."""
@@ -285,15 +293,11 @@ class Tables:
         return [row[0] for row in self._connection.execute(select).fetchall()]
 
     def _make(self, key: object, select: Callable[[], str]) -> str:
-        """Create the table of `key` from its SELECT unless it is there, and return its name.
-
-        Rows stand in the order of their columns: a float sum depends on the order of its
-        terms, and over the same tuples at two instants it must be the same.
-        """
+        """Create the table of `key` from its SELECT unless it is there, and return its name."""
         if key not in self._made:
             text = select()
             name = f"t{len(self._made)}"
-            self._connection.execute(f"CREATE TEMP TABLE {name} AS {text} ORDER BY ALL")
+            self._connection.execute(f"CREATE TEMP TABLE {name} AS {text}")
             self._made[key] = name
         return self._made[key]
 
@@ -308,7 +312,9 @@ class Tables:
 
     def _loaded(self, schema: Schema, rows: list[Row]) -> str:
         """Hand Python rows to DuckDB and return the SELECT that reads them."""
-        columns = [pa.array([row[i] for row in rows], field.type) for i, field in enumerate(schema)]
+        columns = [
+            pa.array([row[i] for row in rows], _sent(field.type)) for i, field in enumerate(schema)
+        ]
         name = f"r{len(self._loads)}"
         self._loads.append(name)
         self._connection.register(name, pa.table(columns, list(schema.names)))
@@ -343,6 +349,11 @@ def _reads_streams(node: Plan) -> bool:
     return any(isinstance(below, Scan) for below in walk(node))
 
 
+def _sent(type_: pa.DataType) -> pa.DataType:
+    """The Arrow type in which DuckDB takes values that are then of `duckdb_type`."""
+    return {TIMESTAMP: pa.timestamp("us"), INTERVAL: BIGINT}.get(type_, type_)
+
+
 def _as_declared(column: pa.ChunkedArray, type_: pa.DataType) -> pa.ChunkedArray:
-    """Cast DuckDB's wider types to the plan's; its intervals have no Arrow cast and stay."""
-    return column if pa.types.is_interval(column.type) else column.cast(type_)
+    """Bring what DuckDB returns to the plan's type; what is always NULL stays as it is."""
+    return column if type_ == NULL else column.cast(type_)

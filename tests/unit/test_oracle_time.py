@@ -7,6 +7,7 @@ from tests.reference.build import (
     above,
     aggregate,
     always,
+    column,
     count,
     count_star,
     equal,
@@ -22,7 +23,9 @@ from tests.reference.build import (
 from tests.reference.histories import Row, World
 from tests.reference.oracle import Oracle
 
+from windrow.core.types import BIGINT
 from windrow.plan.nodes import (
+    AggregateCall,
     Delay,
     Distinct,
     Dstream,
@@ -138,6 +141,22 @@ def test_a_group_sees_the_relation_as_of_its_rows_appearance():
     ]
 
 
+def test_a_row_with_nulls_appears_like_any_other():
+    total = AggregateCall("total", "sum", (column("s.w"),), BIGINT)
+    left = aggregate(window("s", 5, "v", "w"), ("s.v",), total)
+    assert named(left, "v", s((1, 1, None))) == ["1: +100", "6: -100"]
+
+
+def test_a_copy_that_leaves_does_not_make_the_others_younger():
+    left = Except(values(window("s", 5)), values(window("r", 5), "r.v"), all=True)
+    assert named(left, "v", s_and_r([(1, 1), (2, 1)], [])) == [
+        "1: +100",
+        "2: +100",
+        "6: -100",
+        "7: -100",
+    ]
+
+
 def test_a_distinct_row_is_as_old_as_its_unbroken_presence():
     assert named(Distinct(values(window("s", 5))), "v", s((1, 1), (6, 1))) == [
         "1: +100",
@@ -163,6 +182,14 @@ def test_rows_of_a_table_lend_no_time_to_a_tuple_but_have_their_own_alone():
     assert named(table("t", "k"), "t.k", world) == ["5: +200"]
 
 
+def test_updates_are_events_where_they_reach_back():
+    world = World({"s": ticks((2, 1))}, {"n": updates((0, 1, (1, 100)))})
+    reaching = Join(window("s", 5), table("n", "k", "name"), equal("s.v", "n.k"))
+    assert history(count(reaching), world) == ["0: +0", "2: -0 +1", "7: -1 +0"]
+    versions = NrrJoin(window("s", 5), NAMES, equal("s.v", "n.k"))
+    assert history(count(versions), world) == ["2: +1", "7: -1 +0"]
+
+
 # ------------------------------------------------------------------ SLIDE
 
 
@@ -185,6 +212,8 @@ def test_restore_also_tells_what_lived_between_two_refreshes():
     "width, tuples, expected",
     [
         pytest.param(3, (6, 8), ["10: +10 +10", "15: -10 -10"], id="p exceeds n"),
+        pytest.param(3, (6, 10), ["10: +10 +10", "15: -10 -10"], id="p counts births at k·d"),
+        pytest.param(2, (6,), ["10: +10", "15: -10"], id="the last to change is told only once"),
         pytest.param(7, (4, 9), ["5: +10", "10: +10", "15: -10", "20: -10"], id="n exceeds p"),
         pytest.param(5, (1, 6), ["5: +10", "15: -10"], id="an exchange is no increase"),
         pytest.param(2, (5,), ["5: +10", "10: -10"], id="born at a refresh is told there only"),
@@ -201,6 +230,12 @@ def test_before_its_first_refresh_an_answer_is_that_of_nothing():
         "10: -0 +1",
         "20: -1 +0",
     ]
+
+
+def test_before_its_first_refresh_an_answer_knows_no_relation_either():
+    plan = Refresh(UnionAll((values(window("s", 5)), values(table("t", "v"), "t.v"))), 5)
+    world = World({"s": ticks((6, 10))}, {"t": updates((1, 1, (7,)))})
+    assert history(plan, world) == ["10: +7 +10", "15: -10"]
 
 
 def test_multiples_of_a_slide_are_counted_from_zero_also_before_it():
@@ -236,6 +271,11 @@ def test_rstream_goes_on_until_it_is_told():
     plan = Rstream(Refresh(values(window("s", FOR_EVER)), 5))
     assert Oracle(plan, s((6, 10))).changes() == [(10, 1, (10,))]
     assert Oracle(plan, s((6, 10)), until=20).changes() == [(ts, 1, (10,)) for ts in (10, 15, 20)]
+
+
+def test_whole_answers_may_be_windowed_again():
+    plan = Window(Rstream(Refresh(values(window("s", 10)), 5)), Range(2))
+    assert history(plan, s((6, 10))) == ["10: +10", "12: -10", "15: +10", "17: -10"]
 
 
 def test_delay_moves_times_up_and_keeps_the_order_of_arrival():
