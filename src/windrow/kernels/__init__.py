@@ -1,0 +1,1 @@
+"""Compiled loops: arrays in, arrays out. The only folder that imports numba."""

@@ -1,0 +1,25 @@
+"""How kernels are compiled: one decorator, one set of flags."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numba
+
+
+def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile a loop over arrays, once a machine: the result is kept on disk.
+
+    Arguments are int64, float64 or bool arrays, C-contiguous, and scalars, so that each kernel
+    is compiled for one signature only. Indices are not checked: tests run kernels with
+    ``NUMBA_DISABLE_JIT=1`` too, where numpy checks them.
+    """
+    compiled: Callable[..., Any] = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+    return compiled
+
+
+def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile a small step that kernels call; it melts into them."""
+    compiled: Callable[..., Any] = numba.njit(cache=True, nogil=True, error_model="numpy", inline="always")(function)
+    return compiled

@@ -1,0 +1,1 @@
+"""Operators: how plans are carried out, from single expressions to windowed state."""

@@ -1,0 +1,96 @@
+"""The unit between operators: a batch of changes in time order.
+
+Two sorts of edge, fixed when the plan is lowered:
+
+- *predicted*: `exp` is set. Only births travel; each tuple says at birth when it will leave, and
+  whoever remembers it lets it go by itself. Edges of pattern MON, WKS and WK.
+- *signed*: `exp` is None. Every change travels: `weight` +n for n copies that appear, -n for n
+  that leave (None: all +1). Edges of pattern STR, and all edges under `negative`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from windrow.core.schema import Schema
+from windrow.operators.vector import I64, Vector
+
+NO_TIMES: I64 = np.empty(0, np.int64)
+
+
+@dataclass(slots=True)
+class Delta:
+    """Changes in ascending order of `ts`; `columns` by name, in the schema's order."""
+
+    ts: I64
+    columns: dict[str, Vector]
+    exp: I64 | None = None
+    weight: I64 | None = None
+
+    def __len__(self) -> int:
+        return len(self.ts)
+
+    @property
+    def signed(self) -> bool:
+        """Tell whether departures travel as negative weights."""
+        return self.exp is None
+
+    def weights(self) -> I64:
+        """Return the weight of each row, written out."""
+        return np.ones(len(self), np.int64) if self.weight is None else self.weight
+
+    def take(self, rows: I64) -> Delta:
+        """Return the chosen rows."""
+        return Delta(
+            self.ts[rows],
+            {name: v.take(rows) for name, v in self.columns.items()},
+            None if self.exp is None else self.exp[rows],
+            None if self.weight is None else self.weight[rows],
+        )
+
+    def slice(self, start: int, stop: int) -> Delta:
+        """Return rows [start, stop) without copying."""
+        return Delta(
+            self.ts[start:stop],
+            {name: v.slice(start, stop) for name, v in self.columns.items()},
+            None if self.exp is None else self.exp[start:stop],
+            None if self.weight is None else self.weight[start:stop],
+        )
+
+    def split(self, clock: int) -> tuple[Delta, Delta]:
+        """Return the changes up to and at `clock`, and those after it."""
+        if not len(self) or self.ts[-1] <= clock:
+            return self, self.slice(len(self), len(self))
+        at = int(np.searchsorted(self.ts, clock, side="right"))
+        return self.slice(0, at), self.slice(at, len(self))
+
+    def replace_columns(self, columns: dict[str, Vector]) -> Delta:
+        """Return the same changes with other columns."""
+        return Delta(self.ts, columns, self.exp, self.weight)
+
+    @classmethod
+    def empty(cls, schema: Schema, *, signed: bool) -> Delta:
+        """Return no changes."""
+        columns = {f.name: Vector.empty(f.type) for f in schema}
+        return cls(NO_TIMES, columns, None if signed else NO_TIMES)
+
+    @classmethod
+    def concat(cls, parts: list[Delta]) -> Delta:
+        """Return parts of one edge, already in time order one after the other, as one."""
+        parts = [p for p in parts if len(p)] or parts[:1]
+        if len(parts) == 1:
+            return parts[0]
+        first = parts[0]
+        weight = None
+        if any(p.weight is not None for p in parts):
+            weight = np.concatenate([p.weights() for p in parts])
+        return cls(
+            np.concatenate([p.ts for p in parts]),
+            {n: Vector.concat([p.columns[n] for p in parts]) for n in first.columns},
+            None
+            if first.exp is None
+            else np.concatenate([p.exp for p in parts if p.exp is not None]),
+            weight,
+        )

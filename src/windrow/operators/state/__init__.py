@@ -1,0 +1,1 @@
+"""What operators remember: flat arrays that grow, with numbered invariants and `check()`."""

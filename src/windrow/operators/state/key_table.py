@@ -1,0 +1,130 @@
+"""Exact codes for rows of words: the index behind joins, groups, distinct and bags."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from windrow.kernels.hashing import (
+    ENTRIES,
+    FREE,
+    encode_rows,
+    find_rows,
+    rebuild_slots,
+    release_codes,
+)
+
+I64 = npt.NDArray[np.int64]
+U64 = npt.NDArray[np.uint64]
+
+SMALLEST = 64
+
+
+def grown(array: npt.NDArray[np.generic], size: int) -> npt.NDArray[np.generic]:
+    """Return the array with room for at least `size` rows: itself, or a copy twice as long."""
+    if size <= len(array):
+        return array
+    bigger = np.zeros((max(size, 2 * len(array)), *array.shape[1:]), array.dtype)
+    bigger[: len(array)] = array
+    return bigger
+
+
+@dataclass(slots=True)
+class KeyTable:
+    """Rows of `width` words, each with a dense code that stays until it is released.
+
+    Invariants, asserted by `check`:
+      1. every live entry is found by its words, under its own code;
+      2. slots are at most half full, so that a probe ends soon;
+      3. live entries and free entries are all entries ever used.
+    """
+
+    width: int
+    slots: I64 = field(default_factory=lambda: np.zeros(2 * SMALLEST, np.int64))
+    words: I64 = field(init=False)
+    hashes: U64 = field(default_factory=lambda: np.zeros(SMALLEST, np.uint64))
+    free: I64 = field(default_factory=lambda: np.zeros(SMALLEST, np.int64))
+    meta: I64 = field(default_factory=lambda: np.zeros(2, np.int64))
+
+    def __post_init__(self) -> None:
+        self.words = np.zeros((SMALLEST, self.width), np.int64)
+
+    def __len__(self) -> int:
+        return int(self.meta[ENTRIES] - self.meta[FREE])
+
+    @property
+    def capacity(self) -> int:
+        """How many codes there may be: arrays indexed by code must be at least this long."""
+        return len(self.words)
+
+    def encode(self, rows: I64) -> I64:
+        """Return the code of each row, adding the new ones. O(rows), amortised."""
+        self._reserve(len(rows))
+        codes = np.empty(len(rows), np.int64)
+        encode_rows(rows, self.slots, self.words, self.hashes, self.free, self.meta, codes)
+        return codes
+
+    def find(self, rows: I64) -> I64:
+        """Return the code of each row, -1 where there is none."""
+        codes = np.empty(len(rows), np.int64)
+        find_rows(rows, self.slots, self.words, self.hashes, codes)
+        return codes
+
+    def release(self, codes: I64) -> None:
+        """Forget entries. Each code is live and occurs once."""
+        if len(codes):
+            release_codes(codes, self.slots, self.hashes, self.free, self.meta)
+
+    def live(self) -> I64:
+        """Return all live codes, ascending."""
+        used = np.ones(int(self.meta[ENTRIES]), np.bool_)
+        used[self.free[: self.meta[FREE]]] = False
+        return np.flatnonzero(used)
+
+    def _reserve(self, more: int) -> None:
+        entries = int(self.meta[ENTRIES]) + more
+        if entries > len(self.words):
+            self.words = grown(self.words, entries)  # type: ignore[assignment]
+            self.hashes = grown(self.hashes, entries)  # type: ignore[assignment]
+            self.free = grown(self.free, entries)  # type: ignore[assignment]
+        if 2 * (len(self) + more) > len(self.slots):
+            size = len(self.slots)
+            while size < 2 * (len(self) + more):
+                size *= 2
+            self.slots = np.zeros(size, np.int64)
+            rebuild_slots(self.slots, self.hashes, self.live())
+
+    @property
+    def nbytes(self) -> int:
+        """Exact size of the arrays."""
+        arrays = (self.slots, self.words, self.hashes, self.free, self.meta)
+        return sum(a.nbytes for a in arrays)
+
+    def save(self) -> dict[str, object]:
+        """Return all that `load` needs."""
+        n = int(self.meta[ENTRIES])
+        return {
+            "words": self.words[:n].copy(),
+            "free": self.free[: self.meta[FREE]].copy(),
+        }
+
+    @classmethod
+    def load(cls, saved: dict[str, object]) -> KeyTable:
+        """Rebuild a table with the same codes."""
+        words, free = saved["words"], saved["free"]
+        assert isinstance(words, np.ndarray)
+        assert isinstance(free, np.ndarray)
+        table = cls(words.shape[1])
+        table.encode(words)
+        assert table.meta[ENTRIES] == len(words), "saved entries are distinct"
+        table.release(free)
+        return table
+
+    def check(self) -> None:
+        """Assert the invariants."""
+        live = self.live()
+        assert np.array_equal(self.find(self.words[live]), live), "invariant 1: an entry is lost"
+        assert 2 * len(self) <= len(self.slots), "invariant 2: slots are too full"
+        assert np.count_nonzero(self.slots) == len(live), "invariant 3: slots and entries differ"

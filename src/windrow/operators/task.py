@@ -1,0 +1,59 @@
+"""What an operator at work promises to whoever runs it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from windrow.operators.delta import Delta
+
+Saved = dict[str, object]
+"""State as plain values: NumPy arrays, bytes, numbers, strings, None; lists and dicts of them."""
+
+
+@dataclass(slots=True)
+class Counters:
+    """Work that was done, counted. `negatives` are rows of negative weight."""
+
+    tuples_in: int = 0
+    tuples_out: int = 0
+    negatives_in: int = 0
+    negatives_out: int = 0
+    probes: int = 0
+    comparisons: int = 0
+    expiries: int = 0
+
+
+class Task(Protocol):
+    """An operator at work on one partition.
+
+    `step` gets, for each input, all changes after the last step's clock, or still at it, up to
+    and at `clock`, in time order; it returns its own changes up to and at `clock`. Between steps
+    the clock never goes back. More changes at the very instant of the last clock may follow.
+    """
+
+    counters: Counters
+
+    def begin(self, start: int) -> Delta | None:
+        """The query has seen its first event, at `start`. Called once, before the first `step`.
+
+        Return what is there before any tuple is (the row of an aggregate without GROUP BY).
+        """
+
+    def step(self, inputs: tuple[Delta, ...], clock: int) -> Delta:
+        """Take the inputs' changes up to `clock`; return this operator's."""
+
+    def state_rows(self) -> int:
+        """Return how many tuples or entries are remembered."""
+
+    def state_bytes(self) -> int:
+        """Return the exact size of what is remembered."""
+
+    def save(self) -> Saved:
+        """Return the state for `load` of a fresh task of the same operator."""
+
+    def load(self, saved: Saved) -> None:
+        """Take over a saved state."""
+
+    def check(self) -> None:
+        """Assert the invariants of the state."""
