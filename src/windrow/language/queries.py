@@ -17,6 +17,9 @@ from windrow.language.syntax import PairWindow, StreamFunction, StreamItems, Win
 PAIR_WINDOWS = "pair_windows"
 """Where WJOIN's WINDOW clause waits on a SELECT until it is moved into WHERE."""
 
+CLAUSE_TOKENS = frozenset({TokenType.LIMIT, TokenType.OFFSET})
+"""Words that also start a clause here, so that an unquoted table may not be aliased by them."""
+
 
 class QueryParser(ExpressionParser):
     """Reads a whole query."""
@@ -165,7 +168,7 @@ class QueryParser(ExpressionParser):
         if self._match(TokenType.ALIAS):
             alias: exp.Expr | None = self.name("an alias after AS")
         else:
-            tokens = alias_tokens or self.TABLE_ALIAS_TOKENS
+            tokens = alias_tokens or (self.TABLE_ALIAS_TOKENS - CLAUSE_TOKENS)
             alias = self._parse_id_var(any_token=False, tokens=tokens)
         if alias is None:
             return None
