@@ -37,6 +37,9 @@ class CqlGenerator(SparkGenerator):
         exp.RegexpLike: lambda self, node: self.binary(node, "RLIKE"),
     }
 
+    EXPRESSIONS_WITHOUT_NESTED_CTES: ClassVar[set[type[exp.Expr]]] = set()
+    """A WITH inside a sub-query stays there: hoisting it would change what it can read."""
+
     def literal_sql(self, expression: exp.Literal) -> str:
         r"""Print NUL as ``\u0000``: Spark's ``\0`` would swallow digits that follow it."""
         if not expression.is_string:
