@@ -144,8 +144,8 @@ def history(plan: Plan, world: World) -> list[str]:
     oracle = Oracle(plan, world)
     changes, instants = oracle.changes(), oracle.instants()
     assert {ts for ts, _, _ in changes} <= set(instants), "an instant is missing"
-    for at in range(instants[0], instants[-1] + 3):
-        assert oracle.answer(at) == net(changes, at), f"at {at} the changes are not the answer"
+    for at, answer in oracle.answers(range(instants[0], instants[-1] + 3)).items():
+        assert answer == net(changes, at), f"at {at} the changes are not the answer"
     lines: dict[int, str] = {}
     for ts, sign, row in changes:
         lines[ts] = lines.get(ts, f"{ts}:") + f" {'+' if sign > 0 else '-'}{_shown(row)}"

@@ -8,6 +8,7 @@ engine but the plan.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 
 from tests.reference import oracle_sql as sql
 from tests.reference.histories import Change, Row, World, same_rows
@@ -30,7 +31,7 @@ class Oracle:
     def __init__(self, query: Plan | Query, world: World, *, until: int | None = None) -> None:
         self._root = query.root if isinstance(query, Query) else query
         self._tables = Tables(self._root, world, until)
-        self._answers: dict[int, Counter[Row]] | None = None
+        self._answers: dict[int, Counter[Row]] = {}
 
     def instants(self) -> list[int]:
         """Every instant at which the answer can change, and perhaps more, ascending."""
@@ -38,13 +39,22 @@ class Oracle:
 
     def answer(self, at: int) -> Counter[Row]:
         """Q(at). Of a stream: all its tuples up to and at `at`."""
-        if is_stream(self._root):
-            return Counter(row for ts, _, row in self.changes() if ts <= at)
-        if self._answers is None:
-            self._answers = self._evaluated(self._tables.instants(self._root))
         if at not in self._answers:
-            self._answers |= self._evaluated((at,))
+            asked = {at, *self.instants()} if not self._answers else {at}
+            self._answers |= self.answers(asked)
         return self._answers[at].copy()
+
+    def answers(self, at: Iterable[int]) -> dict[int, Counter[Row]]:
+        """Q at each of these instants, evaluated together: far quicker than one by one."""
+        instants = tuple(sorted(set(at)))
+        if is_stream(self._root):
+            tuples = self.changes()
+            return {i: Counter(row for ts, _, row in tuples if ts <= i) for i in instants}
+        answers: dict[int, Counter[Row]] = {i: Counter() for i in instants}
+        table = self._tables.relation(self._root, instants)
+        for i, _, row in self._fetch("__at", "1", table, "__at"):
+            answers[i][row] += 1
+        return answers
 
     def changes(self) -> list[Change]:
         """The net changelog in time order, deletions first, then by values.
@@ -58,12 +68,6 @@ class Oracle:
             order = sql.listed("__ts", "__n > 0", sql.order_sql(self._root.schema))
             rows = self._fetch("__ts", "__n", self._tables.changes(self._root), order)
         return [(ts, 1 if n > 0 else -1, row) for ts, n, row in rows for _ in range(abs(n))]
-
-    def _evaluated(self, at: tuple[int, ...]) -> dict[int, Counter[Row]]:
-        answers: dict[int, Counter[Row]] = {i: Counter() for i in at}
-        for i, _, row in self._fetch("__at", "1", self._tables.relation(self._root, at), "__at"):
-            answers[i][row] += 1
-        return answers
 
     def _fetch(self, time: str, count: str, table: str, order: str) -> list[tuple[int, int, Row]]:
         """Read (time, count, row) from one of the root's tables."""

@@ -4,6 +4,8 @@ from collections import Counter
 from decimal import Decimal
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from tests.reference.build import (
     above,
     aggregate,
@@ -45,7 +47,7 @@ from windrow.plan.nodes import (
     UnionAll,
     Window,
 )
-from windrow.plan.windows import PartitionRows, Range, Rows, Since, Unbounded, Until
+from windrow.plan.windows import PartitionRows, Range, Rows, Since, Unbounded, Until, WindowSpec
 
 FOR_EVER = Unbounded()
 
@@ -156,6 +158,44 @@ def test_on_a_timestamp_clock_times_are_microseconds():
     world = s((10_000_000, 7))
     row = (10_000_000, 7)
     assert Oracle(plan, world).changes() == [(10_000_000, 1, row), (15_000_000, -1, row)]
+
+
+def held(spec: WindowSpec, tuples: list[tuple[int, int]], at: int) -> list[int]:
+    """The values of ``(ts, value)`` tuples that a window holds: its definition in Python."""
+    past = [t for t in tuples if t[0] <= at]
+    match spec:
+        case Range(width):
+            past = [t for t in past if at < t[0] + width]
+        case Rows(count, step):
+            past = past[: len(past) // step * step][-count:]
+        case PartitionRows(_, count):
+            keys = {v: [t for t in past if t[1] == v] for _, v in past}
+            past = [t for own in keys.values() for t in own[-count:]]
+        case Since(start):
+            past = [t for t in past if t[0] >= start]
+        case Until():
+            past = [t for t in past if at < t[1]]
+    return [value for _, value in past]
+
+
+small = st.integers(1, 4)
+windows = st.one_of(
+    st.builds(Range, small),
+    st.builds(Rows, small, small),
+    st.builds(PartitionRows, st.just(("s.v",)), small),
+    st.builds(Since, small),
+    st.just(Until(("s.v",))),
+    st.just(FOR_EVER),
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(windows, st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9))))
+def test_every_window_holds_what_its_definition_says(spec, tuples):
+    tuples.sort(key=lambda t: t[0])
+    oracle = Oracle(values(window("s", spec)), s(*tuples))
+    for at, answer in oracle.answers(range(15)).items():
+        assert answer == Counter((v,) for v in held(spec, tuples, at))
 
 
 # ------------------------------------------------------------------ tuple by tuple
