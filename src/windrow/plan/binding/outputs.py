@@ -305,26 +305,33 @@ def _require_windowable(plan: Plan, node: exp.Expr) -> None:
     culprit = _replacing(plan)
     if culprit is None or pattern_of(plan).kind is PatternKind.MON:
         return
+    name, internal_helps = culprit
+    hint = (
+        "Make the windows inside INTERNAL, so that each result stays, or use ISTREAM(...)."
+        if internal_helps
+        else "Use ISTREAM(...) instead, which tells what enters and never takes it back."
+    )
     raise SemanticError(
-        f"the output of {culprit} cannot be windowed",
-        detail="Its answer is one changing value, not a stream of results: a window over it would "
-        "hold values that are no longer true.",
-        hint="Make the windows inside INTERNAL, so that each result stays, or use ISTREAM(...).",
+        f"the output of {name} cannot be windowed",
+        detail="Values can be taken back before they leave the outer window: a window over it "
+        "would hold results that are no longer true.",
+        hint=hint,
         span=span_of(node),
     )
 
 
-def _replacing(plan: Plan) -> str | None:
+def _replacing(plan: Plan) -> tuple[str, bool] | None:
+    """Return a description of what replaces results, and whether INTERNAL would stop that."""
     match plan:
         case Aggregate():
-            return "an external aggregate"
+            return "an external aggregate", True
         case Distinct() | Intersect(all=False):
-            return "DISTINCT over an external window"
+            return "DISTINCT over an external window", False
         case AntiJoin() | Except():
-            return "a negation"
+            return "a negation", False
         case TopN():
-            return "LIMIT"
+            return "LIMIT", False
         case _ if is_stream(plan):
             return None
         case _:
-            return next((c for p in inputs_of(plan) if (c := _replacing(p))), None)
+            return next((c for p in inputs_of(plan) if (c := _replacing(p)) is not None), None)

@@ -60,7 +60,10 @@ def resolve_cast(value: Expr, target: pa.DataType) -> Expr:
     if source == target:
         return value
     if not can_cast(source, target):
-        raise BindError(f"{sql_name(source)} cannot be cast to {sql_name(target)}")
+        raise BindError(
+            f"{sql_name(source)} cannot be cast to {sql_name(target)}",
+            detail="No value of the first type has a counterpart in the second.",
+        )
     if isinstance(value, Literal):
         known = _cast_literal(value, target)
         if known is not None:
