@@ -52,16 +52,16 @@ class Line:
     reason: str
 
 
-def step_of(plan: Plan) -> Step:
-    """Explain a node and all below it."""
-    clock = clock_of(plan)
+def step_of(plan: Plan, clock: Clock | None = None) -> Step:
+    """Explain a node and all below it; all streams of a query share one clock."""
+    clock = clock_of(plan) if clock is None else clock
     return Step(
         node=type(plan).__name__,
         label=label_of(plan, clock),
         pattern=pattern_of(plan),
         clock=clock,
         schema=plan.schema,
-        inputs=tuple(step_of(below) for below in inputs_of(plan)),
+        inputs=tuple(step_of(below, clock) for below in inputs_of(plan)),
     )
 
 

@@ -106,11 +106,23 @@ def label_of_order(keys: tuple[SortKey, ...]) -> str:
 
 
 def clock_of(plan: Plan) -> Clock:
-    """Return the clock of the first stream below, which all streams of a query share."""
+    """Return the clock of the first stream found below, which all streams of a query share.
+
+    A sub-tree of only relations has no clock of its own; TIMESTAMP then, though it does not
+    matter there: no duration is read from it.
+    """
+    found = _clock_of(plan)
+    return Clock.TIMESTAMP if found is None else found
+
+
+def _clock_of(plan: Plan) -> Clock | None:
     if isinstance(plan, Scan):
         return plan.stream.clock
-    clocks = [clock_of(below) for below in inputs_of(plan)]
-    return clocks[0] if clocks else Clock.TIMESTAMP
+    for below in inputs_of(plan):
+        found = _clock_of(below)
+        if found is not None:
+            return found
+    return None
 
 
 def _source(word: str, name: str, alias: str) -> str:
