@@ -34,15 +34,20 @@ class FuzzError(AssertionError):
 
 def targets() -> tuple[Target, ...]:
     """Return what each text is run through. The binder belongs here as well."""
-    return (parses_or_fails_with_a_place, prints_what_it_parsed)
+    return (parses_and_prints,)
 
 
-def parses_or_fails_with_a_place(text: str) -> None:
-    """Parsing returns, or raises an error of ours whose span lies in the text."""
+def parses_and_prints(text: str) -> None:
+    """What parses prints and parses to the same; the rest fails with an error that has a place."""
     try:
-        parse_script(text)
+        statements = parse_script(text)
     except WindrowError as error:
         check_error(error, text)
+        return
+    printed = print_script(statements)
+    again = parse_script(printed)
+    assert again == statements, f"parsed differently after printing: {printed!r}"
+    assert print_script(again) == printed, f"printed differently the second time: {printed!r}"
 
 
 def check_error(error: WindrowError, text: str) -> None:
@@ -51,18 +56,6 @@ def check_error(error: WindrowError, text: str) -> None:
     assert 0 <= error.span.start <= error.span.end <= len(text), f"{error.span} is outside"
     assert error.text == text, "the error does not know its text"
     assert error.render(), "the error renders to nothing"
-
-
-def prints_what_it_parsed(text: str) -> None:
-    """What parses prints to a text that parses to the same statements and prints the same."""
-    try:
-        statements = parse_script(text)
-    except WindrowError:
-        return
-    printed = print_script(statements)
-    again = parse_script(printed)
-    assert again == statements, f"parsed differently after printing: {printed!r}"
-    assert print_script(again) == printed, f"printed differently the second time: {printed!r}"
 
 
 # -- mutations ------------------------------------------------------------------------------------

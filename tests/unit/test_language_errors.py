@@ -5,7 +5,8 @@ from tests.golden import FOLDER, check_golden
 
 from windrow.core.errors import ParseError
 from windrow.language import parse_query, parse_script, parse_statement
-from windrow.language.parse import MAX_LENGTH, MAX_NESTING
+from windrow.language.depth import MAX_NESTING
+from windrow.language.parse import MAX_LENGTH
 
 
 def rendered(text: str) -> str:
@@ -52,6 +53,12 @@ def test_the_span_is_that_of_the_whole_script() -> None:
 def test_deep_nesting_is_refused(text: str) -> None:
     with pytest.raises(ParseError):
         parse_script(text)
+
+
+@pytest.mark.parametrize("call", ["f", "DECIMAL", "DATE", "STRUCT", "ARRAY", "MAP", "IF"])
+def test_nested_calls_are_read_once(call: str) -> None:
+    depth = MAX_NESTING - 1
+    parse_query("SELECT " + f"{call}(" * depth + "1" + ")" * depth)
 
 
 def test_nesting_up_to_the_limit_parses() -> None:

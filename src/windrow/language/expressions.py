@@ -109,6 +109,21 @@ class ExpressionParser(WindowParser):
             mark(node, before.start, self._prev.end + 1)
             node = node.this if isinstance(node, exp.Not) else None
 
+    def _parse_type(
+        self,
+        parse_interval: bool = True,  # noqa: FBT001, FBT002
+        fallback_to_identifier: bool = False,  # noqa: FBT001, FBT002
+    ) -> exp.Expr | None:
+        """Take an operand. A type stands here only before a string: ``DATE '2026-01-01'``.
+
+        sqlglot reads ``DECIMAL(DECIMAL(...`` first as types, then as calls, at every level anew:
+        time that doubles with each bracket.
+        """
+        is_typed_string = self._next.token_type == TokenType.STRING
+        if fallback_to_identifier or is_typed_string:
+            return super()._parse_type(parse_interval, fallback_to_identifier)
+        return self._parse_atom() or self._parse_interval() or self._parse_column()
+
     def _parse_null(self) -> exp.Expr | None:
         start = self._curr
         return self._with_place(super()._parse_null(), start)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
@@ -16,19 +14,12 @@ from sqlglot.tokenizer_core import Token, TokenType
 from windrow.core.errors import ParseError, Span
 from windrow.language.cursor import SqlglotSyntaxError
 from windrow.language.ddl import need_end, read_query, read_statement
+from windrow.language.depth import check_size, deep_recursion, too_deep
 from windrow.language.dialect import CQL
 from windrow.language.queries import QueryParser
 from windrow.language.statements import Statement
 
 MAX_LENGTH = 1_000_000  # characters of a script
-MAX_TOKENS = 20_000  # words and signs of one statement: about a second's work
-MAX_NESTING = 100  # brackets, CASEs and prefix operators inside one another
-SHALLOW = 8  # this deep, the parser stays far below Python's usual recursion limit
-DEEP_LIMIT = 20_000  # frames; one bracket takes about 30
-
-OPENERS = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE)
-CLOSERS = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType.END)
-PREFIXES = (TokenType.NOT, TokenType.DASH, TokenType.PLUS, TokenType.TILDE, TokenType.INTERVAL)
 
 TOKEN_PLACE = re.compile(r" from \d+:(\d+)")
 """Where sqlglot's tokenizer says the token began that it could not finish."""
@@ -81,11 +72,9 @@ def guarded(
     parser: QueryParser, tokens: list[Token], text: str, read: Callable[[QueryParser], T]
 ) -> T:
     """Run `read` over one statement's tokens and turn sqlglot's errors into ours."""
-    nesting = check_nesting(tokens)
+    check_size(tokens)
     parser.feed(tokens, text)
     try:
-        if nesting <= SHALLOW:
-            return read(parser)
         with deep_recursion():
             return read(parser)
     except SqlglotSyntaxError as fault:
@@ -159,55 +148,6 @@ def only_one(text: str, what: str) -> list[Token]:
     return statements[0]
 
 
-# -- depth -------------------------------------------------------------------------------------
-
-
-def check_nesting(tokens: list[Token]) -> int:
-    """Return how deep brackets, CASEs and prefix operators are nested, or fail if too deep."""
-    if len(tokens) > MAX_TOKENS:
-        raise ParseError(
-            f"the statement has more than {MAX_TOKENS} words and signs",
-            span=Span(tokens[MAX_TOKENS].start, tokens[-1].end + 1),
-        )
-    depth = deepest = prefixes = 0
-    for token in tokens:
-        kind = token.token_type
-        prefixes = prefixes + 1 if kind in PREFIXES else 0
-        if kind in OPENERS:
-            depth += 1
-        elif kind in CLOSERS:
-            depth = max(0, depth - 1)
-        if depth + prefixes > deepest:
-            deepest = depth + prefixes
-            if deepest > MAX_NESTING:
-                raise too_deep(Span(token.start, token.end + 1))
-    return deepest
-
-
-def too_deep(span: Span) -> ParseError:
-    """Return the error for a text nested too deeply."""
-    return ParseError(
-        f"nested more than {MAX_NESTING} levels deep",
-        hint="Name the inner queries in WITH, or leave out needless brackets.",
-        span=span,
-    )
-
-
-_DEEP = threading.Lock()
-
-
-@contextmanager
-def deep_recursion() -> Iterator[None]:
-    """Let the parser recurse deeper; one thread at a time, for the limit is the process's."""
-    with _DEEP:
-        usual = sys.getrecursionlimit()
-        sys.setrecursionlimit(max(usual, DEEP_LIMIT))
-        try:
-            yield
-        finally:
-            sys.setrecursionlimit(usual)
-
-
 # -- sqlglot's errors --------------------------------------------------------------------------
 
 
@@ -230,5 +170,8 @@ def explained(parser: QueryParser, fault: SqlglotSyntaxError) -> ParseError:
             f'expected ")", found {parser.found()}', hint=parser.near_miss(), span=span
         )
     return ParseError(
-        f"unexpected {parser.found()}", detail=f"{reason}.", hint=parser.near_miss(), span=span
+        f"unexpected {parser.found()}" if parser._curr else "the statement ends too early",
+        detail=f"{reason}.",
+        hint=parser.near_miss(),
+        span=span,
     )

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 from sqlglot import exp
 
+from windrow.language.depth import deep_recursion
 from windrow.language.dialect import CQL, Cql
 from windrow.language.statements import (
     ColumnSpec,
@@ -35,7 +36,8 @@ def to_sql(node: exp.Expr, *, pretty: bool = False) -> str:
     >>> to_sql(parse_query("select Rstream(*) from S [range 1 min] as s"))
     'RSTREAM(SELECT * FROM S AS s [RANGE 1 MINUTE])'
     """
-    return CQL.generate(node, copy=False, pretty=pretty, comments=False)
+    with deep_recursion():
+        return CQL.generate(node, copy=False, pretty=pretty, comments=False)
 
 
 def print_script(statements: Iterable[Statement], *, pretty: bool = False) -> str:
