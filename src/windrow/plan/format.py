@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from datetime import UTC, date, datetime, timedelta
 
@@ -13,6 +14,10 @@ from windrow.plan.expressions import Call, Cast, Column, Expr, Literal
 
 OR, AND, NOT, COMPARE, BIT_OR, BIT_XOR, BIT_AND, ADD, MULTIPLY, SIGN, ATOM = range(1, 12)
 """How tightly an operator binds, loosest first."""
+
+LOOSEST = 0
+ATOMIC_NAME = re.compile(r"[\w.#]+(\(.*\))?")
+"""Names that need no parentheses: a group's column may be called ``a + 1``."""
 
 INFIX: dict[str, tuple[str, int]] = {
     "or": ("OR", OR),
@@ -74,7 +79,7 @@ def format_at(expr: Expr, binding: int) -> str:
 def _format(expr: Expr) -> tuple[str, int]:
     match expr:
         case Column(name=name):
-            return name, ATOM
+            return name, ATOM if ATOMIC_NAME.fullmatch(name) else LOOSEST
         case Literal(value=value, type=type_):
             text = format_literal(value, type_)
             return text, SIGN if text.startswith("-") else ATOM

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
@@ -43,7 +43,8 @@ def subquery_term(node: exp.Expr, *, negated: bool = False) -> SubqueryTerm | No
         case exp.Paren():
             return subquery_term(node.this, negated=negated)
         case exp.Not():
-            return subquery_term(node.this, negated=not negated)
+            term = subquery_term(node.this, negated=not negated)
+            return None if term is None else replace(term, node=node)
         case exp.Exists():
             return SubqueryTerm(node, unwrap(node.this), None, negated)
         case exp.In() if node.args.get("query"):
