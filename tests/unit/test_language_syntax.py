@@ -3,6 +3,7 @@
 import pytest
 from sqlglot import exp
 
+from windrow.core.errors import ParseError
 from windrow.language import parse_query, to_sql
 from windrow.language.syntax import Duration, PairWindow, StreamFunction, StreamWindow, Windowed
 
@@ -152,6 +153,11 @@ def test_a_function_called_window_is_a_function() -> None:
     tree = parse_query("SELECT COUNT(*) FROM s [NOW] GROUP BY window(ts, '5 minutes')")
     assert tree.find(PairWindow) is None
     assert "WINDOW(ts, '5 minutes')" in to_sql(tree)
+
+
+def test_all_in_a_call_is_refused_rather_than_dropped() -> None:
+    with pytest.raises(ParseError):
+        parse_query("SELECT WINDOW(ALL s, t) = 30 AS x FROM s")
 
 
 @pytest.mark.parametrize("name", ["count", "Sum", "date_format", "median", "no_such_thing"])

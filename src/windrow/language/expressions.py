@@ -307,7 +307,6 @@ class ExpressionParser(WindowParser):
         if self._match(TokenType.DISTINCT):
             items = self._parse_csv(self._parse_disjunction)
             return self.placed(self.expression(exp.Distinct(expressions=items)), start)
-        self._match(TokenType.ALL)
         return self._parse_disjunction()
 
     def _exists(self) -> exp.Exists:
