@@ -6,14 +6,13 @@ RE2's and constant; in `regexp_replace` the replacement names groups as ``$1``.
 
 from __future__ import annotations
 
-import re
-
 import pyarrow as pa
 
 from windrow.core.errors import BindError
 from windrow.core.types import BIGINT, BOOLEAN, STRING
 from windrow.plan.expressions import Call, Expr, Literal
 from windrow.plan.functions.comparison import check_regex
+from windrow.plan.functions.patterns import name_groups, split_replacement
 from windrow.plan.functions.signature import (
     TEXT,
     WHOLE,
@@ -93,7 +92,7 @@ def _regexp_extract(args: Args) -> Expr:
     group = constant(name, args[2], "the group") if len(args) > 2 else Literal(1, INT)
     if pattern.value is None or group.value is None:
         return Literal(None, STRING)
-    count = re.compile(str(pattern.value)).groups
+    _, count = name_groups(str(pattern.value))
     if not isinstance(group.value, int) or not 0 <= group.value <= count:
         raise BindError(
             f"the pattern '{pattern.value}' has no group {group.value}",
@@ -108,9 +107,9 @@ def _regexp_replace(args: Args) -> Expr:
     replacement = constant(name, fit(name, args[2], TEXT), "the replacement")
     if pattern.value is None or replacement.value is None:
         return Literal(None, STRING)
-    count = re.compile(str(pattern.value)).groups
-    for group in re.findall(r"(?<!\\)\$(\d)", str(replacement.value)):
-        if int(group) > count:
+    _, count = name_groups(str(pattern.value))
+    for group in split_replacement(str(replacement.value)):
+        if isinstance(group, int) and group > count:
             raise BindError(f"the replacement names group ${group}, the pattern has {count}")
     return call(name, (text, pattern, replacement), STRING)
 

@@ -1,0 +1,49 @@
+"""Kernels of the functions that take regular expressions (RE2)."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from windrow.core.types import STRING
+from windrow.operators.evaluate.arrays import Builder, Kernel, arrow, constants, keep_where
+from windrow.plan.expressions import Call
+from windrow.plan.functions.patterns import name_groups, split_replacement
+
+_coalesce = arrow("coalesce")
+_is_valid = arrow("is_valid")
+
+
+def _regexp_extract(call: Call) -> Kernel:
+    """Return one group of the first match; '' where nothing matches."""
+    known = constants(call, 1)
+    assert known is not None, "the catalogue asks for constant patterns"
+    pattern, group = known
+    named, _ = name_groups(pattern)
+    match = arrow("extract_regex", pc.ExtractRegexOptions(f"(?P<g0>{named})"))
+    field = arrow("struct_field", pc.StructFieldOptions([group]))
+    empty = pa.scalar("", STRING)
+
+    def kernel(value: pa.Array, *_: object) -> pa.Array:
+        found = _coalesce(field(match(value)), empty)
+        return keep_where(_is_valid(value), found) if value.null_count else found
+
+    return kernel
+
+
+def _regexp_replace(call: Call) -> Kernel:
+    known = constants(call, 1)
+    assert known is not None, "the catalogue asks for constant patterns"
+    pattern, replacement = known
+    rewrite = "".join(
+        f"\\{piece}" if isinstance(piece, int) else piece.replace("\\", "\\\\")
+        for piece in split_replacement(replacement)
+    )
+    replace = arrow("replace_substring_regex", pc.ReplaceSubstringOptions(pattern, rewrite))
+    return lambda value, *_: replace(value)
+
+
+BUILDERS: dict[str, Builder] = {
+    "regexp_extract": _regexp_extract,
+    "regexp_replace": _regexp_replace,
+}
