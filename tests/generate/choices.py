@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from hypothesis import strategies as st
-from tests.generate.expressions import Col, expression
+from tests.generate.expressions import Below, Col, chance, choose, expression
 from tests.generate.grammar import Grammar
 
 
@@ -27,7 +26,8 @@ class Ask:
     `sorts`: those of its columns. `windowable`: its insertions may be windowed, so nothing in it
     replaces or contradicts a result. `internal`: its windows may be INTERNAL. `negation`: it may
     hold one. `named`: columns have the names c1, c2, ... `order`: it may be ordered and cut.
-    `aggregated`: it must be.
+    `aggregated`: it must be. `written`: all its streams have windows, as it is joined or looked
+    into. `relations`: it may read nothing but a relation, so that nothing tells its clock.
     """
 
     sorts: tuple[str, ...] | None = None
@@ -37,31 +37,34 @@ class Ask:
     named: bool = True
     order: bool = True
     aggregated: bool = False
+    written: bool = False
+    relations: bool = False
 
 
 @dataclass(slots=True)
 class Choices:
     """Draws decisions under a grammar. The first option of each is what it shrinks to."""
 
-    draw: st.DrawFn
+    below: Below
     grammar: Grammar
     taken: dict[str, int] = field(default_factory=dict)
 
     def chance(self, tenths: int) -> bool:
         """Draw True in about `tenths` of ten cases; shrinks to False."""
-        return self.draw(st.integers(0, 9)) > 9 - tenths
+        return chance(self.below, tenths)
 
     def pick(self, options: Sequence[object]) -> str:
         """Draw one of the options, as text."""
-        return str(self.draw(st.sampled_from(options)))
+        return str(choose(self.below, options))
 
     def some(self, options: Sequence[str], least: int, most: int) -> list[str]:
         """Draw a few of the options, repeats allowed."""
-        return self.draw(st.lists(st.sampled_from(options), min_size=least, max_size=most))
+        count = least + self.below(most - least + 1)
+        return [choose(self.below, options) for _ in range(count)]
 
     def few_more(self) -> int:
         """Draw how many more there are: none, mostly."""
-        return self.draw(st.sampled_from([0, 0, 0, 1, 1, 2]))
+        return choose(self.below, [0, 0, 0, 1, 1, 2])
 
     def has(self, operator: str) -> bool:
         """Tell whether the grammar has an operator."""
@@ -78,14 +81,14 @@ class Choices:
 
     def condition(self, columns: Sequence[Col]) -> str:
         """Draw a condition that can stand between ANDs."""
-        text = expression(self.draw, columns, "bool", self.draw(st.sampled_from([0, 0, 1])))
+        text = expression(self.below, columns, "bool", choose(self.below, [0, 0, 1]))
         return f"({text})" if " OR " in text or " AND " in text else text
 
     def side(self, columns: Sequence[Col], sort: str) -> str:
         """Draw one side of a comparison: a column, or rarely more."""
         found = of_sort(columns, sort)
         if not found or self.chance(1):
-            text = expression(self.draw, columns, sort)
+            text = expression(self.below, columns, sort)
             return f"({text})" if " " in text else text
         return self.pick(found)
 

@@ -8,10 +8,24 @@ powers of two, so that their sums are exact in any order.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
-from hypothesis import strategies as st
+T = TypeVar("T")
+
+Below = Callable[[int], int]
+"""Chooses a number from 0 up to and without the given one. All randomness comes from it."""
+
+
+def choose(below: Below, options: Sequence[T]) -> T:
+    """Choose one of the options; the first is the simplest."""
+    return options[below(len(options))]
+
+
+def chance(below: Below, tenths: int) -> bool:
+    """Choose True in `tenths` of ten cases; False is simpler."""
+    return below(10) > 9 - tenths
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,29 +130,29 @@ PLACE = re.compile(r"\{(\w+)\}")
 CONNECTIVE = re.compile(r"^\w+\(.*\)$|^CASE ")
 
 
-def expression(draw: st.DrawFn, columns: Sequence[Col], sort: str, depth: int = 1) -> str:
+def expression(below: Below, columns: Sequence[Col], sort: str, depth: int = 1) -> str:
     """Draw an expression of a sort; columns first, then constants, then what is made of them."""
-    if sort == "bool" or (depth > 0 and draw(st.integers(0, 9)) > 5):
-        return filled(draw, columns, draw(st.sampled_from(FORMS[sort])), depth)
+    if sort == "bool" or (depth > 0 and chance(below, 4)):
+        return filled(below, columns, choose(below, (FORMS[sort])), depth)
     leaves = [c.text for c in columns if c.sort == sort]
-    if draw(st.integers(0, 19)) == 19:
+    if below(20) == 19:
         leaves += CONSTANTS[sort]
     if leaves:
-        return draw(st.sampled_from(leaves))
+        return choose(below, (leaves))
     if sort in DERIVED and any(c.sort == "int" for c in columns):
-        return filled(draw, columns, DERIVED[sort], 0)
-    return draw(st.sampled_from(CONSTANTS[sort]))
+        return filled(below, columns, DERIVED[sort], 0)
+    return choose(below, (CONSTANTS[sort]))
 
 
-def filled(draw: st.DrawFn, columns: Sequence[Col], form: str, depth: int) -> str:
+def filled(below: Below, columns: Sequence[Col], form: str, depth: int) -> str:
     """Draw what stands in a form's places, in brackets where it is made of parts itself."""
 
     def part(found: re.Match[str]) -> str:
         sort = found[1]
         if sort == "bool" and depth <= 0:
-            text = filled(draw, columns, "{int} = {int}", 0)
+            text = filled(below, columns, "{int} = {int}", 0)
         else:
-            text = expression(draw, columns, sort, depth - 1)
+            text = expression(below, columns, sort, depth - 1)
         alone = form.count("{") == 1 and form.endswith(")")
         return text if alone or " " not in text or CONNECTIVE.match(text) else f"({text})"
 
@@ -171,14 +185,14 @@ NO_DISTINCT = ("COUNT(*)", "TOPK", "APPROX")
 
 
 def aggregate(
-    draw: st.DrawFn, columns: Sequence[Col], names: Sequence[str], sort: str | None = None
+    below: Below, columns: Sequence[Col], names: Sequence[str], sort: str | None = None
 ) -> Col:
     """Draw a call of one of the aggregates, of a sort if told; some with DISTINCT or FILTER."""
     forms = [f for name in names for f in AGGREGATES[name] if sort in (None, f[1])]
-    form, made = draw(st.sampled_from(forms or [(f"MIN({{{sort}}})", str(sort))]))
-    text = filled(draw, columns, form, depth=1)
-    if not form.startswith(NO_DISTINCT) and draw(st.integers(0, 9)) > 7:
+    form, made = choose(below, (forms or [(f"MIN({{{sort}}})", str(sort))]))
+    text = filled(below, columns, form, depth=1)
+    if not form.startswith(NO_DISTINCT) and chance(below, 2):
         text = text.replace("(", "(DISTINCT ", 1)
-    if draw(st.integers(0, 9)) > 7:
-        text += f" FILTER (WHERE {expression(draw, columns, 'bool', 0)})"
+    if chance(below, 2):
+        text += f" FILTER (WHERE {expression(below, columns, 'bool', 0)})"
     return Col(text, made)

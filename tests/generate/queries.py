@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
+from random import Random
 
 from hypothesis import strategies as st
 from tests.generate.catalog import NRR, RELATION, RELATION_COLUMNS, STREAM_COLUMNS, STREAMS
 from tests.generate.choices import Ask, Choices, Source, of_sort, where
-from tests.generate.expressions import Col, aggregate, expression
+from tests.generate.expressions import Col, aggregate, choose, expression
 from tests.generate.grammar import OUTPUTS, grammar
 from tests.generate.selecting import ROBUST, grouped_select, ordering, plain_select
 from tests.generate.windows import (
@@ -35,7 +36,14 @@ TELLING = ("range", "now", "slide", "tumble")
 @st.composite
 def queries(draw: st.DrawFn, **knobs: object) -> str:
     """Draw a query's text; the knobs are those of `grammar`."""
-    return QueryWriter(Choices(draw, grammar(**knobs))).query()  # type: ignore[arg-type]
+    choices = Choices(lambda n: draw(st.integers(0, n - 1)), grammar(**knobs))  # type: ignore[arg-type]
+    return QueryWriter(choices).query()
+
+
+def random_query(seed: int, **knobs: object) -> str:
+    """Return the text of the query that a seed makes: for search without Hypothesis."""
+    choices = Choices(Random(seed).randrange, grammar(**knobs))  # type: ignore[arg-type]
+    return QueryWriter(choices).query()
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +72,11 @@ class Block:
         return [column for source in self.sources for column in source.columns]
 
 
+def after_from(cut: str) -> str:
+    """Keep LIMIT from standing right after a source, where it is read as the source's alias."""
+    return f" ORDER BY 1{cut}" if cut.startswith(" LIMIT") else cut
+
+
 @dataclass(slots=True)
 class QueryWriter:
     """Draws one query, top down."""
@@ -78,14 +91,15 @@ class QueryWriter:
         choices = self.choices
         outputs = [o for o in OUTPUTS if o in choices.grammar.outputs]
         output = choices.pick([o for o in outputs if o == "view"] * 3 + outputs)
-        if output == "view" and choices.has("windowed subquery") and choices.chance(1):
+        nests = choices.has("windowed subquery") and choices.has("group")
+        if output == "view" and nests and choices.chance(1):
             return self.nested_wstream()
         head = self.with_clause() if choices.has("with") and choices.chance(1) else ""
         refresh = refresh_scope(choices, time=output == "restore")
         if output == "wstream":
             body = self.windowed_body(refresh, choices.grammar.depth)
             return f"WSTREAM({head}{body.text}){output_window(choices, body.columns)}"
-        ask = Ask(internal=output != "restore", named=choices.chance(5))
+        ask = Ask(internal=output != "restore", named=choices.chance(5), relations=True)
         text = head + self.body(ask, refresh, choices.grammar.depth).text
         if output == "restore":
             ending = " RESTORE" if refresh.slides else ""
@@ -109,7 +123,7 @@ class QueryWriter:
         refresh = refresh_scope(choices)
         kinds = [k for k in window_kinds(choices, refresh) if k not in UNBOUNDED]
         source = self.stream(kinds or ["range"], refresh)
-        inner = aggregate(choices.draw, source.columns, ROBUST, "int")
+        inner = aggregate(choices.below, source.columns, ROBUST, "int")
         outer = choices.pick(["SUM", "COUNT", "MAX", "AVG"])
         terms = [choices.condition(source.columns)] if choices.chance(3) else []
         kept = output_window(choices, [])
@@ -117,7 +131,7 @@ class QueryWriter:
 
     def with_clause(self) -> str:
         """Draw a named query; the outermost FROM may use it."""
-        ask = Ask(internal=False, windowable=True, order=False)
+        ask = Ask(internal=False, windowable=True, order=False, negation=False, written=True)
         body = self.block(ask, Refresh(), 0)
         name = self.choices.alias("w")
         columns = tuple(replace(c, text=f"{name}.{c.text}") for c in body.columns)
@@ -140,13 +154,13 @@ class QueryWriter:
 
     def set_operation(self, word: str, ask: Ask, refresh: Refresh) -> Body:
         """Draw two blocks with columns of the same sorts, and the operation between them."""
-        sorts = ask.sorts or tuple(self.choices.some(["int", "text", "real", "bool"], 1, 2))
-        if self.choices.grammar.keep_ids:
-            sorts = ("int",)
+        sorts = ask.sorts or ("int",)
+        if not ask.sorts and not self.choices.grammar.keep_ids:
+            sorts = tuple(self.choices.some(["int", "text", "real", "bool"], 1, 2))
         arm = replace(ask, sorts=sorts, named=True, order=False)
         left, right = self.block(arm, refresh, 0), self.block(arm, refresh, 0)
         cut = ordering(self.choices, left.columns, []) if self.cuttable(ask) else ""
-        return Body(f"{left.text} {word} {right.text}{cut}", left.columns)
+        return Body(f"{left.text} {word} {right.text}{after_from(cut)}", left.columns)
 
     @staticmethod
     def cuttable(ask: Ask) -> bool:
@@ -169,6 +183,8 @@ class QueryWriter:
         selected = (grouped_select if grouped else plain_select)(choices, ask, block.columns)
         free = [] if grouped or distinct else block.columns
         cut = ordering(choices, selected.columns, free) if ask.order and replaces else ""
+        if not terms and not selected.tail:
+            cut = after_from(cut)
         sources = ", ".join(source.text for source in block.sources)
         head = f"SELECT {'DISTINCT ' if distinct else ''}{selected.items} FROM {sources}"
         return Body(head + where(terms) + selected.tail + cut, selected.columns)
@@ -202,7 +218,7 @@ class QueryWriter:
         kinds += [choices.pick(self.partner_kinds(kinds)) for _ in range(count - 1)]
         tied = self.band_everywhere(block, kinds)
         alone = sum(kind != "nrr" for kind in kinds) == 1 or bool(tied)
-        written = not alone or bool(block.predicates)
+        written = block.ask.written or not alone or bool(block.predicates)
         for position, kind in enumerate(kinds):
             internal = block.style == "internal" or (block.style == "mixed" and position == 0)
             block.sources.append(self.source(kind, block, written=written, internal=internal))
@@ -210,15 +226,16 @@ class QueryWriter:
 
     def first_kind(self, block: Block, *, alone: bool) -> str:
         choices = self.choices
-        if self.named is not None and block.depth == choices.grammar.depth and choices.chance(7):
+        simple = block.style == "external" and not block.ask.aggregated
+        outermost = self.named is not None and block.depth == choices.grammar.depth
+        if outermost and simple and choices.chance(7):
             return "named"
         kinds = ["stream"] * 6
         if block.depth > 0 and not block.ask.aggregated:
             kinds += choices.offered("windowed subquery")
             if block.style == "external":
                 kinds += choices.offered("subquery", "stream subquery")
-        plain = block.style == "external" and not (block.ask.windowable or block.ask.aggregated)
-        if alone and plain and not choices.grammar.keep_ids:
+        if alone and simple and block.ask.relations and not choices.grammar.keep_ids:
             kinds += choices.offered("relation")
         return choices.pick(kinds)
 
@@ -241,7 +258,12 @@ class QueryWriter:
                 return self.named
             case "subquery":
                 joins_tables = bool(self.choices.offered("relation", "nrr"))
-                ask = Ask(internal=False, negation=not joins_tables)
+                ask = Ask(
+                    windowable=block.ask.windowable,
+                    internal=False,
+                    negation=block.ask.negation and not joins_tables,
+                    written=written,
+                )
                 return self.query_source(self.body(ask, block.refresh, block.depth - 1))
             case "stream subquery":
                 return self.stream_subquery(block, written=written)
@@ -331,7 +353,7 @@ class QueryWriter:
         pairs = list(combinations([s.alias for s in sources if s.kind == "stream"], 2))
         if not pairs or not choices.has("band") or not choices.chance(2):
             return ()
-        left, right = choices.draw(st.sampled_from(pairs))
+        left, right = choose(choices.below, pairs)
         word = choices.pick(["WINDOW", "DWINDOW"])
         return (f"{word}({left}, {right}) = {choices.pick(WIDTHS)}",)
 
@@ -346,7 +368,7 @@ class QueryWriter:
 
     def exists(self, block: Block) -> str:
         if self.choices.chance(1):
-            return self.body(Ask(internal=False), block.refresh, 0).text
+            return self.body(self.uncorrelated(block), block.refresh, 0).text
         inner = self.inner(block)
         terms = self.correlation(block, inner) if not self.choices.chance(1) else []
         return f"SELECT * FROM {inner.text}{where(terms)}"
@@ -360,7 +382,7 @@ class QueryWriter:
         sort = choices.pick([s for s in ("int", "text") if of_sort(block.columns, s)] or ["int"])
         value = choices.side(block.columns, sort)
         if choices.chance(2):
-            return value, self.body(Ask((sort,), internal=False), block.refresh, 0).text
+            return value, self.body(self.uncorrelated(block, sort), block.refresh, 0).text
         inner = self.inner(block)
         terms = []
         if choices.chance(3):
@@ -369,8 +391,20 @@ class QueryWriter:
                 if kind == "in"
                 else [choices.condition(inner.columns)]
             )
-        item = expression(choices.draw, inner.columns, sort)
+        item = expression(choices.below, inner.columns, sort)
         return value, f"SELECT {item} FROM {inner.text}{where(terms)}"
+
+    @staticmethod
+    def uncorrelated(block: Block, *sorts: str) -> Ask:
+        """What is asked of a sub-query that stands in WHERE and does not look outwards."""
+        around = block.ask
+        return Ask(
+            sorts or None,
+            windowable=around.windowable,
+            internal=False,
+            negation=around.negation,
+            written=True,
+        )
 
     def solid_members(self, block: Block) -> str:
         """Draw a correlated sub-query of ids: without NULLs about, NOT IN may have one."""

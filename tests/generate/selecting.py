@@ -28,10 +28,12 @@ def plain_select(choices: Choices, ask: Ask, columns: Sequence[Col]) -> Selected
         return Selected("*", "", ())
     ids = [c for c in columns if c.text.endswith(("id", "_id"))]
     ids = ids if choices.grammar.keep_ids else []
-    if ids and ask.sorts:
-        return _listed([ids[0]], ask)
+    if ask.sorts:
+        if ids and ask.sorts == ("int",):
+            return _listed([ids[0]], ask)
+        ids = []
     sorts = ask.sorts or choices.some(SHOWN_SORTS, 1, 3)
-    made = [Col(expression(choices.draw, columns, sort), sort) for sort in sorts]
+    made = [Col(expression(choices.below, columns, sort), sort) for sort in sorts]
     return _listed(made, ask, ids)
 
 
@@ -52,12 +54,12 @@ def grouped_select(choices: Choices, ask: Ask, columns: Sequence[Col]) -> Select
     """Draw keys and aggregates, GROUP BY and HAVING."""
     sorts = choices.some(["int", "text", "bool"], 0, 2)
     depth = 1 if choices.chance(2) else 0
-    keys = [Col(expression(choices.draw, columns, s, depth), s) for s in sorts]
+    keys = [Col(expression(choices.below, columns, s, depth), s) for s in sorts]
     keys = [k for k in keys if "." in k.text]  # a constant would be a position
     selected = _listed(_grouped_items(choices, ask, columns, keys), ask)
     tail = f" GROUP BY {', '.join(k.text for k in keys)}" if keys else ""
     if choices.has("having") and choices.chance(3):
-        call = aggregate(choices.draw, columns, ROBUST, "int")
+        call = aggregate(choices.below, columns, ROBUST, "int")
         bound = choices.pick([1, 0, 2])
         tail += f" HAVING {call.text} {choices.pick(['>', '<=', '='])} {bound}"
     return replace(selected, tail=tail)
@@ -70,9 +72,9 @@ def _grouped_items(
     if ask.sorts:
         return [_grouped_item(choices, columns, keys, sort) for sort in ask.sorts]
     count = 1 + choices.few_more()
-    calls = [aggregate(choices.draw, columns, names) for _ in range(count)]
+    calls = [aggregate(choices.below, columns, names) for _ in range(count)]
     if choices.chance(1):
-        call = aggregate(choices.draw, columns, ROBUST, "int")
+        call = aggregate(choices.below, columns, ROBUST, "int")
         calls.append(Col(f"{call.text} + 1", "int"))
     return [*(k for k in keys if not choices.chance(1)), *calls]
 
@@ -81,7 +83,7 @@ def _grouped_item(choices: Choices, columns: Sequence[Col], keys: Sequence[Col],
     found = [k for k in keys if k.sort == sort]
     if found and not choices.chance(4):
         return found[0]
-    return aggregate(choices.draw, columns, choices.grammar.aggregates, sort)
+    return aggregate(choices.below, columns, choices.grammar.aggregates, sort)
 
 
 def ordering(choices: Choices, columns: Sequence[Col], free: Sequence[Col]) -> str:

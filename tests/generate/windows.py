@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hypothesis import strategies as st
 from tests.generate.choices import Choices
-from tests.generate.expressions import Col
+from tests.generate.expressions import Col, choose
 
 WIDTHS = (5, 1, 2, 3, 4, 6, 8, 12)
 SLIDES = (2, 3, 4, 1, 5, 7)
@@ -38,8 +37,8 @@ def refresh_scope(choices: Choices, *, time: bool = False) -> Refresh:
     kinds += ["rows"] if "rows slide" in windows and not time else []
     kind = choices.pick(kinds or ["none"])
     if kind == "time":
-        return Refresh(time=choices.draw(st.sampled_from(SLIDES)))
-    return Refresh(rows=choices.draw(st.sampled_from(COUNTS))) if kind == "rows" else Refresh()
+        return Refresh(time=choose(choices.below, SLIDES))
+    return Refresh(rows=choose(choices.below, COUNTS)) if kind == "rows" else Refresh()
 
 
 def window_kinds(choices: Choices, refresh: Refresh, *, written: bool = True) -> list[str]:

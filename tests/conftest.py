@@ -1,0 +1,21 @@
+"""Settings that all tests share: how hard Hypothesis tries.
+
+The profile `dev` is for the fast suite; WINDROW_THOROUGH=1 asks for twenty times as much.
+"""
+
+import os
+
+from hypothesis import HealthCheck, Phase, settings
+
+DEV_EXAMPLES = 50
+
+settings.register_profile(
+    "dev",
+    max_examples=DEV_EXAMPLES,
+    deadline=None,
+    print_blob=True,
+    phases=set(Phase) - {Phase.explain},  # it takes longer than all the others
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+settings.register_profile("thorough", settings.get_profile("dev"), max_examples=20 * DEV_EXAMPLES)
+settings.load_profile("thorough" if os.environ.get("WINDROW_THOROUGH") == "1" else "dev")
