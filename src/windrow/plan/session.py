@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
@@ -10,7 +11,7 @@ from windrow.core.errors import BindError, Span, WindrowError
 from windrow.core.schema import Field, Schema
 from windrow.core.time import Clock
 from windrow.core.types import TIMESTAMP, is_integer, sql_name
-from windrow.language.parse import parse_script
+from windrow.language.parse import parse_query, parse_script
 from windrow.language.printing import to_sql
 from windrow.language.statements import (
     ColumnSpec,
@@ -33,6 +34,9 @@ from windrow.plan.nodes import Query
 from windrow.plan.settings import SETTINGS, check_setting
 
 
+After = Callable[[Statement, object], None]
+
+
 @dataclass(slots=True)
 class Session:
     """Declarations and queries so far. Plans only: nothing runs here."""
@@ -43,15 +47,18 @@ class Session:
         default_factory=lambda: {s.name: s.default for s in SETTINGS.values()}
     )
 
-    def execute(self, text: str) -> list[object]:
+    def execute(self, text: str, after: After | None = None) -> list[object]:
         """Run a script; return what each statement gives (a query for SELECT, else None).
 
-        An error leaves what the statements before it have done.
+        `after` is told of each statement and its result. An error leaves what the statements
+        before it have done.
         """
         results: list[object] = []
         for statement in parse_script(text):
             try:
                 results.append(self.apply(statement, text))
+                if after is not None:
+                    after(statement, results[-1])
             except WindrowError as error:
                 error.locate(text)
                 if error.span is None:
@@ -83,6 +90,26 @@ class Session:
     def bind(self, tree: exp.Expr, *, text: str = "", name: str = "") -> Query:
         """Bind a query over what is declared."""
         return bind_query(tree, self.catalog, self.settings, text=text, name=name)
+
+    def bind_text(self, text: str, name: str) -> Query:
+        """Bind the text of one query under a name."""
+        try:
+            return self.bind(parse_query(text), text=text, name=name)
+        except WindrowError as error:
+            raise error.locate(text) from None
+
+    def entry(self, name: str) -> Stream | Relation:
+        """Return a declared stream or relation by name."""
+        found = self.catalog.get(name)
+        if found is None:
+            raise BindError(
+                f'unknown stream or relation "{name}"',
+                detail=f"Declared are {', '.join(self.catalog.names)}."
+                if self.catalog.names
+                else "Nothing is declared yet.",
+                hint=near(name, list(self.catalog.names)),
+            )
+        return found
 
     def _create(self, statement: CreateStream | CreateRelation, entry: Stream | Relation) -> None:
         kind = self._kind(entry.name)

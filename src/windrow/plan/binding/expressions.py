@@ -112,7 +112,8 @@ class ExpressionBinder:
 
     def _bind(self, node: exp.Expr) -> Expr:
         if type(node) in BINARY_OPERATORS:
-            return self._call(BINARY_OPERATORS[type(node)], node.this, node.expression)
+            made = self._call(BINARY_OPERATORS[type(node)], node.this, node.expression)
+            return resolve_call("not", (made,)) if node.args.get("negate") else made
         if type(node) in UNARY_OPERATORS:
             return self._unary(node)
         match node:
