@@ -1,0 +1,193 @@
+"""The symmetric hash join of predicted edges."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from windrow.core.time import BEGINNING, FOREVER
+from windrow.kernels.chains import ALIVE, HEAD_WORDS, LEFT, RIGHT
+from windrow.kernels.joins import (
+    COMPARED,
+    GONE_LEFT,
+    GONE_RIGHT,
+    MADE,
+    NEXT_LEFT,
+    NEXT_RIGHT,
+    SCAN_AT,
+    SCAN_EVERY,
+    WORK_WORDS,
+    join_arrivals,
+)
+from windrow.operators.delta import Delta
+from windrow.operators.join.keys import load_keys
+from windrow.operators.join.match import Match
+from windrow.operators.join.pairs import Buffer, pair_columns
+from windrow.operators.join.rows import NONE, Form, PoolRows, SideRows, check_chains, rows_of
+from windrow.operators.state.key_table import KeyTable, grown
+from windrow.operators.task import Counters, Saved
+from windrow.operators.vector import I64
+
+Arrivals = tuple[I64, I64, I64, I64, I64, I64]
+
+
+class HashJoinTask:
+    """L ⋈ R at work: predicted × predicted → predicted.  ts = max, exp = min.
+
+    Each arrival meets the rows of its key that are alive on the other side; departures are never
+    seen, only forgotten. Costs O(arrivals + rows of the key looked at + departures) a step, and
+    remembers the rows of both windows. Without keys all rows have one key: a nested loop.
+    """
+
+    def __init__(
+        self,
+        match: Match,
+        left: Form = Form.CALENDAR,
+        right: Form = Form.CALENDAR,
+        *,
+        scan_every: int = 1,
+    ) -> None:
+        self.match = match
+        self.counters = Counters()
+        self.keys = KeyTable(len(match.left.keys))
+        self.heads = np.zeros((self.keys.capacity, HEAD_WORDS), np.int64)
+        self.left: SideRows = rows_of(left, match.left, len(match.bands), LEFT)
+        self.right: SideRows = rows_of(right, match.right, len(match.bands), RIGHT)
+        direct = Form.DIRECT in (left, right)
+        self.scan_every = scan_every
+        self.scan_at = BEGINNING if direct else FOREVER
+        self.buffer = Buffer()
+
+    def begin(self, start: int) -> Delta | None:
+        """Nothing is there before any tuple is."""
+
+    def step(self, inputs: tuple[Delta, ...], clock: int) -> Delta:
+        """Join the arrivals with what is alive, then forget what has left by `clock`."""
+        left, right = inputs
+        if len(left) or len(right):
+            self.counters.tuples_in += len(left) + len(right)
+            made = self._join(self.match.left.joinable(left), self.match.right.joinable(right))
+        else:
+            made = 0
+        output = self._results(made) if made else Delta.empty(self.match.output, signed=False)
+        self._expire(clock)
+        return output
+
+    def _join(self, left: Delta, right: Delta) -> int:
+        """Enter the new rows and fill the buffer with the pairs they make; return how many."""
+        arrived = self._arrived(left, right)
+        work = np.zeros(WORK_WORDS, np.int64)
+        work[SCAN_AT], work[SCAN_EVERY] = self.scan_at, self.scan_every
+        direct = self.scan_at != FOREVER
+        gone = tuple(
+            np.empty(len(s.rows), np.int64) if direct else NONE for s in (self.left, self.right)
+        )
+        shapes = (self.left.shape, self.right.shape)
+        self.buffer.reserve(len(left) + len(right))
+        while True:
+            join_arrivals(
+                *arrived,
+                self.left.rows,
+                self.right.rows,
+                shapes,
+                self.heads,
+                self.match.bounds,
+                gone,
+                self.buffer.arrays,
+                work,
+            )
+            if work[NEXT_LEFT] == len(left) and work[NEXT_RIGHT] == len(right):
+                break
+            self.buffer.reserve(2 * self.buffer.room)
+        self.counters.probes += len(left) + len(right)
+        self.counters.comparisons += int(work[COMPARED])
+        if direct:
+            self.scan_at = int(work[SCAN_AT])
+            self._scanned(gone, work)
+        return int(work[MADE])
+
+    def _arrived(self, left: Delta, right: Delta) -> tuple[Arrivals, Arrivals]:
+        """Store new rows; return for each side what the loop reads of them."""
+        match = self.match
+        assert left.exp is not None
+        assert right.exp is not None
+        left_codes = self.keys.encode(match.left.key_words(left))
+        right_codes = self.keys.encode(match.right.key_words(right))
+        self.heads = grown(self.heads, self.keys.capacity)  # type: ignore[assignment]
+        left_times, right_times = match.left_times(left), match.right_times(right)
+        left_keep = match.left_keep(left.exp, left_times)
+        right_keep = match.right_keep(right.exp, right_times)
+        left_refs, right_refs = self.left.add(left), self.right.add(right)
+        self.left.schedule(left_refs, left_keep)
+        self.right.schedule(right_refs, right_keep)
+        return (
+            (left.ts, left.exp, left_refs, left_keep, left_codes, left_times),
+            (right.ts, right.exp, right_refs, right_keep, right_codes, right_times),
+        )
+
+    def _results(self, made: int) -> Delta:
+        lefts, rights, ts, exp = self.buffer.taken(made)
+        columns, kept = pair_columns(
+            self.match, lambda n: self.left.payload.take(n, lefts),
+            lambda n: self.right.payload.take(n, rights),
+        )  # fmt: skip
+        if kept is not None:
+            ts, exp = ts[kept], exp[kept]
+        self.counters.tuples_out += len(ts)
+        return Delta(ts, columns, exp)
+
+    def _expire(self, clock: int) -> None:
+        for rows in (self.left, self.right):
+            count, dead = rows.expire(clock, self.heads)
+            self.counters.expiries += count
+            self.keys.release(dead)
+
+    def _scanned(self, gone: tuple[I64, ...], work: I64) -> None:
+        """Take back the slots that a scan freed, and the codes that no row is left of."""
+        for side, rows in enumerate((self.left, self.right)):
+            slots = gone[side][: work[GONE_LEFT + side]]
+            if isinstance(rows, PoolRows) and len(slots):
+                rows.release(slots)
+                self.counters.expiries += len(slots)
+        if not work[GONE_LEFT] + work[GONE_RIGHT]:
+            return
+        live = self.keys.live()
+        self.keys.release(live[self.heads[live, ALIVE] == 0])
+
+    def state_rows(self) -> int:
+        """Return how many rows of both sides are remembered."""
+        return len(self.left) + len(self.right)
+
+    def state_bytes(self) -> int:
+        """Return the exact size of rows, chains and keys."""
+        return self.left.nbytes + self.right.nbytes + self.heads.nbytes + self.keys.nbytes
+
+    def save(self) -> Saved:
+        """Return the state for `load`."""
+        return {
+            "keys": self.keys.save(),
+            "heads": self.heads.copy(),
+            "left": self.left.save(),
+            "right": self.right.save(),
+            "scan_at": self.scan_at,
+        }
+
+    def load(self, saved: Saved) -> None:
+        """Take over a saved state."""
+        keys, heads, scan_at = saved["keys"], saved["heads"], saved["scan_at"]
+        left, right = saved["left"], saved["right"]
+        assert isinstance(heads, np.ndarray)
+        assert isinstance(left, dict)
+        assert isinstance(right, dict)
+        assert isinstance(scan_at, int)
+        self.keys = load_keys(keys)
+        self.heads = grown(heads.copy(), self.keys.capacity)  # type: ignore[assignment]
+        self.left.load(left)
+        self.right.load(right)
+        self.scan_at = scan_at
+
+    def check(self) -> None:
+        """Assert the invariants of the state."""
+        self.keys.check()
+        self.left.check()
+        self.right.check()
+        check_chains(self.left, self.right, self.heads, self.keys.live())

@@ -1,0 +1,135 @@
+"""When two rows match: what all joins are told at birth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from windrow.core.schema import Field, Schema
+from windrow.core.time import FOREVER
+from windrow.operators.codec import RowCodec, any_null
+from windrow.operators.delta import Delta
+from windrow.operators.vector import I64, Bools, Vector
+
+Residual = Callable[[dict[str, Vector]], Bools]
+"""Takes the joined columns of candidate pairs; tells which hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class TimeBand:
+    """``low <= right - left <= high`` on two int64 time columns.
+
+    `left_lag` says how far the column of a left row may lie behind the row's ts: 0 if it is the
+    ts; None if that is not known. Lags let rows be dropped once no partner can come any more.
+    """
+
+    left: str
+    right: str
+    low: int
+    high: int
+    left_lag: int | None = None
+    right_lag: int | None = None
+
+
+@dataclass(frozen=True)
+class Side:
+    """One input: its columns, the key among them, the columns to emit, and those only read.
+
+    `reads` are columns that the residual needs besides the output.
+    """
+
+    schema: Schema
+    keys: tuple[str, ...]
+    output: tuple[str, ...]
+    reads: tuple[str, ...] = ()
+
+    @cached_property
+    def kept(self) -> tuple[str, ...]:
+        """The columns that a pair may need: output, then those only read."""
+        return self.output + tuple(n for n in self.reads if n not in self.output)
+
+    @cached_property
+    def key_codec(self) -> RowCodec:
+        """Keys as words. NULL keys never come so far: both sides have one layout."""
+        fields = (self.schema[name] for name in self.keys)
+        return RowCodec(tuple(Field(f.name, f.type, nullable=False) for f in fields))
+
+    def key_words(self, delta: Delta) -> I64:
+        """Return the key of each row as words."""
+        return self.key_codec.words([delta.columns[name] for name in self.keys], len(delta))
+
+    def null_keys(self, delta: Delta) -> Bools | None:
+        """Return which rows have a NULL in their key; None if none has."""
+        return any_null([delta.columns[name] for name in self.keys])
+
+    def joinable(self, delta: Delta) -> Delta:
+        """Return the rows that can match at all: without NULL in the key."""
+        nulls = self.null_keys(delta)
+        return delta if nulls is None else delta.take(np.flatnonzero(~nulls))
+
+
+@dataclass(frozen=True)
+class Match:
+    """Keys equal pairwise, all bands, and the residual on the columns of the pair."""
+
+    left: Side
+    right: Side
+    bands: tuple[TimeBand, ...] = ()
+    residual: Residual | None = None
+
+    def __post_init__(self) -> None:
+        assert len(self.left.keys) == len(self.right.keys), "keys come in pairs"
+
+    @cached_property
+    def bounds(self) -> tuple[I64, I64]:
+        """Lows and highs of the bands."""
+        lows = [b.low for b in self.bands]
+        return np.array(lows, np.int64), np.array([b.high for b in self.bands], np.int64)
+
+    @cached_property
+    def output(self) -> Schema:
+        """Left columns, then right columns, as emitted."""
+        left = tuple(self.left.schema[n] for n in self.left.output)
+        return Schema(left + tuple(self.right.schema[n] for n in self.right.output))
+
+    def left_times(self, delta: Delta) -> I64:
+        """Return the band columns of left rows, shape (rows, bands)."""
+        return _times(delta, [b.left for b in self.bands])
+
+    def right_times(self, delta: Delta) -> I64:
+        """Return the band columns of right rows, shape (rows, bands)."""
+        return _times(delta, [b.right for b in self.bands])
+
+    def left_keep(self, exp: I64, times: I64) -> I64:
+        """Return until when a left row is of use: a partner has right <= left + high.
+
+        A right row at τ has right >= τ - right_lag.
+        """
+        for i, band in enumerate(self.bands):
+            if band.right_lag is not None:
+                exp = np.minimum(exp, _after(times[:, i], band.high + band.right_lag))
+        return exp
+
+    def right_keep(self, exp: I64, times: I64) -> I64:
+        """Return until when a right row is of use: a partner has left <= right - low."""
+        for i, band in enumerate(self.bands):
+            if band.left_lag is not None:
+                exp = np.minimum(exp, _after(times[:, i], band.left_lag - band.low))
+        return exp
+
+
+def _times(delta: Delta, names: list[str]) -> I64:
+    times = np.empty((len(delta), len(names)), np.int64)
+    for i, name in enumerate(names):
+        times[:, i] = delta.columns[name].data
+    return times
+
+
+def _after(times: I64, wait: int) -> I64:
+    """Return the first instants after `times` + `wait`, FOREVER where that is out of range."""
+    if not -FOREVER // 2 < wait < FOREVER // 2:
+        return np.full(len(times), FOREVER)
+    return np.where(times > FOREVER - 2 - max(wait, 0), FOREVER, times + (wait + 1))

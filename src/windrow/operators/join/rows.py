@@ -1,0 +1,271 @@
+"""What one side of a predicted join remembers: a ring if rows leave as they came, else a pool."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+import numpy as np
+
+from windrow.core.time import FOREVER
+from windrow.kernels.chains import ALIVE, CODE, unlink_rows
+from windrow.kernels.joins import BANDS, KEEP, expire_ring
+from windrow.operators.delta import Delta
+from windrow.operators.join.due import CalendarQueue
+from windrow.operators.join.match import Side
+from windrow.operators.join.payload import Payload
+from windrow.operators.state.key_table import grown
+from windrow.operators.vector import I64
+
+SMALLEST = 64
+
+
+class Form(Enum):
+    """How a side lets go of rows. All forms give the same results."""
+
+    FIFO = "fifo"  # a ring with a moving tail: WKS edges
+    CALENDAR = "calendar"  # a pool and a calendar of expiries: WK and MON edges
+    DIRECT = "direct"  # a plain list that is scanned: the baseline of the papers
+
+
+@dataclass(slots=True)
+class RingRows:
+    """Rows that leave as they came, by absolute number.
+
+    rows:  │ gone │        alive        │  room  │       slot = number & (capacity - 1)
+           0     tail                 head
+
+    Invariants, asserted by `check`:
+      1. at most `capacity` rows, a power of two;
+      2. `keep` never decreases from tail to head.
+    """
+
+    side: Side
+    bands: int
+    number: int
+    rows: I64 = field(init=False)
+    payload: Payload = field(init=False)
+    shape: I64 = field(init=False)
+    tail: int = 0
+    head: int = 0
+
+    def __post_init__(self) -> None:
+        self.rows = np.zeros((SMALLEST, BANDS + self.bands), np.int64)
+        self.payload = Payload(self.side.schema, self.side.kept, SMALLEST)
+        self.shape = np.array([0, SMALLEST - 1, 1, 0], np.int64)
+
+    def __len__(self) -> int:
+        return self.head - self.tail
+
+    def add(self, delta: Delta) -> I64:
+        """Store the columns of new rows; return their references."""
+        count = len(delta)
+        if len(self) + count > len(self.rows):
+            self._grow(len(self) + count)
+        capacity = len(self.rows)
+        start = self.head & (capacity - 1)
+        cut = min(count, capacity - start)
+        places: list[tuple[slice | I64, slice]] = [(slice(start, start + cut), slice(0, cut))]
+        if cut < count:
+            places.append((slice(0, count - cut), slice(cut, count)))
+        self.payload.write(delta.columns, places)
+        self.head += count
+        return np.arange(self.head - count, self.head)
+
+    def schedule(self, refs: I64, keep: I64) -> None:
+        """Nothing to do: the tail passes rows in their order."""
+
+    def expire(self, clock: int, heads: I64) -> tuple[int, I64]:
+        """Let go of rows of no use after `clock`; return how many, and codes without any row."""
+        mask = len(self.rows) - 1
+        if self.head == self.tail or self.rows[self.tail & mask, KEEP] > clock:
+            return 0, NONE
+        dead = np.empty(len(self), np.int64)
+        old = self.tail
+        self.tail, count = expire_ring(self.rows, self.tail, self.head, mask, clock, heads, dead, 0)
+        self.shape[0] = self.tail
+        return self.tail - old, dead[:count]
+
+    def live(self) -> I64:
+        """Return the slots in use, oldest first."""
+        return np.arange(self.tail, self.head) & (len(self.rows) - 1)
+
+    def _grow(self, count: int) -> None:
+        capacity = len(self.rows)
+        while capacity < count:
+            capacity *= 2
+        old, new = self.live(), np.arange(self.tail, self.head) & (capacity - 1)
+        rows = np.zeros((capacity, self.rows.shape[1]), np.int64)
+        rows[new] = self.rows[old]
+        self.rows = rows
+        self.payload.move(old, new, capacity)
+        self.shape[1] = capacity - 1
+
+    @property
+    def nbytes(self) -> int:
+        """Exact size of the arrays."""
+        return self.rows.nbytes + self.payload.nbytes
+
+    def save(self) -> dict[str, object]:
+        """Return all that `load` needs."""
+        slots = self.live()
+        return {"tail": self.tail, "rows": self.rows[slots], "payload": self.payload.save(slots)}
+
+    def load(self, saved: dict[str, object]) -> None:
+        """Take over saved rows, under their numbers."""
+        tail, rows, payload = saved["tail"], saved["rows"], saved["payload"]
+        assert isinstance(tail, int)
+        assert isinstance(rows, np.ndarray)
+        assert isinstance(payload, dict)
+        self.tail = self.head = tail
+        self._grow(len(rows))
+        self.head = tail + len(rows)
+        self.shape[0] = tail
+        self.rows[self.live()] = rows
+        self.payload.load(payload, self.live())
+
+    def check(self) -> None:
+        """Assert the invariants."""
+        capacity = len(self.rows)
+        assert len(self) <= capacity, "invariant 1: more rows than room"
+        assert capacity & (capacity - 1) == 0, "invariant 1: not a power of two"
+        assert (np.diff(self.rows[self.live(), KEEP]) >= 0).all(), "invariant 2: out of order"
+
+
+@dataclass(slots=True)
+class PoolRows:
+    """Rows that leave in any order, by slot; found by a calendar, or by scanning if `direct`.
+
+    Invariants, asserted by `check`:
+      1. each slot below `top` is either free or in the chain of its code;
+      2. a free slot is listed once.
+    """
+
+    side: Side
+    bands: int
+    number: int
+    direct: bool = False
+    rows: I64 = field(init=False)
+    payload: Payload = field(init=False)
+    shape: I64 = field(init=False)
+    free: I64 = field(default_factory=lambda: np.empty(SMALLEST, np.int64))
+    frees: int = 0
+    top: int = 0
+    due: CalendarQueue = field(default_factory=CalendarQueue)
+
+    def __post_init__(self) -> None:
+        self.rows = np.zeros((SMALLEST, BANDS + self.bands), np.int64)
+        self.payload = Payload(self.side.schema, self.side.kept, SMALLEST)
+        self.shape = np.array([0, -1, 0, 0], np.int64)
+
+    def __len__(self) -> int:
+        return self.top - self.frees
+
+    def add(self, delta: Delta) -> I64:
+        """Store the columns of new rows; return their references."""
+        count = len(delta)
+        reused = min(count, self.frees)
+        fresh = count - reused
+        self._reserve(self.top + fresh)
+        self.frees -= reused
+        slots = np.concatenate(
+            [self.free[self.frees : self.frees + reused], np.arange(self.top, self.top + fresh)]
+        )
+        self.top += fresh
+        if self.direct:
+            self.shape[3] = self.top
+        self.payload.write(delta.columns, [(slots, slice(0, count))])
+        return slots
+
+    def schedule(self, refs: I64, keep: I64) -> None:
+        """Note when new rows are to leave."""
+        if self.direct:
+            return
+        ends = keep < FOREVER
+        if ends.all():
+            self.due.push(keep, refs)
+        elif ends.any():
+            self.due.push(keep[ends], refs[ends])
+
+    def expire(self, clock: int, heads: I64) -> tuple[int, I64]:
+        """Let go of rows of no use after `clock`; return how many, and codes without any row."""
+        if self.direct or not self.top:
+            return 0, NONE
+        slots = self.due.pop(clock)
+        if not len(slots):
+            return 0, NONE
+        dead = np.empty(len(slots), np.int64)
+        count = unlink_rows(slots, self.rows, heads, self.number, dead, 0)
+        self.release(slots)
+        return len(slots), dead[:count]
+
+    def release(self, slots: I64) -> None:
+        """Take back the slots of rows that were unlinked."""
+        self.free[self.frees : self.frees + len(slots)] = slots
+        self.frees += len(slots)
+
+    def live(self) -> I64:
+        """Return the slots in use, ascending."""
+        return np.flatnonzero(self.rows[: self.top, CODE])
+
+    def _reserve(self, top: int) -> None:
+        if top > len(self.rows):
+            self.rows = grown(self.rows, top)  # type: ignore[assignment]
+            self.free = grown(self.free, len(self.rows))  # type: ignore[assignment]
+            self.payload.reserve(len(self.rows))
+
+    @property
+    def nbytes(self) -> int:
+        """Exact size of the arrays."""
+        return self.rows.nbytes + self.payload.nbytes + self.free.nbytes + self.due.nbytes
+
+    def save(self) -> dict[str, object]:
+        """Return all that `load` needs."""
+        return {
+            "rows": self.rows[: self.top].copy(),
+            "free": self.free[: self.frees].copy(),
+            "payload": self.payload.save(np.arange(self.top)),
+        }
+
+    def load(self, saved: dict[str, object]) -> None:
+        """Take over saved rows, in their slots."""
+        rows, free, payload = saved["rows"], saved["free"], saved["payload"]
+        assert isinstance(rows, np.ndarray)
+        assert isinstance(free, np.ndarray)
+        assert isinstance(payload, dict)
+        self._reserve(len(rows))
+        self.top = len(rows)
+        self.shape[3] = self.top if self.direct else 0
+        self.rows[: self.top] = rows
+        self.payload.load(payload, np.arange(self.top))
+        self.release(free)
+        live = self.live()
+        self.schedule(live, self.rows[live, KEEP])
+
+    def check(self) -> None:
+        """Assert the invariants."""
+        free = self.free[: self.frees]
+        assert len(np.unique(free)) == self.frees, "invariant 2: a slot is free twice"
+        used = self.rows[: self.top, CODE] > 0
+        assert not used[free].any(), "invariant 1: a free slot is in a chain"
+        assert used.sum() == len(self), "invariant 1: a slot is lost"
+
+
+SideRows = RingRows | PoolRows
+NONE: I64 = np.empty(0, np.int64)
+
+
+def rows_of(form: Form, side: Side, bands: int, number: int) -> SideRows:
+    """Return an empty state of the given form."""
+    if form is Form.FIFO:
+        return RingRows(side, bands, number)
+    return PoolRows(side, bands, number, direct=form is Form.DIRECT)
+
+
+def check_chains(left: SideRows, right: SideRows, heads: I64, live: I64) -> None:
+    """Assert that codes count their rows: those alive are just those with a row."""
+    alive = np.zeros(len(heads), np.int64)
+    for rows in (left, right):
+        np.add.at(alive, rows.rows[rows.live(), CODE] - 1, 1)
+    assert np.array_equal(alive, heads[:, ALIVE]), "a code's rows are miscounted"
+    assert np.array_equal(np.flatnonzero(alive), live), "a code without rows is kept"

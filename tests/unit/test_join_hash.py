@@ -1,0 +1,114 @@
+"""The symmetric hash join of predicted edges, in all its forms."""
+
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.unit.join_reference import (
+    Event,
+    a_match,
+    add_net,
+    arrivals,
+    clocks_of,
+    cut,
+    instants,
+    joined,
+    net_of_answers,
+    run,
+    schema,
+    to_delta,
+)
+
+from windrow.operators.join.hash import HashJoinTask
+from windrow.operators.join.rows import Form
+
+FORMS = {
+    "fifo": (Form.FIFO, "fifo"),
+    "calendar": (Form.CALENDAR, "mixed"),
+    "direct": (Form.DIRECT, "any"),
+    "endless": (Form.CALENDAR, "endless"),
+}
+
+
+@pytest.mark.parametrize("left", FORMS)
+@pytest.mark.parametrize("right", FORMS)
+@settings(max_examples=25, deadline=None)
+@given(
+    seed=st.integers(0, 10**9),
+    keyed=st.booleans(),
+    band=st.sampled_from([None, (0, 3), (-2, 2), (-5, -1), (4, 6)]),
+    odd=st.booleans(),
+)
+def test_every_form_gives_the_join_at_every_instant(left, right, seed, keyed, band, odd):
+    rng = random.Random(seed)
+    match = a_match(keyed=keyed, band=band, lag=rng.choice([0, None]), odd=odd)
+    lefts, rights = (arrivals(rng, 25, 20, FORMS[f][1]) for f in (left, right))
+    times = instants(lefts, rights)
+    clocks = clocks_of(rng, max(times, default=0))
+    inputs = [
+        (schema("l"), cut(rng, lefts, clocks), False),
+        (schema("r"), cut(rng, rights, clocks), False),
+    ]
+    scan_every = rng.choice([1, 5])
+
+    def make() -> HashJoinTask:
+        return HashJoinTask(match, FORMS[left][0], FORMS[right][0], scan_every=scan_every)
+
+    got = run(make, inputs, clocks, rng.randrange(len(clocks)))
+    assert got == net_of_answers(times, joined(match, lefts, rights))
+
+
+def test_a_result_is_born_with_its_youngest_tuple_and_dies_with_its_first() -> None:
+    task = HashJoinTask(a_match(odd=False), Form.FIFO, Form.FIFO)
+    left = to_delta(schema("l"), [Event(3, (1, 0, 3), 13)], signed=False)
+    right = to_delta(schema("r"), [Event(8, (1, 7, 8), 18)], signed=False)
+    out = task.step((left, right), 8)
+    assert (out.ts.tolist(), out.exp.tolist()) == ([8], [13])
+    assert list(out.columns) == ["l.t", "l.k", "r.k", "r.v"]
+
+
+@pytest.mark.parametrize("form", [Form.FIFO, Form.CALENDAR])
+def test_state_is_bounded_by_the_windows_even_if_every_key_is_new(form: Form) -> None:
+    task = HashJoinTask(a_match(odd=False), form, form)
+    for step in range(30):
+        ts = np.arange(100) + 100 * step
+        events = [Event(int(t), (int(t), 0, int(t)), int(t) + 50) for t in ts]
+        sides = (to_delta(schema(s), events, signed=False) for s in "lr")
+        out = task.step(tuple(sides), int(ts[-1]))
+        assert len(out) == 100
+        assert task.state_rows() <= 100
+        assert len(task.keys) <= 50
+    assert task.state_bytes() < 100_000
+
+
+@pytest.mark.parametrize("form", [Form.FIFO, Form.CALENDAR])
+def test_a_band_bounds_the_state_of_streams_without_windows(form: Form) -> None:
+    task = HashJoinTask(a_match(band=(0, 9), odd=False), form, form)
+    for step in range(20):
+        ts = np.arange(100) + 100 * step
+        events = [Event(int(t), (0, 0, int(t))) for t in ts]
+        out = task.step(tuple(to_delta(schema(s), events, signed=False) for s in "lr"), int(ts[-1]))
+        assert task.state_rows() <= 20
+    assert len(out) == 1000
+
+
+def test_a_step_without_input_still_forgets() -> None:
+    task = HashJoinTask(a_match(odd=False), Form.FIFO, Form.CALENDAR)
+    event = [Event(1, (1, 1, 1), 5)]
+    task.step(tuple(to_delta(schema(s), event, signed=False) for s in "lr"), 1)
+    net: dict = {}
+    add_net(net, task.step(tuple(to_delta(schema(s), [], signed=False) for s in "lr"), 9), 9)
+    assert (net, task.state_rows(), task.counters.expiries) == ({}, 0, 2)
+
+
+def test_direct_counts_what_it_scans() -> None:
+    few, many = (
+        HashJoinTask(a_match(odd=False), Form.DIRECT, Form.DIRECT, scan_every=n) for n in (100, 1)
+    )
+    events = [Event(t, (t, 0, t), t + 20) for t in range(50)]
+    for task in (few, many):
+        task.step(tuple(to_delta(schema(s), events, signed=False) for s in "lr"), 49)
+    assert few.counters.comparisons < many.counters.comparisons
+    assert few.counters.tuples_out == many.counters.tuples_out == 50
