@@ -161,7 +161,7 @@ def cut(rng: random.Random, events: list[Event], clocks: list[int]) -> list[list
 def clocks_of(rng: random.Random, end: int) -> list[int]:
     """Return clocks that reach `end`, some of them repeated."""
     count = rng.choice([1, 2, 4, 12])
-    return sorted(rng.choices(range(end + 1), k=count - 1)) + [end]
+    return [*sorted(rng.choices(range(end + 1), k=count - 1)), end]
 
 
 def run(

@@ -1,1 +1,1 @@
-"""Joins: of tuples that say when they leave, of Z-sets, with NRRs; and EXISTS, IN and their NOTs."""
+"""Joins: of rows that say when they leave, of Z-sets, with NRRs; EXISTS, IN and their NOTs."""

@@ -127,9 +127,10 @@ class HashJoinTask:
     def _results(self, made: int) -> Delta:
         lefts, rights, ts, exp = self.buffer.taken(made)
         columns, kept = pair_columns(
-            self.match, lambda n: self.left.payload.take(n, lefts),
-            lambda n: self.right.payload.take(n, rights),
-        )  # fmt: skip
+            self.match,
+            lambda names: self.left.payload.take(names, lefts),
+            lambda names: self.right.payload.take(names, rights),
+        )
         if kept is not None:
             ts, exp = ts[kept], exp[kept]
         self.counters.tuples_out += len(ts)

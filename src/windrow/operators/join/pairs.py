@@ -46,14 +46,13 @@ class Buffer:
 
 
 def pair_columns(
-    match: Match, left: Callable[[str], Vector], right: Callable[[str], Vector]
+    match: Match,
+    left: Callable[[tuple[str, ...]], dict[str, Vector]],
+    right: Callable[[tuple[str, ...]], dict[str, Vector]],
 ) -> tuple[dict[str, Vector], I64 | None]:
     """Return the output columns of pairs, and which pairs the residual keeps (None: all)."""
     if match.residual is None:
-        columns = {name: left(name) for name in match.left.output}
-        columns |= {name: right(name) for name in match.right.output}
-        return columns, None
-    read = {name: left(name) for name in match.left.kept}
-    read |= {name: right(name) for name in match.right.kept}
+        return left(match.left.output) | right(match.right.output), None
+    read = left(match.left.kept) | right(match.right.kept)
     kept = np.flatnonzero(match.residual(read))
     return {name: read[name].take(kept) for name in match.output.names}, kept

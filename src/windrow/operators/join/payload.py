@@ -56,10 +56,12 @@ class Payload:
                 if flags is not None:
                     flags[slots] = True if column.valid is None else column.valid[rows]
 
-    def take(self, name: str, slots: I64) -> Vector:
-        """Return one column of the rows in `slots`."""
-        values = self.values[name]
-        taken = values.take(slots)
+    def take(self, names: tuple[str, ...], slots: I64) -> dict[str, Vector]:
+        """Return columns of the rows in `slots`."""
+        return {name: self._column(name, slots) for name in names}
+
+    def _column(self, name: str, slots: I64) -> Vector:
+        taken = self.values[name].take(slots)
         flags = self.valid.get(name)
         if flags is None:
             return Vector(self.schema[name].type, taken)

@@ -11,9 +11,9 @@ from windrow.core.time import FOREVER
 from windrow.kernels.chains import ALIVE, CODE, unlink_rows
 from windrow.kernels.joins import BANDS, KEEP, expire_ring
 from windrow.operators.delta import Delta
-from windrow.operators.join.due import CalendarQueue
 from windrow.operators.join.match import Side
 from windrow.operators.join.payload import Payload
+from windrow.operators.state.calendar import CalendarQueue
 from windrow.operators.state.key_table import grown
 from windrow.operators.vector import I64
 
@@ -191,7 +191,7 @@ class PoolRows:
         """Let go of rows of no use after `clock`; return how many, and codes without any row."""
         if self.direct or not self.top:
             return 0, NONE
-        slots = self.due.pop(clock)
+        _, slots = self.due.pop(clock)
         if not len(slots):
             return 0, NONE
         dead = np.empty(len(slots), np.int64)

@@ -1,0 +1,178 @@
+"""The join of signed edges."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from windrow.kernels.zset_joins import (
+    COMPARED,
+    MADE,
+    NEXT_LEFT,
+    NEXT_RIGHT,
+    WORK_WORDS,
+    join_changes,
+)
+from windrow.operators.delta import Delta
+from windrow.operators.join.bags import BagRows, Changes, Keys, stored_fields
+from windrow.operators.join.match import Match
+from windrow.operators.join.pairs import Buffer, Quad, pair_columns
+from windrow.operators.state.key_table import KeyTable
+from windrow.operators.task import Counters, Saved
+from windrow.operators.vector import I64
+
+
+class ZSetPairs:
+    """The pairs of two Z-sets that have equal keys and lie within the bands, as they change.
+
+    With `as_set` a left row counts as one, however many copies there are of it.
+    Costs O(changes + rows of their keys); remembers the distinct rows of both sides.
+    """
+
+    def __init__(self, match: Match, *, as_set: bool = False) -> None:
+        self.match = match
+        self.as_set = as_set
+        bands = match.bands
+        self.keys = Keys(KeyTable(len(match.left.keys)))
+        left = stored_fields(match.left, [b.left for b in bands])
+        right = stored_fields(match.right, [b.right for b in bands])
+        self.left = BagRows(match.left, len(bands), left)
+        self.right = BagRows(match.right, len(bands), right)
+        self.buffer = Buffer()
+        self.changed: tuple[Changes, Changes] | None = None
+
+    def change(self, left: Delta, right: Delta, counters: Counters) -> Quad:
+        """Apply changes of rows without NULL keys; return those of pairs.
+
+        Their slots can be read until `settle`, which must follow.
+        """
+        match, work = self.match, np.zeros(WORK_WORDS, np.int64)
+        codes = self.keys.encode(match.left.key_words(left))
+        more = self.keys.encode(match.right.key_words(right))
+        lefts = (left.ts, left.weights(), self.left.encode(left), codes, match.left_times(left))
+        rights = (
+            right.ts, right.weights(), self.right.encode(right), more, match.right_times(right)
+        )  # fmt: skip
+        self.changed = (lefts, rights)
+        self.buffer.reserve(len(left) + len(right))
+        while True:
+            join_changes(
+                lefts,
+                rights,
+                self.left.rows,
+                self.right.rows,
+                self.keys.heads,
+                match.bounds,
+                self.as_set,
+                self.buffer.arrays,
+                work,
+            )
+            if work[NEXT_LEFT] == len(left) and work[NEXT_RIGHT] == len(right):
+                break
+            self.buffer.reserve(2 * self.buffer.room)
+        counters.probes += len(left) + len(right)
+        counters.comparisons += int(work[COMPARED])
+        return self.buffer.taken(int(work[MADE]))
+
+    def settle(self) -> None:
+        """Release the rows and keys that the last changes left without copies."""
+        assert self.changed is not None, "changes are settled once"
+        for (_, _, slots, codes, _), bag in zip(self.changed, (self.left, self.right), strict=True):
+            if len(slots):
+                bag.sweep(slots)
+                self.keys.sweep(codes)
+        self.changed = None
+
+    def __len__(self) -> int:
+        return len(self.left) + len(self.right)
+
+    @property
+    def nbytes(self) -> int:
+        """Exact size of the arrays."""
+        return self.keys.nbytes + self.left.nbytes + self.right.nbytes
+
+    def save(self) -> dict[str, object]:
+        """Return all that `load` needs."""
+        return {"keys": self.keys.save(), "left": self.left.save(), "right": self.right.save()}
+
+    def load(self, saved: Saved) -> None:
+        """Take over a saved state."""
+        self.keys.load(saved["keys"])
+        self.left.load(saved["left"])
+        self.right.load(saved["right"])
+
+    def check(self) -> None:
+        """Assert the invariants."""
+        self.left.check()
+        self.right.check()
+        self.keys.check(self.left, self.right)
+
+
+def count_in(counters: Counters, *inputs: Delta) -> None:
+    """Count what comes in."""
+    for delta in inputs:
+        counters.tuples_in += len(delta)
+        if delta.weight is not None:
+            counters.negatives_in += int(np.count_nonzero(delta.weight < 0))
+
+
+def count_out(counters: Counters, ts: I64, weight: I64) -> None:
+    """Count what goes out."""
+    counters.tuples_out += len(ts)
+    counters.negatives_out += int(np.count_nonzero(weight < 0))
+
+
+class ZSetJoinTask:
+    """L ⋈ R at work: signed × signed → signed. The changes of an instant add up to Δ(L ⋈ R)."""
+
+    def __init__(self, match: Match) -> None:
+        self.match = match
+        self.counters = Counters()
+        self.pairs = ZSetPairs(match)
+
+    def begin(self, start: int) -> Delta | None:
+        """Nothing is there before any tuple is."""
+
+    def step(self, inputs: tuple[Delta, ...], clock: int) -> Delta:
+        """Apply the changes in time order; return those of the join."""
+        left, right = inputs
+        if not (len(left) or len(right)):
+            return Delta.empty(self.match.output, signed=True)
+        count_in(self.counters, left, right)
+        match, bags = self.match, self.pairs
+        lefts, rights, ts, weight = bags.change(
+            match.left.joinable(left), match.right.joinable(right), self.counters
+        )
+        if len(ts):
+            columns, kept = pair_columns(
+                match,
+                lambda names: bags.left.columns(lefts, names),
+                lambda names: bags.right.columns(rights, names),
+            )
+            if kept is not None:
+                ts, weight = ts[kept], weight[kept]
+            output = Delta(ts, columns, None, weight)
+        else:
+            output = Delta.empty(match.output, signed=True)
+        bags.settle()
+        count_out(self.counters, ts, weight)
+        return output
+
+    def state_rows(self) -> int:
+        """Return how many distinct rows of both sides are remembered."""
+        return len(self.pairs)
+
+    def state_bytes(self) -> int:
+        """Return the exact size of rows, chains and keys."""
+        return self.pairs.nbytes
+
+    def save(self) -> Saved:
+        """Return the state for `load`."""
+        return self.pairs.save()
+
+    def load(self, saved: Saved) -> None:
+        """Take over a saved state."""
+        self.pairs.load(saved)
+
+    def check(self) -> None:
+        """Assert the invariants of the state."""
+        self.pairs.check()
