@@ -35,6 +35,7 @@ from windrow.plan.nodes import (
     Query,
     Refresh,
     Rstream,
+    SemiJoin,
     SortKey,
     TopN,
     UnionAll,
@@ -331,6 +332,8 @@ def _replacing(plan: Plan) -> tuple[str, bool] | None:
             return "a negation", False
         case TopN():
             return "LIMIT", False
+        case SemiJoin(left=left):  # the right side is not in the output
+            return _replacing(left)
         case _ if is_stream(plan):
             return None
         case _:
