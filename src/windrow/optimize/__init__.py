@@ -1,0 +1,1 @@
+"""Plans rewritten into cheaper ones with the same answers. One file a rule, listed in `rules`."""

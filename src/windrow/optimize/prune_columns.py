@@ -1,0 +1,110 @@
+"""Columns that nobody reads do not travel."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from windrow.optimize.rewriting import columns_of_on, names_of
+from windrow.plan.expressions import columns_of
+from windrow.plan.nodes import (
+    Aggregate,
+    AntiJoin,
+    Filter,
+    Join,
+    Named,
+    NrrJoin,
+    Plan,
+    Project,
+    Scan,
+    SemiJoin,
+    Table,
+    Window,
+    as_column,
+)
+from windrow.plan.windows import PartitionRows, Rows, Until
+
+
+def prune_columns(plan: Plan) -> Plan:
+    """π_f(... S ...)  ⇒  π_f(... π_c(S) ...),  c being what f and the nodes between read.
+
+    Filters, joins and time windows treat a tuple by the columns they read and keep its copies,
+    so leaving out others changes neither how many come through nor the values that f sees. It
+    stops at nodes that compare whole rows (DISTINCT, EXCEPT, ISTREAM) and at ROWS over a derived
+    stream, which orders equal times by the values of the row.
+
+    >>> from windrow.optimize.showing import rewritten
+    >>> print(rewritten("SELECT COUNT(price) FROM bids [RANGE 1 MINUTE]", prune_columns))
+    query
+    └─ Project COUNT(price)
+       └─ Aggregate: COUNT(bids.price)
+          └─ Window RANGE 1 MINUTE
+             └─ Project bids.price
+                └─ Stream bids
+    """
+    match plan:
+        case Project(source, columns):
+            read = frozenset().union(*(columns_of(c.expr) for c in columns))
+            return replace(plan, source=_narrow(source, read))
+        case Aggregate(source):
+            return replace(plan, source=_narrow(source, _read_by(plan)))
+        case _:
+            return plan
+
+
+def _read_by(plan: Aggregate) -> frozenset[str]:
+    exprs = [key.expr for key in plan.keys] + [arg for call in plan.calls for arg in call.args]
+    exprs += [call.filter for call in plan.calls if call.filter is not None]
+    return frozenset().union(*map(columns_of, exprs))
+
+
+def _narrow(plan: Plan, read: frozenset[str]) -> Plan:
+    """Return the node with fewer columns below it; it still has those in `read`."""
+    match plan:
+        case Filter(source, predicate):
+            return replace(plan, source=_narrow(source, read | columns_of(predicate)))
+        case Window(source, spec) if not isinstance(spec, Rows | PartitionRows) or _arrives(source):
+            return replace(plan, source=_only(source, read | _read_by_window(plan)))
+        case Join(left, right, on):
+            both = read | columns_of_on(on)
+            return replace(plan, left=_only(left, both), right=_only(right, both))
+        case SemiJoin(left, right, on) | AntiJoin(left, right, on):
+            met = columns_of_on(on)
+            return replace(plan, left=_only(left, read | met), right=_only(right, met))
+        case NrrJoin(left, _, on):
+            return replace(plan, left=_only(left, read | columns_of_on(on)))
+        case _:
+            return plan
+
+
+def _only(plan: Plan, read: frozenset[str]) -> Plan:
+    """Return the node with no columns but those in `read`; at least one is left.
+
+    Relations stay whole: they do not travel.
+    """
+    if isinstance(plan, Table):
+        return plan
+    kept = tuple(f for f in plan.schema if f.name in read) or plan.schema.fields[:1]
+    below = _narrow(plan, frozenset(f.name for f in kept))
+    if len(below.schema) == len(kept):
+        return below
+    if isinstance(below, Project):
+        wanted = {f.name for f in kept}
+        return replace(below, columns=tuple(c for c in below.columns if c.name in wanted))
+    return Project(below, tuple(Named(f.name, as_column(f)) for f in kept))
+
+
+def _read_by_window(window: Window) -> frozenset[str]:
+    match window.spec:
+        case PartitionRows(keys) | Until(keys):
+            return frozenset(keys) & names_of(window.source)
+        case _:
+            return frozenset()
+
+
+def _arrives(stream: Plan) -> bool:
+    """Tell whether equal times of the stream are ordered by arrival, not by values."""
+    match stream:
+        case Filter(source=source) | Project(source=source):
+            return _arrives(source)
+        case _:
+            return isinstance(stream, Scan)

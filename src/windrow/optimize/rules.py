@@ -1,0 +1,54 @@
+"""The rules in their order, and how they are applied.
+
+`pull_negation_above_join` and `push_negation_below_join` are alternatives: the one simplifies
+update patterns, the other makes joins smaller [THESIS 3.5.3]. Neither is always better, so
+neither is here: whoever compares costs tries both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from windrow.optimize.merge_filters import merge_filters
+from windrow.optimize.merge_projections import merge_projections
+from windrow.optimize.prune_columns import prune_columns
+from windrow.optimize.push_filter_below_join import push_filter_below_join
+from windrow.optimize.push_filter_below_project import push_filter_below_project
+from windrow.optimize.push_filter_below_union import push_filter_below_union
+from windrow.optimize.push_filter_below_window import push_filter_below_window
+from windrow.optimize.rewriting import Rule, with_inputs
+from windrow.plan.nodes import Plan, inputs_of
+
+RULES: tuple[Rule, ...] = (
+    merge_projections,  # first: filters then pass one projection, not many
+    push_filter_below_project,  # the four pushes: from what stands highest in a plan ...
+    push_filter_below_union,
+    push_filter_below_join,
+    push_filter_below_window,  # ... to what stands lowest, next to the stream
+    merge_filters,  # after the pushes, which bring filters together
+    prune_columns,  # last: what is read is known once filters stand where they stay
+)
+
+MAX_PASSES = 1_000
+"""Passes over a plan: each moves something down by a node at least, so its depth bounds them."""
+
+
+def apply_rules(plan: Plan, rules: Sequence[Rule] = RULES) -> Plan:
+    """Return the plan after the rules, applied bottom-up until none changes anything."""
+    for _ in range(MAX_PASSES):
+        rewritten = _one_pass(plan, rules)
+        if rewritten == plan:
+            return plan
+        plan = rewritten
+    raise AssertionError("the rules undo one another")
+
+
+def _one_pass(plan: Plan, rules: Sequence[Rule]) -> Plan:
+    below = inputs_of(plan)
+    passed = tuple(_one_pass(node, rules) for node in below)
+    plan = plan if passed == below else with_inputs(plan, passed)
+    for rule in rules:
+        rewritten = rule(plan)
+        assert rewritten.schema.names == plan.schema.names, f"{rule} changes the columns"
+        plan = rewritten
+    return plan

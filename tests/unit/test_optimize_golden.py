@@ -1,0 +1,53 @@
+"""Each rule on plans that it fits and on plans that it does not, in tests/golden/optimize_*.plan.
+
+A question begins with ``optimize rules=a,b``; ``then=c`` applies other rules afterwards, and
+``patterns`` shows the update pattern of every edge.
+"""
+
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from tests.golden import FOLDER, check_golden
+
+from windrow.optimize.pull_negation_above_join import pull_negation_above_join
+from windrow.optimize.push_negation_below_join import push_negation_below_join
+from windrow.optimize.rewriting import Rule
+from windrow.optimize.rules import RULES, apply_rules
+from windrow.optimize.showing import bound
+from windrow.plan.explain import explain_text
+
+FILES = sorted(FOLDER.glob("optimize_*.plan"))
+
+
+def rules_of(names: str) -> tuple[Rule, ...]:
+    if names == "default":
+        return RULES
+    return tuple(
+        getattr(import_module(f"windrow.optimize.{name}"), name)
+        for name in names.split(",")
+        if name
+    )
+
+
+def optimized(question: str) -> str:
+    head, _, text = question.partition("\n")
+    words = head.split()[1:]
+    query = bound(text)
+    for word in words:
+        option, _, names = word.partition("=")
+        if option in ("rules", "then"):
+            query = replace(query, root=apply_rules(query.root, rules_of(names)))
+    return explain_text(query, patterns="patterns" in words)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)
+def test_plans_are_rewritten_as_written_down(path: Path) -> None:
+    check_golden(path, optimized)
+
+
+def test_every_rule_has_its_file() -> None:
+    rules = (*RULES, push_negation_below_join, pull_negation_above_join)
+    names = {rule.__name__ for rule in rules}  # type: ignore[attr-defined]
+    assert names <= {path.stem.removeprefix("optimize_") for path in FILES}
