@@ -15,11 +15,16 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 
 from tests.fuzz.corpus import CORPUS, SPICE
 
 from windrow.core.errors import WindrowError
 from windrow.language import parse_script, print_script
+from windrow.plan.catalog import Catalog
+from windrow.plan.explain import explain_text
+from windrow.plan.nodes import Query
+from windrow.plan.session import Session
 
 Target = Callable[[str], None]
 
@@ -33,8 +38,8 @@ class FuzzError(AssertionError):
 
 
 def targets() -> tuple[Target, ...]:
-    """Return what each text is run through. The binder belongs here as well."""
-    return (parses_and_prints,)
+    """Return what each text is run through."""
+    return (parses_and_prints, binds_and_explains)
 
 
 def parses_and_prints(text: str) -> None:
@@ -48,6 +53,34 @@ def parses_and_prints(text: str) -> None:
     again = parse_script(printed)
     assert again == statements, f"parsed differently after printing: {printed!r}"
     assert print_script(again) == printed, f"printed differently the second time: {printed!r}"
+
+
+def binds_and_explains(text: str) -> None:
+    """What parses binds over a rich catalog and explains itself, or fails with a place as well."""
+    session = Session(Catalog(dict(declared().entries)))
+    try:
+        results = session.execute(text)
+    except WindrowError as error:
+        check_error(error, text)
+        return
+    for result in results:
+        if isinstance(result, Query):
+            assert explain_text(result), "the plan explains to nothing"
+
+
+@cache
+def declared() -> Catalog:
+    """Return a catalog in which most names of the corpus mean something."""
+    session = Session()
+    columns = "a BIGINT, b BIGINT, c BIGINT, d STRING, x DOUBLE, src STRING, length BIGINT"
+    for name in ("s", "t", "u", "v", "link1", "link2", "S1", "S2", "Stream1", "Stream2"):
+        session.execute(f"CREATE STREAM {name} (ts TIMESTAMP, {columns}) TIMESTAMP BY ts")
+    for name in ("k", "Camera1", "Camera2", "Store1", "Store2"):
+        session.execute(f"CREATE STREAM {name} (ts BIGINT, {columns}, ObjID INT) TIMESTAMP BY ts")
+    for name in ("w", "hosts"):
+        session.execute(f"CREATE RELATION {name} ({columns})")
+    session.execute(f"CREATE NON RETROACTIVE RELATION y ({columns})")
+    return session.catalog
 
 
 def check_error(error: WindrowError, text: str) -> None:
