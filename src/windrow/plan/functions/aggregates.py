@@ -221,6 +221,22 @@ ALIASES = {
 }
 
 
+def declare_aggregate(name: str, arguments: tuple[pa.DataType, ...], result: pa.DataType) -> None:
+    """Let queries call an aggregate of the user's own; what it computes is told to operators."""
+    if (known := canonical_aggregate(name)) is not None:
+        raise BindError(f"there is already an aggregate {known}")
+
+    def resolve(args: Args) -> Typed:
+        wrong = [sql_name(t) for a, t in zip(args, arguments, strict=True) if a.type != t]
+        if wrong:
+            raise BindError(f"{name} takes {usage}", hint=f"Cast the argument to {wrong[0]}.")
+        return args, result
+
+    usage = f"{name}({', '.join(map(sql_name, arguments))})"
+    count = len(arguments)
+    AGGREGATES[name] = AggregateFunction(name, usage, count, count, resolve, Fold.HOLISTIC)
+
+
 def canonical_aggregate(name: str) -> str | None:
     """Return the name an aggregate goes by in plans; None if it is no aggregate.
 

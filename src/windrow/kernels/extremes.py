@@ -1,0 +1,154 @@
+"""MIN and MAX of tuples whose end is known: only those that can still win are kept.
+
+A tuple is dominated if another is at least as good and lasts at least as long. What remains of
+a group is a list: from front to back they leave later and are worse.
+
+    front                    back
+      9 ⇄ 7 ⇄ 7' ⇄ 2               value (MAX)      strictly worse
+      3   5   8    9               expiry           strictly later
+
+The front is the answer. First in, first out is the case where every tuple enters at the back.
+
+    nodes (N × 4):  KEY, EXPIRY, BEFORE (towards the front), AFTER; node 0 means none
+    meta:           nodes used, first free node (chained by AFTER), live nodes, comparisons
+
+Keys compare as int64s: whole numbers as they are, doubles by `order_key`; interned values by
+their bytes, arena[starts[code]:][:lengths[code]].
+"""
+
+from __future__ import annotations
+
+from windrow.kernels.groups import CLOSES, EMISSION, GROUP, TIME, WEIGHT
+from windrow.kernels.jit import kernel
+
+KEY, EXPIRY, BEFORE, AFTER = 0, 1, 2, 3
+USED, FREE, LIVE, COMPARISONS = 0, 1, 2, 3
+FRONT, BACK = 0, 1
+
+PLAIN, REAL, BYTES = 0, 1, 2
+"""How keys compare."""
+
+MAGNITUDE = 0x7FFFFFFFFFFFFFFF
+INFINITY = 0x7FF0000000000000
+NAN = 0x7FF8000000000000
+
+
+@kernel
+def order_key(bits, kind):
+    """Return an int64 that sorts as the value: -0.0 is 0.0, NaN is greatest."""
+    if kind != REAL:
+        return bits
+    if bits & MAGNITUDE > INFINITY:
+        return NAN
+    if bits >= 0:
+        return bits
+    return -(bits & MAGNITUDE)
+
+
+@kernel
+def value_of(key, kind):
+    """Return the bits whose `order_key` this is."""
+    if kind == REAL and key < 0:
+        return (-key) | ~MAGNITUDE
+    return key
+
+
+@kernel
+def compare(a, b, kind, arena, starts, lengths):
+    """Return the sign of a - b."""
+    if kind != BYTES or a == b:
+        return (a > b) - (a < b)
+    left, right = starts[a], starts[b]
+    for k in range(min(lengths[a], lengths[b])):
+        x, y = arena[left + k], arena[right + k]
+        if x != y:
+            return 1 if x > y else -1
+    return 1 if lengths[a] > lengths[b] else -1
+
+
+@kernel
+def unlink(ends, g, nodes, node, meta):
+    """Take a node out of its group's list and free it."""
+    before, after = nodes[node, BEFORE], nodes[node, AFTER]
+    if before:
+        nodes[before, AFTER] = after
+    else:
+        ends[g, FRONT] = after
+    if after:
+        nodes[after, BEFORE] = before
+    else:
+        ends[g, BACK] = before
+    nodes[node, AFTER] = meta[FREE]
+    meta[FREE] = node
+    meta[LIVE] -= 1
+
+
+@kernel
+def link_after(ends, g, nodes, at, meta):
+    """Return a new node that follows `at`, or comes first if that is none."""
+    node = meta[FREE]
+    if node:
+        meta[FREE] = nodes[node, AFTER]
+    else:
+        node = meta[USED]
+        meta[USED] += 1
+    meta[LIVE] += 1
+    after = nodes[at, AFTER] if at else ends[g, FRONT]
+    nodes[node, BEFORE] = at
+    nodes[node, AFTER] = after
+    if at:
+        nodes[at, AFTER] = node
+    else:
+        ends[g, FRONT] = node
+    if after:
+        nodes[after, BEFORE] = node
+    else:
+        ends[g, BACK] = node
+    return node
+
+
+@kernel
+def best_alive(
+    events, takes, data, expiries, kind, sign, arena, starts, lengths, ends, nodes, meta, out, valid
+):
+    """Keep the tuples that can still win; each emission gets the best, NULL if there is none.
+
+    `sign` is 1 for MAX, -1 for MIN. A tuple leaves by its own expiry, at the first event of
+    its group from then on. Needs room for a node an event. O(1) an event, amortised, if
+    expiries ascend; else an event also passes those of its group that leave later.
+    """
+    all_taken = len(takes) == 0
+    for i in range(events.shape[1]):
+        g, now = events[GROUP, i], events[TIME, i]
+        front = ends[g, FRONT]
+        while front and nodes[front, EXPIRY] <= now:
+            unlink(ends, g, nodes, front, meta)
+            front = ends[g, FRONT]
+        leaves = expiries[i]
+        if events[WEIGHT, i] > 0 and leaves > now and (all_taken or takes[i]):
+            key = order_key(data[i], kind)
+            at = ends[g, BACK]
+            lost = False
+            while at and nodes[at, EXPIRY] >= leaves:
+                meta[COMPARISONS] += 1
+                if compare(nodes[at, KEY], key, kind, arena, starts, lengths) * sign >= 0:
+                    lost = True
+                    break
+                if nodes[at, EXPIRY] == leaves:
+                    break
+                at = nodes[at, BEFORE]
+            if not lost:
+                while at and compare(key, nodes[at, KEY], kind, arena, starts, lengths) * sign >= 0:
+                    meta[COMPARISONS] += 1
+                    before = nodes[at, BEFORE]
+                    unlink(ends, g, nodes, at, meta)
+                    at = before
+                node = link_after(ends, g, nodes, at, meta)
+                nodes[node, KEY] = key
+                nodes[node, EXPIRY] = leaves
+        e = events[EMISSION, i]
+        if events[CLOSES, e] == i:
+            front = ends[g, FRONT]
+            valid[e] = front != 0
+            if front:
+                out[e] = value_of(nodes[front, KEY], kind)

@@ -1,0 +1,109 @@
+"""What the accumulators of a GROUP BY have in common: the batch they fold, and their protocol."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+
+from windrow.kernels.groups import WEIGHT
+from windrow.operators.aggregate.op import EXPIRY_COLUMN, Call
+from windrow.operators.task import Saved
+from windrow.operators.vector import I64, Bools, Vector
+
+ALL_TAKEN: Bools = np.empty(0, np.bool_)
+"""Stands for a mask that is true everywhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Events in time order (see `kernels/groups.py`), the rows they are about, the emissions."""
+
+    events: I64
+    columns: dict[str, Vector]
+    emissions: int
+    rows_after: I64
+
+    def __len__(self) -> int:
+        return int(self.events.shape[1])
+
+    def column(self, call: Call) -> Vector:
+        """Return the call's first argument."""
+        return self.columns[call.args[0].name]
+
+    def bits(self, call: Call) -> I64:
+        """Return the first argument as int64s; of doubles, their bits."""
+        return np.ascontiguousarray(self.column(call).data).view(np.int64)
+
+    @property
+    def expiries(self) -> I64:
+        """When each row leaves; only if the input says so."""
+        return self.columns[EXPIRY_COLUMN].data  # type: ignore[return-value]
+
+    def takes(self, call: Call) -> Bools:
+        """Return which events a call folds: no argument is NULL, and the filter is true."""
+        found: Bools | None = None
+        for arg in call.args:
+            valid = self.columns[arg.name].valid
+            if valid is not None:
+                found = valid if found is None else found & valid
+        if call.filter is not None:
+            chosen = self.columns[call.filter]
+            truth = chosen.data != 0
+            if chosen.valid is not None:
+                truth &= chosen.valid
+            found = truth if found is None else found & truth
+        return ALL_TAKEN if found is None else np.ascontiguousarray(found)
+
+    def places(self, call: Call) -> I64:
+        """Return the events that a call folds."""
+        takes = self.takes(call)
+        return np.arange(len(self)) if takes is ALL_TAKEN else np.flatnonzero(takes)
+
+    def reweighted(self, weights: I64) -> Batch:
+        """Return the same events with other weights, 0 among them."""
+        events = self.events.copy()
+        events[WEIGHT] = weights
+        return replace(self, events=events)
+
+
+class Accumulator(Protocol):
+    """One call's values, by group code.
+
+    Groups that are released have no tuples; whoever has their code next starts from nothing.
+    """
+
+    @property
+    def comparisons(self) -> int:
+        """Return how many values have been compared."""
+
+    def reserve(self, groups: int) -> None:
+        """Make room for group codes below `groups`."""
+
+    def fold(self, batch: Batch, out: I64, valid: Bools) -> None:
+        """Fold the events; fill in the word of each emission, and whether it is not NULL.
+
+        `valid` comes as true everywhere; words that are not valid may be anything.
+        """
+
+    def release(self, groups: I64) -> None:
+        """Forget groups, each of which has no tuples."""
+
+    def entries(self) -> int:
+        """Return how many values are remembered, besides sums and counts."""
+
+    def nbytes(self) -> int:
+        """Return the exact size of what is remembered."""
+
+    def save(self, groups: int) -> Saved:
+        """Return the state of groups below `groups`."""
+
+    def load(self, saved: Saved) -> None:
+        """Take over a saved state."""
+
+    def live_codes(self) -> list[I64]:
+        """Return the codes of interned values that are remembered."""
+
+    def check(self, live: I64) -> None:
+        """Assert the invariants, given the live groups."""

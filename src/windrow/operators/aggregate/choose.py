@@ -1,0 +1,55 @@
+"""Which accumulator folds a call."""
+
+from __future__ import annotations
+
+from windrow.core.types import is_decimal, is_float
+from windrow.operators.aggregate.batch import Accumulator
+from windrow.operators.aggregate.counts import Count, CountRows, Truths
+from windrow.operators.aggregate.distinct import Distinct
+from windrow.operators.aggregate.extremes import BestAlive
+from windrow.operators.aggregate.op import Call
+from windrow.operators.aggregate.ordered import Quantile, TopK
+from windrow.operators.aggregate.sums import DecimalSum, RealSum, Spread, WholeSum
+from windrow.operators.aggregate.user_defined import REGISTERED, UserDefined
+from windrow.operators.aggregate.wide import WideDecimals
+from windrow.operators.interner import Interner
+
+DUPLICATES_DO_NOT_MATTER = {"min", "max", "bool_and", "bool_or"}
+
+
+def accumulator(call: Call, interner: Interner, *, predicted: bool) -> Accumulator:
+    """Return the accumulator of a call. `predicted`: each row says when it leaves.
+
+    The approximate aggregates are computed exactly, by the counters of their exact
+    counterparts: an exact answer is within every bound.
+    """
+    if call.name == "approx_count_distinct" or (
+        call.distinct and call.name not in DUPLICATES_DO_NOT_MATTER
+    ):
+        return Distinct(call, _plain(call, interner, predicted=predicted))
+    return _plain(call, interner, predicted=predicted)
+
+
+def _plain(call: Call, interner: Interner, *, predicted: bool) -> Accumulator:
+    match call.name:
+        case "count" | "approx_count_distinct":
+            return Count(call) if call.args or call.filter is not None else CountRows(call)
+        case "sum" if is_decimal(call.args[0].type):
+            return DecimalSum(call, WideDecimals(interner))
+        case "sum" if not is_float(call.args[0].type):
+            return WholeSum(call)
+        case "sum" | "avg":
+            return RealSum(call)
+        case "var_samp" | "var_pop" | "stddev_samp" | "stddev_pop":
+            return Spread(call)
+        case "min" | "max" if predicted:
+            return BestAlive(call, interner)
+        case "min" | "max" | "median" | "quantile" | "approx_quantile":
+            return Quantile(call, interner)
+        case "topk" | "approx_topk":
+            return TopK(call, interner)
+        case "bool_and" | "bool_or":
+            return Truths(call)
+        case name:
+            assert name in REGISTERED, f"{name} is no aggregate"
+            return UserDefined(call, REGISTERED[name], interner)

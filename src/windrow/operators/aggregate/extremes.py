@@ -1,0 +1,101 @@
+"""MIN and MAX over tuples that say at birth when they leave."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from windrow.kernels.extremes import AFTER, BACK, BEFORE, EXPIRY, FRONT, KEY, best_alive
+from windrow.operators.aggregate.batch import Batch
+from windrow.operators.aggregate.comparing import Comparing
+from windrow.operators.aggregate.op import Call
+from windrow.operators.aggregate.pool import Pool
+from windrow.operators.interner import Interner
+from windrow.operators.state.key_table import grown
+from windrow.operators.task import Saved
+from windrow.operators.vector import I64, Bools
+
+
+class BestAlive:
+    """MIN or MAX of predicted input: a list a group of the tuples that can still win.
+
+    Invariants, asserted by `check`:
+      1. along a list, expiries strictly ascend;
+      2. every node of the pool is in one list;
+      3. a group without tuples has an empty list.
+    """
+
+    def __init__(self, call: Call, interner: Interner) -> None:
+        self.call = call
+        self.comparing = Comparing.of(call.args[0].type, interner)
+        self.sign = 1 if call.name == "max" else -1
+        self.ends: I64 = np.zeros((0, 2), np.int64)
+        self.pool = Pool(4, AFTER)
+
+    @property
+    def comparisons(self) -> int:
+        """Values compared so far."""
+        return self.pool.comparisons()
+
+    def reserve(self, groups: int) -> None:
+        """Make room."""
+        self.ends = grown(self.ends, groups)  # type: ignore[assignment]
+
+    def fold(self, batch: Batch, out: I64, valid: Bools) -> None:
+        """Let tuples in and out; the front of each list is the answer."""
+        self.pool.reserve(len(batch))
+        best_alive(
+            batch.events,
+            batch.takes(self.call),
+            batch.bits(self.call),
+            batch.expiries,
+            self.comparing.kind,
+            self.sign,
+            *self.comparing.bytes,
+            self.ends,
+            self.pool.nodes,
+            self.pool.meta,
+            out,
+            valid,
+        )
+
+    def release(self, groups: I64) -> None:
+        """Lists without tuples are empty already."""
+
+    def entries(self) -> int:
+        """Return how many tuples can still win."""
+        return len(self.pool)
+
+    def nbytes(self) -> int:
+        """Size of lists and nodes."""
+        return self.ends.nbytes + self.pool.nbytes
+
+    def save(self, groups: int) -> Saved:
+        """Return the lists in use."""
+        return {"ends": self.ends[:groups].copy(), "pool": self.pool.save()}
+
+    def load(self, saved: Saved) -> None:
+        """Take over saved lists."""
+        ends, pool = saved["ends"], saved["pool"]
+        assert isinstance(ends, np.ndarray)
+        assert isinstance(pool, dict)
+        self.ends = ends.copy()
+        self.pool.load(pool)
+
+    def live_codes(self) -> list[I64]:
+        """Return the codes of the values that can still win."""
+        return [self.pool.nodes[self.pool.live(), KEY]] if self.comparing.interned else []
+
+    def check(self, live: I64) -> None:
+        """Assert the invariants."""
+        self.pool.check()
+        nodes, count = self.pool.nodes, 0
+        for group in np.flatnonzero(self.ends[:, FRONT]):
+            assert group in live, "invariant 3: an empty group has candidates"
+            at, before = int(self.ends[group, FRONT]), 0
+            while at:
+                assert nodes[at, BEFORE] == before, "a list is not linked both ways"
+                later = not before or nodes[before, EXPIRY] < nodes[at, EXPIRY]
+                assert later, "invariant 1: expiries do not ascend"
+                before, at, count = at, int(nodes[at, AFTER]), count + 1
+            assert self.ends[group, BACK] == before, "a list does not end at its back"
+        assert count == len(self.pool), "invariant 2: a node is in no list"

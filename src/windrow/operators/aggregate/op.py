@@ -1,0 +1,82 @@
+"""γ: what a GROUP BY computes.
+
+    γ(τ) = { key ∘ (call(group) ...) | group: the tuples of source(τ) with that key }
+
+Without keys there is one group at all times, of all tuples, be there none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from windrow.core.schema import Field, Schema
+from windrow.core.types import BIGINT
+
+GROUP_COLUMN = "#group"
+"""Code of the row's group: it travels with the row, so that leaving needs no look-up."""
+
+EXPIRY_COLUMN = "#expiry"
+"""When the row leaves, for MIN and MAX."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One aggregate: ``name([DISTINCT] args, parameters) FILTER (WHERE filter)``.
+
+    `args` and `filter` are columns of the input, already evaluated. `parameters` are the
+    constants that follow them: the fraction of a quantile, the count of a topk.
+    """
+
+    name: str
+    args: tuple[Field, ...]
+    output: str
+    type: pa.DataType
+    distinct: bool = False
+    filter: str | None = None
+    parameters: tuple[float | int, ...] = ()
+    nullable: bool = True
+
+    @property
+    def field(self) -> Field:
+        """The column this fills."""
+        return Field(self.output, self.type, self.nullable)
+
+    @property
+    def extreme(self) -> bool:
+        """Tell whether the call asks for the least or greatest value."""
+        return self.name in {"min", "max"}
+
+
+@dataclass(frozen=True, slots=True)
+class GroupBy:
+    """One row a group: its keys, then its calls."""
+
+    keys: tuple[Field, ...]
+    calls: tuple[Call, ...]
+
+    @property
+    def schema(self) -> Schema:
+        """Keys, then calls."""
+        return Schema(self.keys + tuple(call.field for call in self.calls))
+
+    @property
+    def carried(self) -> tuple[Field, ...]:
+        """What must be known of a row when it leaves: the columns for an expirer to keep.
+
+        Its group stands for its keys; MIN and MAX do not ask for the value again.
+        """
+        kept = [Field(GROUP_COLUMN, BIGINT, nullable=False)] if self.keys else []
+        if any(call.extreme for call in self.calls):
+            kept.append(Field(EXPIRY_COLUMN, BIGINT, nullable=False))
+        return (*kept, *self.read)
+
+    @property
+    def read(self) -> tuple[Field, ...]:
+        """The arguments and filters of all calls, each once."""
+        found = {a.name: a for call in self.calls for a in call.args}
+        for call in self.calls:
+            if call.filter is not None:
+                found.setdefault(call.filter, Field(call.filter, pa.bool_()))
+        return tuple(found.values())

@@ -1,0 +1,254 @@
+"""MEDIAN, QUANTILE, TOPK, and MIN and MAX where tuples leave unannounced: ordered bags."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from windrow.kernels.extremes import LIVE
+from windrow.kernels.ordered import (
+    COPIES,
+    KEY,
+    LEFT,
+    PARENT,
+    PRIORITY,
+    RIGHT,
+    SEED,
+    SIZE,
+    most_frequent,
+    quantiles,
+)
+from windrow.operators.aggregate.batch import Batch
+from windrow.operators.aggregate.comparing import Comparing
+from windrow.operators.aggregate.distinct import ValueTable
+from windrow.operators.aggregate.op import Call
+from windrow.operators.aggregate.pool import Pool
+from windrow.operators.arrow import vector_from_arrow, vector_to_arrow
+from windrow.operators.interner import Interner
+from windrow.operators.state.key_table import grown
+from windrow.operators.task import Saved
+from windrow.operators.vector import F64, I64, Bools, Vector
+
+
+class Forest:
+    """One treap a group, in one pool.
+
+    Invariants, asserted by `check`:
+      1. a node's size is its copies and the sizes of its children;
+      2. priorities do not ascend from a node to its children;
+      3. a group without tuples has no tree.
+    """
+
+    def __init__(self) -> None:
+        self.roots: I64 = np.zeros(0, np.int64)
+        self.pool = Pool(8, LEFT)
+        self.pool.meta[SEED] = 20250
+
+    def reserve(self, groups: int) -> None:
+        """Make room for groups."""
+        self.roots = grown(self.roots, groups)  # type: ignore[assignment]
+
+    def save(self, groups: int) -> Saved:
+        """Return the trees in use."""
+        return {"roots": self.roots[:groups].copy(), "pool": self.pool.save()}
+
+    def load(self, saved: Saved) -> None:
+        """Take over saved trees."""
+        roots, pool = saved["roots"], saved["pool"]
+        assert isinstance(roots, np.ndarray)
+        assert isinstance(pool, dict)
+        self.roots = roots.copy()
+        self.pool.load(pool)
+
+    @property
+    def nbytes(self) -> int:
+        """Exact size of roots and nodes."""
+        return self.roots.nbytes + self.pool.nbytes
+
+    def check(self, live: I64) -> None:
+        """Assert the invariants."""
+        self.pool.check()
+        nodes, at = self.pool.nodes, self.pool.live()
+        left, right = nodes[at, LEFT], nodes[at, RIGHT]
+        sizes = nodes[at, COPIES] + nodes[left, SIZE] + nodes[right, SIZE]
+        assert np.array_equal(nodes[at, SIZE], sizes), "invariant 1: a size is wrong"
+        for child in (left, right):
+            held = child != 0
+            assert (nodes[child[held], PARENT] == at[held]).all(), "a child has another parent"
+            heap = nodes[child, PRIORITY] <= nodes[at, PRIORITY]
+            assert heap[held].all(), "invariant 2: not a heap"
+        assert np.isin(np.flatnonzero(self.roots), live).all(), "invariant 3: a tree of no tuples"
+        assert np.count_nonzero(nodes[at, PARENT] == 0) == np.count_nonzero(self.roots)
+
+
+class Quantile:
+    """QUANTILE, MEDIAN; MIN and MAX of signed input: a bag a group, in order."""
+
+    def __init__(self, call: Call, interner: Interner) -> None:
+        self.call = call
+        self.comparing = Comparing.of(call.args[0].type, interner)
+        self.forest = Forest()
+        known = {"min": 0.0, "max": 1.0, "median": 0.5}
+        self.fraction = known[call.name] if call.name in known else float(call.parameters[0])
+
+    @property
+    def comparisons(self) -> int:
+        """Values compared so far."""
+        return self.forest.pool.comparisons()
+
+    def reserve(self, groups: int) -> None:
+        """Make room."""
+        self.forest.reserve(groups)
+
+    def fold(self, batch: Batch, out: I64, valid: Bools) -> None:
+        """Change the bags; interpolate between neighbours."""
+        forest, n = self.forest, batch.emissions
+        forest.pool.reserve(len(batch))
+        high, part = np.empty(n, np.int64), np.empty(n, np.float64)
+        quantiles(
+            batch.events,
+            batch.takes(self.call),
+            batch.bits(self.call),
+            self.comparing.kind,
+            self.fraction,
+            *self.comparing.bytes,
+            forest.roots,
+            forest.pool.nodes,
+            forest.pool.meta,
+            out,
+            high,
+            part,
+            valid,
+        )
+        if not self.call.extreme:
+            low = out[:n].view(np.float64)
+            between = np.flatnonzero(valid[:n] & (part > 0.0))
+            low[between] = _between(low[between], high.view(np.float64)[between], part[between])
+
+    def release(self, groups: I64) -> None:
+        """Bags without tuples are empty already."""
+
+    def entries(self) -> int:
+        """Return how many different values are remembered."""
+        return len(self.forest.pool)
+
+    def nbytes(self) -> int:
+        """Size of the trees."""
+        return self.forest.nbytes
+
+    def save(self, groups: int) -> Saved:
+        """Return the trees in use."""
+        return self.forest.save(groups)
+
+    def load(self, saved: Saved) -> None:
+        """Take over saved trees."""
+        self.forest.load(saved)
+
+    def live_codes(self) -> list[I64]:
+        """Return the codes of the values in the bags."""
+        pool = self.forest.pool
+        return [pool.nodes[pool.live(), KEY]] if self.comparing.interned else []
+
+    def check(self, live: I64) -> None:
+        """Assert the invariants of the trees."""
+        self.forest.check(live)
+
+
+def _between(low: F64, high: F64, part: F64) -> F64:
+    """Return the point that divides low to high as `part`. Equal ends are the point itself."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        return np.where(low == high, low, low * (1.0 - part) + high * part)
+
+
+class TopK:
+    """TOPK: the k most frequent values, the most frequent first, of equals the least first."""
+
+    def __init__(self, call: Call, interner: Interner) -> None:
+        self.call = call
+        self.interner = interner
+        self.comparing = Comparing.of(call.args[0].type, interner)
+        self.most = int(call.parameters[0])
+        self.forest = Forest()
+        self.values = ValueTable(call)
+
+    @property
+    def comparisons(self) -> int:
+        """Values compared so far."""
+        return self.forest.pool.comparisons()
+
+    def reserve(self, groups: int) -> None:
+        """Make room."""
+        self.forest.reserve(groups)
+
+    def fold(self, batch: Batch, out: I64, valid: Bools) -> None:
+        """Move values to their new places; list the first of each bag."""
+        forest, n = self.forest, batch.emissions
+        places = batch.places(self.call)
+        codes = self.values.encode(batch, places)
+        forest.pool.reserve(len(batch))
+        most = min(self.most, int(forest.pool.meta[LIVE]) + len(batch))
+        chosen, found = np.empty((n, most), np.int64), np.empty(n, np.int64)
+        most_frequent(
+            batch.events,
+            places,
+            codes,
+            batch.bits(self.call),
+            self.comparing.kind,
+            *self.comparing.bytes,
+            self.values.counts,
+            forest.roots,
+            forest.pool.nodes,
+            forest.pool.meta,
+            most,
+            chosen,
+            found,
+        )
+        self.values.drop_idle(codes)
+        valid[:n] = found > 0
+        out[:n] = self._lists(chosen, found)
+
+    def _lists(self, chosen: I64, found: I64) -> I64:
+        words = chosen[np.arange(chosen.shape[1]) < found[:, None]]
+        type_ = self.call.args[0].type
+        real = pa.types.is_floating(type_)
+        values = vector_to_arrow(
+            Vector(type_, words.view(np.float64) if real else words), self.interner
+        )
+        offsets = pa.array(np.concatenate([[0], np.cumsum(found)]), pa.int32())
+        lists = pa.ListArray.from_arrays(offsets, values, type=self.call.type)
+        made = vector_from_arrow(lists, self.call.type, self.interner)
+        return made.data  # type: ignore[return-value]
+
+    def release(self, groups: I64) -> None:
+        """Bags without tuples are empty already."""
+
+    def entries(self) -> int:
+        """Return how many different values are remembered."""
+        return len(self.forest.pool)
+
+    def nbytes(self) -> int:
+        """Size of trees and counters."""
+        return self.forest.nbytes + self.values.nbytes
+
+    def save(self, groups: int) -> Saved:
+        """Return trees and counters."""
+        return {"forest": self.forest.save(groups), "values": self.values.save()}
+
+    def load(self, saved: Saved) -> None:
+        """Take over trees and counters."""
+        forest, values = saved["forest"], saved["values"]
+        assert isinstance(forest, dict)
+        assert isinstance(values, dict)
+        self.forest.load(forest)
+        self.values.load(values)
+
+    def live_codes(self) -> list[I64]:
+        """Return the codes of the values in the bags."""
+        pool = self.forest.pool
+        return [pool.nodes[pool.live(), KEY]] if self.comparing.interned else []
+
+    def check(self, live: I64) -> None:
+        """Assert the invariants of trees and counters."""
+        self.forest.check(live)
+        self.values.check()
+        assert len(self.values) == len(self.forest.pool), "trees and counters differ"

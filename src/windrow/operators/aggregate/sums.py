@@ -1,0 +1,216 @@
+"""SUM, AVG, variances and deviations: exact while tuples come and go, rounded when read."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from windrow.core.types import MAX_PRECISION
+from windrow.kernels.spreads import spread
+from windrow.kernels.sums import BUDGET, MAGNITUDE, ROOM, SPECIAL, settle_all, sum_real, sum_whole
+from windrow.kernels.sums import sum_wide as sum_wide_words
+from windrow.operators.aggregate.batch import Batch
+from windrow.operators.aggregate.counts import PlainArray
+from windrow.operators.aggregate.op import Call
+from windrow.operators.aggregate.wide import WideDecimals
+from windrow.operators.state.key_table import grown
+from windrow.operators.task import Saved
+from windrow.operators.vector import I64, Bools
+
+
+class WholeSum(PlainArray):
+    """SUM of integers: BIGINT, NULL while the sum has no 64 bits."""
+
+    def __init__(self, call: Call) -> None:
+        super().__init__(call, 3)
+
+    def fold(self, batch: Batch, out: I64, valid: Bools) -> None:
+        """Add; a sum that overflowed is seen again as soon as it fits."""
+        high = np.empty(batch.emissions, np.int64)
+        takes, data = batch.takes(self.call), batch.bits(self.call)
+        sum_whole(batch.events, takes, data, self.state, high, out, valid)
+        valid[: batch.emissions] &= high == out[: batch.emissions] >> 63
+
+
+class DecimalSum(PlainArray):
+    """SUM of decimals: 38 digits, NULL while the sum has more."""
+
+    def __init__(self, call: Call, wide: WideDecimals) -> None:
+        assert call.type.precision == MAX_PRECISION, "SUM of decimals has all digits"
+        self._from_wide = (
+            pa.types.is_decimal(call.args[0].type) and call.args[0].type.precision > 18
+        )
+        super().__init__(call, 5 if self._from_wide else 3)
+        self.wide = wide
+
+    def fold(self, batch: Batch, out: I64, valid: Bools) -> None:
+        """Add in 128 bits, then intern the sums."""
+        n = batch.emissions
+        takes, column = batch.takes(self.call), batch.column(self.call)
+        high, low = np.empty(n, np.int64), np.empty(n, np.int64)
+        if self._from_wide:
+            upper, lower = self.wide.words(column)
+            sum_wide_words(batch.events, takes, upper, lower, self.state, high, low, valid)
+        else:
+            sum_whole(batch.events, takes, batch.bits(self.call), self.state, high, low, valid)
+        made = self.wide.encode(high, low, valid[:n], self.call.type)
+        out[:n] = made.data
+        if made.valid is not None:
+            valid[:n] = made.valid
+
+
+class RealSum:
+    """SUM and AVG of doubles: correctly rounded sums, however long tuples come and go.
+
+    Invariant, asserted by `check`: a group without tuples has limbs worth 0 and no tallies.
+    """
+
+    comparisons = 0
+
+    def __init__(self, call: Call) -> None:
+        self.call = call
+        self.base = 0  # limb number of limbs[:, 0]
+        self.limbs: I64 = np.zeros((0, 0), np.int64)
+        self.tallies: I64 = np.zeros((0, 4), np.int64)
+        self.spent: I64 = np.zeros(1, np.int64)
+
+    def reserve(self, groups: int) -> None:
+        """Make room."""
+        if groups > len(self.tallies):
+            self.tallies = grown(self.tallies, groups)  # type: ignore[assignment]
+            self.limbs = grown(self.limbs, len(self.tallies))  # type: ignore[assignment]
+
+    def fold(self, batch: Batch, out: I64, valid: Bools) -> None:
+        """Add; widen the limbs when a value does not fit."""
+        takes, bits = batch.takes(self.call), batch.bits(self.call)
+        at = 0
+        while (at := self._run(at, batch, takes, bits, out.view(np.float64), valid)) < len(batch):
+            self._make_room(bits[at:])
+
+    def _run(self, at: int, batch: Batch, takes: Bools, bits: I64, *results: np.ndarray) -> int:
+        mean = self.call.name == "avg"
+        state = (self.base, self.limbs, self.tallies, self.spent)
+        return int(sum_real(at, batch.events, takes, bits, *state, mean, *results))
+
+    def _make_room(self, bits: I64) -> None:
+        """Take the carries; keep as many limbs as the values to come span as well."""
+        settle_all(self.limbs)
+        self.spent[0] = 0
+        place = (bits >> 52) & SPECIAL
+        place = np.maximum(place[(place != SPECIAL) & (bits & MAGNITUDE != 0)] - 1, 0) >> 5
+        width = self.limbs.shape[1]
+        low, high = int(place.min()), int(place.max()) + ROOM
+        if width:
+            low, high = min(low, self.base), max(high, self.base + width)
+        if high - low > width:
+            self._widen(low, high - low)
+
+    def _widen(self, base: int, width: int) -> None:
+        """Put settled limbs in wider rows. The highest may be negative; above it all are 0."""
+        self.limbs = _moved(self.limbs, self.base - base, width)
+        self.base = base
+
+    def release(self, groups: I64) -> None:
+        """Drop what is left of carries."""
+        self.limbs[groups] = 0
+
+    def entries(self) -> int:
+        """No values are remembered."""
+        return 0
+
+    def nbytes(self) -> int:
+        """Size of limbs and tallies."""
+        return self.limbs.nbytes + self.tallies.nbytes + self.spent.nbytes
+
+    def save(self, groups: int) -> Saved:
+        """Return the rows in use."""
+        return {
+            "base": self.base,
+            "limbs": self.limbs[:groups].copy(),
+            "tallies": self.tallies[:groups].copy(),
+            "spent": self.spent.copy(),
+        }
+
+    def load(self, saved: Saved) -> None:
+        """Take over the rows."""
+        base, limbs, tallies, spent = (saved[k] for k in ("base", "limbs", "tallies", "spent"))
+        assert isinstance(base, int)
+        assert isinstance(limbs, np.ndarray)
+        assert isinstance(tallies, np.ndarray)
+        assert isinstance(spent, np.ndarray)
+        self.base, self.limbs = base, limbs.copy()
+        self.tallies, self.spent = tallies.copy(), spent.copy()
+
+    def live_codes(self) -> list[I64]:
+        """No values are remembered."""
+        return []
+
+    def check(self, live: I64) -> None:
+        """Assert that groups without tuples are 0, and that carries can wait."""
+        idle = np.ones(len(self.tallies), np.bool_)
+        idle[live] = False
+        assert not self.tallies[idle].any(), "an empty group has values"
+        assert not self.limbs[idle].any(), "an empty group has a sum"
+        assert 0 <= self.spent[0] <= BUDGET, "carries waited too long"
+
+
+def _moved(limbs: I64, first: int, width: int) -> I64:
+    made = np.zeros((len(limbs), width), np.int64)
+    made[:, first : first + limbs.shape[1]] = limbs
+    return made
+
+
+class Spread(RealSum):
+    """Variances and deviations: Σx as in `RealSum`, Σx² beside it in twice as many limbs."""
+
+    def __init__(self, call: Call) -> None:
+        super().__init__(call)
+        self.squares: I64 = np.zeros((0, 0), np.int64)
+        self.work: I64 = np.zeros((1, 0), np.int64)
+        self.kind = 2 * call.name.startswith("stddev") + call.name.endswith("samp")
+
+    def reserve(self, groups: int) -> None:
+        """Make room."""
+        super().reserve(groups)
+        self.squares = grown(self.squares, len(self.tallies))  # type: ignore[assignment]
+
+    def _run(self, at: int, batch: Batch, takes: Bools, bits: I64, *results: np.ndarray) -> int:
+        state = (self.base, self.limbs, self.squares, self.tallies, self.spent, self.work)
+        return int(spread(at, batch.events, takes, bits, *state, self.kind, *results))
+
+    def _make_room(self, bits: I64) -> None:
+        settle_all(self.squares)
+        super()._make_room(bits)
+
+    def _widen(self, base: int, width: int) -> None:
+        self.squares = _moved(self.squares, 2 * (self.base - base), 2 * width + 2)
+        self.work = np.zeros((1, 2 * width + 4), np.int64)
+        super()._widen(base, width)
+
+    def release(self, groups: I64) -> None:
+        """Drop what is left of carries."""
+        super().release(groups)
+        self.squares[groups] = 0
+
+    def nbytes(self) -> int:
+        """Size of limbs and tallies."""
+        return super().nbytes() + self.squares.nbytes
+
+    def save(self, groups: int) -> Saved:
+        """Return the rows in use."""
+        return super().save(groups) | {"squares": self.squares[:groups].copy()}
+
+    def load(self, saved: Saved) -> None:
+        """Take over the rows."""
+        super().load(saved)
+        squares = saved["squares"]
+        assert isinstance(squares, np.ndarray)
+        self.squares = squares.copy()
+        self.work = np.zeros((1, squares.shape[1] + 2), np.int64)
+
+    def check(self, live: I64) -> None:
+        """Assert that groups without tuples are 0."""
+        super().check(live)
+        idle = np.ones(len(self.squares), np.bool_)
+        idle[live] = False
+        assert not self.squares[idle].any(), "an empty group has a sum of squares"
