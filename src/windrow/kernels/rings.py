@@ -1,0 +1,101 @@
+"""Loops over stored rows: gather them, merge births with ends, scan a plain list for ends."""
+
+from __future__ import annotations
+
+from windrow.kernels.jit import kernel
+
+NEVER = 2**63 - 1
+
+LENGTH, FIRST_END, COMPARISONS = 0, 1, 2
+
+
+@kernel
+def gather_rows(words, valid, at, out, out_valid):
+    """Copy the places `at` of every column.
+
+    words, valid:  one line a column, one place a row          out:  one line a column
+                   [ . a . b . . c ]      at = [c, a]      ->        [ c a ]
+    """
+    for k in range(words.shape[0]):
+        for i in range(len(at)):
+            out[k, i] = words[k, at[i]]
+    for k in range(valid.shape[0]):
+        for i in range(len(at)):
+            out_valid[k, i] = valid[k, at[i]]
+
+
+@kernel
+def merge_ends(born, born_at, ends, ends_at, ts, weight, at):
+    """Merge births and ends, both ascending, into signed changes; ends first at one instant.
+
+    born [ 3  5  5 ]   ends [ 5  9 ]   ->   ts [ 3  5  5  5  9 ]   weight [ + - + + - ]
+
+    `at` gets the place of each change's row, from `born_at` or `ends_at`.
+    """
+    i = 0
+    j = 0
+    out = 0
+    while i < len(born):
+        while j < len(ends) and ends[j] <= born[i]:
+            ts[out] = ends[j]
+            weight[out] = -1
+            at[out] = ends_at[j]
+            j += 1
+            out += 1
+        ts[out] = born[i]
+        weight[out] = 1
+        at[out] = born_at[i]
+        i += 1
+        out += 1
+    while j < len(ends):
+        ts[out] = ends[j]
+        weight[out] = -1
+        at[out] = ends_at[j]
+        j += 1
+        out += 1
+
+
+@kernel
+def scan_list(born, exp, rows, clock, kept_exp, kept_rows, meta, out_exp, out_rows):
+    """Scan the whole list at every instant up to `clock`; return how many rows ended.
+
+        instants: each distinct birth, and each end      kept: rows in order of birth
+
+    A scan compares every kept row with the instant: the cost of not knowing more about the
+    order of ends than that [THESIS 2.3.3]. Needs room in `kept` for all births, in `out` for
+    all kept rows and births. `meta` holds [length, first end among the kept, comparisons].
+    """
+    length = meta[LENGTH]
+    first_end = meta[FIRST_END]
+    ended = 0
+    i = 0
+    while True:
+        instant = first_end
+        if i < len(born) and born[i] < instant:
+            instant = born[i]
+        if instant > clock or instant == NEVER:
+            break
+        meta[COMPARISONS] += length
+        first_end = NEVER
+        left = 0
+        for j in range(length):
+            if kept_exp[j] <= instant:
+                out_exp[ended] = kept_exp[j]
+                out_rows[ended] = kept_rows[j]
+                ended += 1
+            else:
+                first_end = min(first_end, kept_exp[j])
+                kept_exp[left] = kept_exp[j]
+                kept_rows[left] = kept_rows[j]
+                left += 1
+        length = left
+        while i < len(born) and born[i] == instant:
+            if exp[i] != NEVER:
+                kept_exp[length] = exp[i]
+                kept_rows[length] = rows[i]
+                length += 1
+                first_end = min(first_end, exp[i])
+            i += 1
+    meta[LENGTH] = length
+    meta[FIRST_END] = first_end
+    return ended

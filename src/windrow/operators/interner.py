@@ -1,0 +1,234 @@
+"""Exact codes for text and other wide values: equal codes, equal values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import cast
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from pyarrow import lib
+
+from windrow.kernels.hashing import ENTRIES, FREE, rebuild_slots, release_codes
+from windrow.kernels.text import USED, copy_segments, encode_bytes, hash_entries
+from windrow.operators import nested
+from windrow.operators.buffers import bitmap_of, valid_of, values_of
+from windrow.operators.state.key_table import U64, grown
+from windrow.operators.task import Saved
+from windrow.operators.vector import I64, Bools
+
+U8 = npt.NDArray[np.uint8]
+
+SMALLEST = 64
+
+STRINGS = (lib.Type_STRING, lib.Type_BINARY, lib.Type_LARGE_STRING, lib.Type_LARGE_BINARY)
+
+ENTRY_BYTES = 40
+"""What an entry takes beside its bytes: start, length, hash, free place, slot."""
+
+SWEEP_FROM = 1 << 20
+"""Bytes below which nobody need sweep."""
+
+
+@dataclass(slots=True)
+class Interner:
+    """Byte strings, each with a code that stays until a sweep finds it unused.
+
+    What a value's bytes are follows from its type: text and binary are themselves, decimals of
+    more than 18 digits are 16 bytes whose order is that of the values, arrays and structs are
+    the canonical bytes of `operators/nested.py`. Code 0 is always the empty string; NULLs have it
+    too. Kernels that need order compare bytes through `arena`, `starts` and `lengths`
+    (`kernels/text.py`: `compare_codes`); these are renewed when the interner grows.
+
+    Invariants, asserted by `check`:
+      1. every live entry is found by its bytes, under its own code;
+      2. slots are at most half full, so that a probe ends soon;
+      3. code 0 is the empty string;
+      4. live entries lie inside the used part of the arena.
+    """
+
+    arena: U8 = field(default_factory=lambda: np.zeros(1024, np.uint8))
+    starts: I64 = field(default_factory=lambda: np.zeros(SMALLEST, np.int64))
+    lengths: I64 = field(default_factory=lambda: np.zeros(SMALLEST, np.int64))
+    hashes: U64 = field(default_factory=lambda: np.zeros(SMALLEST, np.uint64))
+    slots: I64 = field(default_factory=lambda: np.zeros(2 * SMALLEST, np.int64))
+    free: I64 = field(default_factory=lambda: np.zeros(SMALLEST, np.int64))
+    meta: I64 = field(default_factory=lambda: np.zeros(3, np.int64))
+    swept: int = 0  # weight after the last sweep
+
+    def __post_init__(self) -> None:
+        self.encode_strings(np.empty(0, np.uint8), np.zeros(2, np.int64))
+
+    def __len__(self) -> int:
+        return int(self.meta[ENTRIES] - self.meta[FREE])
+
+    def encode(self, array: pa.Array) -> I64:
+        """Return the code of each row of an array of an interned type; 0 for NULL."""
+        kind = array.type.id
+        if not len(array):
+            return np.empty(0, np.int64)
+        if kind == lib.Type_DICTIONARY:
+            return self._encode_dictionary(array)
+        if kind in STRINGS:
+            data, offsets = nested.string_bytes(array)
+        elif kind == lib.Type_DECIMAL128:
+            data = nested.ordered_decimals(array)
+            offsets = np.arange(0, len(data) + 1, nested.DECIMAL_BYTES)
+        else:
+            data, offsets = nested.canonical_bytes(array)
+        codes = self.encode_strings(data, offsets)
+        valid = valid_of(array)
+        if valid is not None:
+            codes[~valid] = 0
+        return codes
+
+    def _encode_dictionary(self, array: pa.DictionaryArray) -> I64:
+        codes = np.zeros(len(array.dictionary) + 1, np.int64)
+        codes[:-1] = self.encode(array.dictionary)
+        places = array.indices.cast(pa.int64()).fill_null(len(codes) - 1)
+        at: I64 = values_of(places.buffers()[1], np.int64, places.offset, len(places))
+        return codes[at]
+
+    def encode_strings(self, data: U8, offsets: I64) -> I64:
+        """Return the code of each string data[offsets[i] : offsets[i + 1]]. O(bytes)."""
+        codes = np.empty(len(offsets) - 1, np.int64)
+        done = 0
+        while True:
+            done = encode_bytes(
+                data, offsets, done, self.arena, self.starts, self.lengths,
+                self.slots, self.hashes, self.free, self.meta, codes,
+            )  # fmt: skip
+            if done == len(codes):
+                return codes
+            self._reserve(int(offsets[done + 1] - offsets[done]))
+
+    def _reserve(self, length: int) -> None:
+        """Make room for one more string, of the length."""
+        self.arena = grown(self.arena, int(self.meta[USED]) + length)  # type: ignore[assignment]
+        if not self.meta[FREE] and self.meta[ENTRIES] == len(self.starts):
+            more = len(self.starts) + 1
+            self.starts = grown(self.starts, more)  # type: ignore[assignment]
+            self.lengths = grown(self.lengths, more)  # type: ignore[assignment]
+            self.hashes = grown(self.hashes, more)  # type: ignore[assignment]
+            self.free = grown(self.free, more)  # type: ignore[assignment]
+        if 2 * (len(self) + 1) > len(self.slots):
+            self.slots = np.zeros(2 * len(self.slots), np.int64)
+            rebuild_slots(self.slots, self.hashes, self.live())
+
+    def decode(self, codes: I64, type_: pa.DataType, valid: Bools | None = None) -> pa.Array:
+        """Return the values of codes. O(output)."""
+        data, offsets = self.decode_strings(codes)
+        if type_.id == lib.Type_DECIMAL128:
+            return nested.decimals_of(data, type_, valid)
+        if type_.id not in STRINGS:
+            return nested.values_of_bytes(data, offsets, type_, valid)
+        assert len(data) < 2**31, "the text of a batch fits an Arrow array"
+        bitmap = None if valid is None else bitmap_of(valid)
+        buffers = [bitmap, pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(data)]
+        return pa.Array.from_buffers(type_, len(codes), buffers)
+
+    def decode_strings(self, codes: I64) -> tuple[U8, I64]:
+        """Return the bytes of codes one after the other, and where each begins and ends."""
+        lengths = self.lengths[codes]
+        offsets = np.zeros(len(codes) + 1, np.int64)
+        np.cumsum(lengths, out=offsets[1:])
+        data = np.empty(int(offsets[-1]), np.uint8)
+        copy_segments(self.arena, self.starts[codes], lengths, data, offsets)
+        return data, offsets
+
+    def live(self) -> I64:
+        """Return all live codes, ascending."""
+        used = np.ones(int(self.meta[ENTRIES]), np.bool_)
+        used[self.free[: self.meta[FREE]]] = False
+        return np.flatnonzero(used)
+
+    @property
+    def weight(self) -> int:
+        """About how many bytes all strings, also those no longer used, hold."""
+        return int(self.meta[USED]) + ENTRY_BYTES * len(self)
+
+    @property
+    def wants_sweep(self) -> bool:
+        """Tell whether twice as much is held as after the last sweep."""
+        return self.weight > max(SWEEP_FROM, 2 * self.swept)
+
+    def sweep(self, live: list[I64]) -> None:
+        """Forget every string whose code is not in `live`. O(entries + bytes kept + live)."""
+        keep = np.zeros(int(self.meta[ENTRIES]), np.bool_)
+        keep[0] = True
+        for codes in live:
+            keep[codes] = True
+        gone = self.live()
+        gone = gone[~keep[gone]]
+        if len(gone):
+            release_codes(gone, self.slots, self.hashes, self.free, self.meta)
+        self._compact()
+        self.swept = self.weight
+
+    def _compact(self) -> None:
+        """Close the gaps of the arena."""
+        live = self.live()
+        data, offsets = self.decode_strings(live)
+        self.arena = np.zeros(max(1024, len(data) + len(data) // 2), np.uint8)
+        self.arena[: len(data)] = data
+        self.starts[:] = 0
+        self.starts[live] = offsets[:-1]
+        dead = np.ones(len(self.lengths), np.bool_)
+        dead[live] = False
+        self.lengths[dead] = 0
+        self.meta[USED] = len(data)
+
+    @property
+    def nbytes(self) -> int:
+        """Exact size of the arrays."""
+        arrays = (self.arena, self.starts, self.lengths, self.hashes, self.slots, self.free)
+        return sum(a.nbytes for a in arrays) + self.meta.nbytes
+
+    def save(self) -> Saved:
+        """Return all that `load` needs."""
+        n = int(self.meta[ENTRIES])
+        return {
+            "arena": self.arena[: self.meta[USED]].copy(),
+            "starts": self.starts[:n].copy(),
+            "lengths": self.lengths[:n].copy(),
+            "free": self.free[: self.meta[FREE]].copy(),
+            "swept": self.swept,
+        }
+
+    @classmethod
+    def load(cls, saved: Saved) -> Interner:
+        """Return an interner with the same codes."""
+        made = cls()
+        arena, free = cast("U8", saved["arena"]), cast("I64", saved["free"])
+        starts, lengths = cast("I64", saved["starts"]), cast("I64", saved["lengths"])
+        n = len(starts)
+        made.arena = grown(arena, 1024).copy()  # type: ignore[assignment]
+        made.starts = grown(starts, SMALLEST).copy()  # type: ignore[assignment]
+        made.lengths = grown(lengths, SMALLEST).copy()  # type: ignore[assignment]
+        made.hashes = np.zeros(len(made.starts), np.uint64)
+        made.free = np.zeros(len(made.starts), np.int64)
+        made.free[: len(free)] = free
+        made.meta[:] = n, len(free), len(arena)
+        made.swept = cast("int", saved["swept"])
+        hash_entries(made.arena, made.starts, made.lengths, made.hashes, n)
+        size = 2 * SMALLEST
+        while size < 2 * len(made) + 2:
+            size *= 2
+        made.slots = np.zeros(size, np.int64)
+        rebuild_slots(made.slots, made.hashes, made.live())
+        return made
+
+    def check(self) -> None:
+        """Assert the invariants."""
+        live = self.live()
+        entries = int(self.meta[ENTRIES])
+        codes = self.encode_strings(*self.decode_strings(live))
+        assert np.array_equal(codes, live), "invariant 1: a string is lost"
+        assert int(self.meta[ENTRIES]) == entries, "invariant 1: a string is there twice"
+        assert 2 * len(self) <= len(self.slots), "invariant 2: slots are too full"
+        assert np.count_nonzero(self.slots) == len(live), "invariant 2: slots and entries differ"
+        assert live[0] == 0, "invariant 3: code 0 is free"
+        assert self.lengths[0] == 0, "invariant 3: code 0 is not empty"
+        ends = self.starts[live] + self.lengths[live]
+        assert ends.max() <= self.meta[USED] <= len(self.arena), "invariant 4: out of the arena"

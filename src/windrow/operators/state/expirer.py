@@ -1,0 +1,304 @@
+"""From predicted edges to signed ones: rows wait for their time and leave as negative weights.
+
+    in    ts  exp            out   ts  weight
+           1   4                    1   +
+           3   6                    3   +
+                                    4   -      at its own end, before arrivals of that instant
+                                    6   -
+
+Rows that never end are handed on and not kept. A row that ends at or before its birth is dropped.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol, cast
+
+import numpy as np
+
+from windrow.core.schema import Field, Schema
+from windrow.core.time import FOREVER
+from windrow.kernels.rings import merge_ends
+from windrow.operators.delta import NO_TIMES, Delta
+from windrow.operators.state.calendar import CalendarQueue
+from windrow.operators.state.plain_list import PlainList
+from windrow.operators.state.ring import Ring
+from windrow.operators.state.row_columns import RowColumns, load_columns, save_columns
+from windrow.operators.state.row_pool import RowPool
+from windrow.operators.task import Counters, Saved
+from windrow.operators.vector import I64, Vector, is_interned
+
+
+class Expirer(Protocol):
+    """Rows that wait for their end. `counters` counts expiries and comparisons."""
+
+    counters: Counters
+
+    def turn(self, delta: Delta, clock: int) -> Delta:
+        """Take births up to `clock`; return them, and the ends up to `clock`, in time order."""
+
+    def live(self) -> Delta:
+        """Return the rows that wait, in order of birth, each with birth and end."""
+
+    def live_codes(self) -> list[I64]:
+        """Return the interned codes that waiting rows refer to."""
+
+    def __len__(self) -> int:
+        """Return how many rows wait."""
+
+    @property
+    def nbytes(self) -> int:
+        """Exact size of the arrays."""
+
+    def save(self) -> Saved:
+        """Return the state for `load` of a fresh expirer of the same columns."""
+
+    def load(self, saved: Saved) -> None:
+        """Take over a saved state."""
+
+    def check(self) -> None:
+        """Assert the invariants."""
+
+
+def kept_fields(schema: Schema, keep: tuple[str, ...] | None) -> tuple[Field, ...]:
+    """Return the fields of the columns that are kept: all, unless some are named."""
+    return schema.fields if keep is None else tuple(f for f in schema if f.name in keep)
+
+
+def births(delta: Delta, fields: tuple[Field, ...]) -> Delta:
+    """Return the rows that live at all, with the columns kept."""
+    assert delta.exp is not None, "an expirer takes a predicted edge"
+    columns = delta.columns
+    if len(columns) != len(fields):
+        columns = {f.name: columns[f.name] for f in fields}
+        delta = delta.replace_columns(columns)
+    stillborn = delta.exp <= delta.ts  # type: ignore[operator]
+    return delta.take(np.flatnonzero(~stillborn)) if stillborn.any() else delta
+
+
+def merged(born: I64, born_at: I64, ends: I64, ends_at: I64, columns: RowColumns) -> Delta:
+    """Return births and ends as one signed delta, rows taken from their places."""
+    total = len(born) + len(ends)
+    ts, weight, at = np.empty((3, total), np.int64)
+    merge_ends(born, born_at, ends, ends_at, ts, weight, at)
+    return Delta(ts, columns.take(at), None, weight)
+
+
+def interned_codes(fields: tuple[Field, ...], columns: dict[str, Vector]) -> list[I64]:
+    """Return the codes in columns of interned types."""
+    return [cast("I64", columns[f.name].data) for f in fields if is_interned(f.type)]
+
+
+class FifoExpirer:
+    """For WKS edges: rows end in the order in which they are born, so a ring does.
+
+    On a MON edge nothing ends and nothing is kept. O(births + ends) a turn.
+    Invariant, asserted by `check`: ends ascend along the ring.
+    """
+
+    def __init__(self, schema: Schema, keep: tuple[str, ...] | None = None) -> None:
+        self.counters = Counters()
+        self.fields = kept_fields(schema, keep)
+        self.ring = Ring(self.fields)
+
+    def __len__(self) -> int:
+        return len(self.ring)
+
+    def turn(self, delta: Delta, clock: int) -> Delta:
+        """See `Expirer`."""
+        ring = self.ring
+        if len(delta):
+            delta = births(delta, self.fields)
+            exp = cast("I64", delta.exp)
+            first = ring.append(delta.ts, exp, delta.columns)
+            mortal = first + int(np.searchsorted(exp, FOREVER))
+        else:
+            first = mortal = ring.head
+        tail, stop = ring.tail, ring.first_after(clock)
+        self.counters.expiries += stop - tail
+        if stop == tail:
+            ring.drop_head(mortal)
+            return Delta(delta.ts, {f.name: delta.columns[f.name] for f in self.fields})
+        ends_at = ring.at(tail, stop)
+        out = merged(delta.ts, ring.at(first, ring.head), ring.exp[ends_at], ends_at, ring.columns)
+        ring.drop_head(mortal)
+        ring.drop_to(stop)
+        return out
+
+    def live(self) -> Delta:
+        """See `Expirer`."""
+        at = self.ring.at(self.ring.tail, self.ring.head)
+        return Delta(self.ring.ts[at], self.ring.columns.take(at), self.ring.exp[at])
+
+    def live_codes(self) -> list[I64]:
+        """See `Expirer`."""
+        return interned_codes(self.fields, self.live().columns)
+
+    @property
+    def nbytes(self) -> int:
+        """See `Expirer`."""
+        return self.ring.nbytes
+
+    def save(self) -> Saved:
+        """See `Expirer`."""
+        return save_rows(self.live())
+
+    def load(self, saved: Saved) -> None:
+        """See `Expirer`."""
+        rows = load_rows(self.fields, saved)
+        self.ring = Ring(self.fields)
+        self.ring.append(rows.ts, cast("I64", rows.exp), rows.columns)
+
+    def check(self) -> None:
+        """See `Expirer`."""
+        self.ring.check()
+        exp = self.ring.exp[self.ring.at(self.ring.tail, self.ring.head)]
+        assert (exp[1:] >= exp[:-1]).all(), "ends do not ascend: the edge is not WKS"
+        assert not len(exp) or exp[-1] < FOREVER, "a row that never ends is kept"
+
+
+class CalendarExpirer:
+    """For WK edges: rows end in any order, so a calendar queue says which are next.
+
+    O(births + ends) a turn, amortised.
+    Invariant, asserted by `check`: the pool holds exactly the rows that are queued.
+    """
+
+    def __init__(self, schema: Schema, keep: tuple[str, ...] | None = None) -> None:
+        self.counters = Counters()
+        self.fields = kept_fields(schema, keep)
+        self.pool = RowPool(self.fields)
+        self.queue = CalendarQueue()
+
+    def __len__(self) -> int:
+        return len(self.queue)
+
+    def turn(self, delta: Delta, clock: int) -> Delta:
+        """See `Expirer`."""
+        rows = immortal = NO_TIMES
+        if len(delta):
+            delta = births(delta, self.fields)
+            exp = cast("I64", delta.exp)
+            rows = self.pool.add(delta.ts, delta.columns)
+            immortal = rows[exp == FOREVER]
+            if len(immortal):
+                mortal = exp < FOREVER
+                self.queue.push(exp[mortal], rows[mortal])
+            else:
+                self.queue.push(exp, rows)
+        ends, ended = self.queue.pop(clock)
+        self.counters.expiries += len(ended)
+        if len(ended):
+            out = merged(delta.ts, rows, ends, ended, self.pool.columns)
+            self.pool.release(ended)
+        else:
+            out = Delta(delta.ts, {f.name: delta.columns[f.name] for f in self.fields})
+        self.pool.release(immortal)
+        return out
+
+    def live(self) -> Delta:
+        """See `Expirer`."""
+        rows = self.queue.rows()
+        rows = rows[np.argsort(self.pool.ts[rows], kind="stable")]
+        return Delta(self.pool.ts[rows], self.pool.take(rows), self.queue.exp[rows])
+
+    def live_codes(self) -> list[I64]:
+        """See `Expirer`."""
+        return interned_codes(self.fields, self.pool.take(self.pool.live()))
+
+    @property
+    def nbytes(self) -> int:
+        """See `Expirer`."""
+        return self.pool.nbytes + self.queue.nbytes
+
+    def save(self) -> Saved:
+        """See `Expirer`."""
+        return save_rows(self.live())
+
+    def load(self, saved: Saved) -> None:
+        """See `Expirer`."""
+        rows = load_rows(self.fields, saved)
+        self.pool = RowPool(self.fields)
+        self.queue = CalendarQueue()
+        self.queue.push(cast("I64", rows.exp), self.pool.add(rows.ts, rows.columns))
+
+    def check(self) -> None:
+        """See `Expirer`."""
+        self.pool.check()
+        self.queue.check()
+        assert np.array_equal(np.sort(self.queue.rows()), self.pool.live()), "rows differ"
+
+
+class ScanningExpirer:
+    """For `direct`: a list in order of birth, scanned whole at every instant.
+
+    O(instants * rows) a turn, as the approach is [THESIS 2.3.3]: the baseline to compare with.
+    Invariant, asserted by `check`: the pool holds exactly the rows of the list.
+    """
+
+    def __init__(self, schema: Schema, keep: tuple[str, ...] | None = None) -> None:
+        self.counters = Counters()
+        self.fields = kept_fields(schema, keep)
+        self.pool = RowPool(self.fields)
+        self.list = PlainList()
+
+    def __len__(self) -> int:
+        return len(self.list)
+
+    def turn(self, delta: Delta, clock: int) -> Delta:
+        """See `Expirer`."""
+        exp = rows = NO_TIMES
+        if len(delta):
+            delta = births(delta, self.fields)
+            exp = cast("I64", delta.exp)
+            rows = self.pool.add(delta.ts, delta.columns)
+        elif clock < self.list.first_end:
+            return Delta(delta.ts, {f.name: delta.columns[f.name] for f in self.fields})
+        ends, ended = self.list.scan(delta.ts, exp, rows, clock)
+        self.counters.expiries += len(ended)
+        self.counters.comparisons = self.list.comparisons
+        out = merged(delta.ts, rows, ends, ended, self.pool.columns)
+        self.pool.release(np.concatenate([ended, rows[exp == FOREVER]]))
+        return out
+
+    def live(self) -> Delta:
+        """See `Expirer`."""
+        rows = self.list.rows()
+        return Delta(self.pool.ts[rows], self.pool.take(rows), self.list.exp[: len(rows)].copy())
+
+    def live_codes(self) -> list[I64]:
+        """See `Expirer`."""
+        return interned_codes(self.fields, self.live().columns)
+
+    @property
+    def nbytes(self) -> int:
+        """See `Expirer`."""
+        return self.pool.nbytes + self.list.nbytes
+
+    def save(self) -> Saved:
+        """See `Expirer`."""
+        return save_rows(self.live())
+
+    def load(self, saved: Saved) -> None:
+        """See `Expirer`."""
+        rows = load_rows(self.fields, saved)
+        self.pool = RowPool(self.fields)
+        self.list = PlainList()
+        if len(rows):
+            self.list.fill(cast("I64", rows.exp), self.pool.add(rows.ts, rows.columns))
+
+    def check(self) -> None:
+        """See `Expirer`."""
+        self.pool.check()
+        self.list.check()
+        assert np.array_equal(np.sort(self.list.rows()), self.pool.live()), "rows differ"
+
+
+def save_rows(rows: Delta) -> Saved:
+    """Return waiting rows as plain values."""
+    return {"ts": rows.ts, "exp": rows.exp, "columns": save_columns(rows.columns)}
+
+
+def load_rows(fields: tuple[Field, ...], saved: Saved) -> Delta:
+    """Return the waiting rows that were saved."""
+    columns = load_columns(fields, cast("Saved", saved["columns"]))
+    return Delta(cast("I64", saved["ts"]), columns, cast("I64", saved["exp"]))
