@@ -23,13 +23,13 @@ WORK_WORDS = 4
 
 
 @kernel
-def meet(
-    slot, now, change, counted, bands, i, at, rows, low, high, sign, made, mine, theirs, ts, weight
-):
+def meet(changed, counted, bands, i, at, rows, low, high, sign, made, mine, theirs, ts, weight):
     """Add the pairs of a changed row with the chain at `at`; -1 if there is no room.
 
-    A pair weighs `change` times the count of the other row, or `change` if not `counted`.
+    `changed` is (slot, ts, change). A pair weighs `change` times the count of the other row, or
+    `change` alone if not `counted`.
     """
+    slot, now, change = changed
     looked = 0
     while at > 0:
         other = at - 1
@@ -85,7 +85,7 @@ def join_changes(left, right, lrows, rrows, heads, bounds, as_set, out, work):
                 change = (1 if before + change != 0 else 0) - (1 if before != 0 else 0)
             if change != 0:
                 found, looked = meet(
-                    slot, lts[i], change, True, lbands, i, heads[code, RIGHT], rrows,
+                    (slot, lts[i], change), 1, lbands, i, heads[code, RIGHT], rrows,
                     low, high, 1, made, lefts, rights, ts, weight,
                 )  # fmt: skip
             if found < 0:
@@ -95,7 +95,7 @@ def join_changes(left, right, lrows, rrows, heads, bounds, as_set, out, work):
         else:
             slot, code = rslots[j], rcodes[j]
             found, looked = meet(
-                slot, rts[j], rweight[j], not as_set, rbands, j, heads[code, LEFT], lrows,
+                (slot, rts[j], rweight[j]), 1 - as_set, rbands, j, heads[code, LEFT], lrows,
                 low, high, -1, made, rights, lefts, ts, weight,
             )  # fmt: skip
             if found < 0:

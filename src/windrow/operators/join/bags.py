@@ -85,7 +85,7 @@ class BagRows:
         """Take over saved rows, in their slots."""
         assert isinstance(saved, dict)
         self.table = load_keys(saved["table"])
-        self.rows = grown(saved["rows"].copy(), self.table.capacity)
+        self.rows = grown(saved["rows"].copy(), self.table.capacity)  # type: ignore[assignment]
 
     def check(self) -> None:
         """Assert the invariants."""
@@ -137,7 +137,7 @@ class Keys:
         """Take over saved keys."""
         assert isinstance(saved, dict)
         self.table = load_keys(saved["table"])
-        self.heads = grown(saved["heads"].copy(), self.table.capacity)
+        self.heads = grown(saved["heads"].copy(), self.table.capacity)  # type: ignore[assignment]
 
     def check(self, *sides: BagRows) -> None:
         """Assert the invariant, and that heads count their rows."""

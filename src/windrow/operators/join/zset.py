@@ -30,7 +30,7 @@ class ZSetPairs:
 
     def __init__(self, match: Match, *, as_set: bool = False) -> None:
         self.match = match
-        self.as_set = as_set
+        self.as_set = int(as_set)
         bands = match.bands
         self.keys = Keys(KeyTable(len(match.left.keys)))
         left = stored_fields(match.left, [b.left for b in bands])
