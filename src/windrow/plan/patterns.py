@@ -197,12 +197,12 @@ def _distinct(source: Pattern) -> Pattern:
 def _refresh(refresh: Refresh) -> Pattern:
     source = pattern_of(refresh.source)
     match source.kind:
-        case PatternKind.WKS if not refresh.restore:
+        case PatternKind.WKS:
             assert source.lifetime is not None
             if source.lifetime % refresh.slide == 0:
                 return weakest(source.lifetime, "the slide divides the window: equal lifetimes")
             return weak("the slide does not divide the window: lifetimes differ by one slide")
-        case PatternKind.WKS | PatternKind.WK:
+        case PatternKind.WK:
             return weak("a held result still ends at a refresh known at its birth")
         case _:
             return _unchanged(source, "holding the answer does not change how it leaves")
