@@ -7,6 +7,7 @@ and duplicates happen. Everything shrinks towards few rows, one tick apart, of s
 from __future__ import annotations
 
 from collections.abc import Sequence
+from random import Random
 
 from hypothesis import strategies as st
 from tests.generate.catalog import NRR, RELATION, STREAMS
@@ -14,19 +15,22 @@ from tests.reference.histories import Change, RelationHistory, Row, StreamHistor
 
 from windrow.core.time import BEGINNING
 
-STARTS = st.sampled_from([0, 1, 5, -7])
-GAPS = st.sampled_from([1, 0, 2, 3, 0, 1, 6, 15])
-KEYS = st.sampled_from([1, 2, 1, 3, None])
-NUMBERS = st.sampled_from([0, 1, 2, 1, -3, 7, None])
-TEXTS = st.sampled_from(["a", "b", "a", "ab", "", None])
-REALS = st.sampled_from([0.0, 0.5, -1.5, 2.0, 0.5, None])
-ODD_REALS = st.sampled_from([0.0, -0.0, float("nan"), float("inf"), 0.5, None])
-IDS = st.sampled_from([1, 2, 3, 4])
+EVERYTHING = (*STREAMS, RELATION, NRR)
+
+STARTS = (0, 1, 5, -7)
+GAPS = (1, 0, 2, 3, 0, 1, 6, 15)
+KEYS = (1, 2, 1, 3, None)
+NUMBERS = (0, 1, 2, 1, -3, 7, None)
+TEXTS = ("a", "b", "a", "ab", "", None)
+REALS = (0.0, 0.5, -1.5, 2.0, 0.5, None)
+ODD_REALS = (0.0, -0.0, float("nan"), float("inf"), 0.5, None)
+IDS = (1, 2, 3, 4)
 
 
 def payloads(*, odd_reals: bool = False) -> st.SearchStrategy[Row]:
     """(k, v, s, x, id) of a stream's tuple."""
-    return st.tuples(KEYS, NUMBERS, TEXTS, ODD_REALS if odd_reals else REALS, IDS)
+    reals = ODD_REALS if odd_reals else REALS
+    return st.tuples(*map(st.sampled_from, (KEYS, NUMBERS, TEXTS, reals, IDS)))
 
 
 @st.composite
@@ -39,28 +43,45 @@ def stream_histories(
     first_id: int = 1,
 ) -> StreamHistory:
     """A stream's tuples in time order; with `unique_ids` numbered from `first_id` on."""
-    now = draw(STARTS)
-    steps = draw(st.lists(st.tuples(GAPS, payloads(odd_reals=odd_reals)), max_size=max_rows))
+    now = draw(st.sampled_from(STARTS))
+    step = st.tuples(st.sampled_from(GAPS), payloads(odd_reals=odd_reals))
+    steps = draw(st.lists(step, max_size=max_rows))
+    return _stream(now, steps, first_id if unique_ids else None)
+
+
+def _stream(now: int, steps: Sequence[tuple[int, Row]], first_id: int | None) -> StreamHistory:
+    """Put payloads on the clock, each some ticks after the one before; number them if told."""
     rows: list[Row] = []
     for number, (gap, payload) in enumerate(steps):
         now += gap
-        values = (*payload[:-1], first_id + number) if unique_ids else payload
+        values = payload if first_id is None else (*payload[:-1], first_id + number)
         rows.append((now, now, *values))
     return StreamHistory(rows)
 
 
-RELATION_ROWS = st.tuples(KEYS, NUMBERS, TEXTS)
-ACTIONS = st.sampled_from(["insert", "delete", "update"])
+RELATION_ROWS = st.tuples(*map(st.sampled_from, (KEYS, NUMBERS, TEXTS)))
+ACTIONS = ("insert", "delete", "update")
+
+Step = tuple[int, str, Row, int]
+"""(gap, action, row to insert, position of the row to delete) of a relation's update."""
 
 
 @st.composite
 def relation_histories(draw: st.DrawFn, *, max_changes: int = 5) -> RelationHistory:
     """A relation's first rows, then insertions, deletions and updates, some at one instant."""
     rows = draw(st.lists(RELATION_ROWS, max_size=3))
+    now = draw(st.sampled_from(STARTS))
+    step = st.tuples(
+        st.sampled_from(GAPS), st.sampled_from(ACTIONS), RELATION_ROWS, st.integers(0, 3)
+    )
+    return _relation(rows, now, draw(st.lists(step, max_size=max_changes)))
+
+
+def _relation(first: Sequence[Row], now: int, steps: Sequence[Step]) -> RelationHistory:
+    """Apply updates to the first rows; a deletion from an empty relation does nothing."""
+    rows = list(first)
     changes: list[Change] = [(BEGINNING, 1, row) for row in rows]
-    now = draw(STARTS)
-    steps = st.tuples(GAPS, ACTIONS, RELATION_ROWS, st.integers(0, 3))
-    for gap, action, row, position in draw(st.lists(steps, max_size=max_changes)):
+    for gap, action, row, position in steps:
         now += gap
         if action != "insert" and rows:
             changes.append((now, -1, rows.pop(position % len(rows))))
@@ -77,7 +98,7 @@ def worlds(
     max_rows: int = 12,
     unique_ids: bool = True,
     odd_reals: bool = False,
-    names: Sequence[str] = (*STREAMS, RELATION, NRR),
+    names: Sequence[str] = EVERYTHING,
 ) -> World:
     """Histories of all `names`; unique ids are unique over all streams. Others stay empty."""
     streams = {name: StreamHistory() for name in STREAMS}
@@ -94,6 +115,36 @@ def worlds(
             )
         else:
             relations[name] = draw(relation_histories())
+    return World(streams, relations)
+
+
+def random_world(seed: int, *, rows: int = 6, names: Sequence[str] = EVERYTHING) -> World:
+    """Return the world that a seed makes, with so many rows a stream: for search."""
+    rng = Random(seed)
+    streams = {name: StreamHistory() for name in STREAMS}
+    relations = {name: RelationHistory() for name in (RELATION, NRR)}
+
+    def some(*domains: Sequence[object]) -> Row:
+        return tuple(map(rng.choice, domains))
+
+    for position, name in enumerate(names):
+        if name in streams:
+            steps = [
+                (rng.choice(GAPS), some(KEYS, NUMBERS, TEXTS, REALS, IDS)) for _ in range(rows)
+            ]
+            streams[name] = _stream(rng.choice(STARTS), steps, 1 + 100 * position)
+        else:
+            first = [some(KEYS, NUMBERS, TEXTS) for _ in range(2)]
+            updates = [
+                (
+                    rng.choice(GAPS),
+                    rng.choice(ACTIONS),
+                    some(KEYS, NUMBERS, TEXTS),
+                    rng.randrange(4),
+                )
+                for _ in range(rows)
+            ]
+            relations[name] = _relation(first, rng.choice(STARTS), updates)
     return World(streams, relations)
 
 
