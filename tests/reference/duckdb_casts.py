@@ -7,6 +7,9 @@ import pyarrow as pa
 from tests.reference.duckdb_types import duckdb_type
 from windrow.core.types import BOOLEAN, DATE, STRING, TIMESTAMP, is_decimal, is_float, is_integer
 
+FIRST, LAST = -62_135_596_800_000_000, 253_402_300_799_999_999
+"""0001-01-01 and the last µs of 9999, in µs from 1970."""
+
 NUMERAL = {
     "whole": r"^ *[+-]?[0-9]+ *$",
     "decimal": r"^ *[+-]?([0-9]+\.?[0-9]*|\.[0-9]+) *$",
@@ -34,6 +37,8 @@ def duckdb_cast(sql: str, source: pa.DataType, target: pa.DataType) -> str:
         return _seconds_to_moment(sql, source)
     if is_integer(target) and (is_float(source) or is_decimal(source)):
         return f"TRY_CAST(trunc({sql}) AS {name})"
+    if is_decimal(source) and target == pa.float32():
+        return f"CAST(CAST({sql} AS DOUBLE) AS FLOAT)"
     if is_decimal(target) and is_float(source):
         return _float_to_decimal(sql, target)
     return f"TRY_CAST({sql} AS {name})"
@@ -64,8 +69,9 @@ def _seconds_to_moment(sql: str, source: pa.DataType) -> str:
 
 
 def moment(micros: str) -> str:
-    """Return the timestamp of a number of µs; NULL if it has none."""
-    return f"TRY(make_timestamp(TRY_CAST({micros} AS BIGINT)))"
+    """Return the timestamp of a number of µs; NULL outside the years 0001 to 9999."""
+    number = f"TRY_CAST({micros} AS BIGINT)"
+    return f"CASE WHEN {number} BETWEEN {FIRST} AND {LAST} THEN make_timestamp({number}) END"
 
 
 def _to_text(sql: str, source: pa.DataType) -> str:
@@ -113,4 +119,4 @@ def _text_to_moment(sql: str) -> str:
         f"AND {second} < 60 AND {minutes} <= 840 AND CAST({zone}[3:4] AS BIGINT) < 60"
     )
     micros = f"epoch_us({clock}) + {fraction} - ({sign}) * {minutes} * 60000000"
-    return f"CASE WHEN {fits} THEN TRY(make_timestamp({micros})) END"
+    return f"CASE WHEN {fits} THEN {moment(f'TRY({micros})')} END"

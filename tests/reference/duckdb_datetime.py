@@ -11,7 +11,7 @@ from windrow.plan.expressions import Call, Literal
 
 Renderer = Callable[..., str]
 
-FARTHEST_DAY = 106_751_991
+FIRST_DAY, LAST_DAY = -719_162, 2_932_896
 
 
 def _plain(function: str) -> Renderer:
@@ -22,9 +22,14 @@ def _move(symbol: str) -> Renderer:
     def render(_: Call, date: str, days: str) -> str:
         moved = f"CAST(date_diff('day', DATE '1970-01-01', {date}) AS HUGEINT) {symbol} {days}"
         day = f"DATE '1970-01-01' + CAST({moved} AS INTEGER)"
-        return f"CASE WHEN abs({moved}) <= {FARTHEST_DAY} THEN {day} END"
+        return f"CASE WHEN {moved} BETWEEN {FIRST_DAY} AND {LAST_DAY} THEN {day} END"
 
     return render
+
+
+def _add_months(_: Call, date: str, months: str) -> str:
+    moved = f"TRY({date} + to_months(TRY_CAST({months} AS INTEGER)))"
+    return f"CASE WHEN year({moved}) BETWEEN 1 AND 9999 THEN {moved} END"
 
 
 def _date_format(call: Call, date: str, _: str) -> str:
@@ -83,7 +88,7 @@ DATETIME: dict[str, Renderer] = {
     "trunc": lambda _, date, unit: f"date_trunc({unit}, {date})",
     "date_add": _move("+"),
     "date_sub": _move("-"),
-    "add_months": lambda _, date, months: f"TRY({date} + to_months(CAST({months} AS INTEGER)))",
+    "add_months": _add_months,
     "datediff": lambda _, end, start: f"date_diff('day', {start}, {end})",
     "last_day": _plain("last_day"),
     "date_format": _date_format,

@@ -91,9 +91,10 @@ def _topk(call: AggregateCall, value: str, _: str) -> str:
     """Sort (-frequency, value) pairs of a histogram and keep the values of the first k."""
     count = call.args[1]
     assert isinstance(count, Literal), "k is a constant"
-    pairs = f"list_transform(map_entries(histogram({value})), lambda e: row(-e.value, e.key))"
+    pair = "{'n': -CAST(e.value AS BIGINT), 'x': e.key}"
+    pairs = f"list_transform(map_entries(histogram({value})), lambda e: {pair})"
     first = f"list_sort({pairs})[1:{count.value}]"
-    return f"list_transform({first}, lambda pair: pair[2])"
+    return f"list_transform({first}, lambda pair: pair.x)"
 
 
 def _plain(function: str) -> Renderer:

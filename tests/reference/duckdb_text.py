@@ -10,7 +10,7 @@ from windrow.plan.expressions import Call, Literal
 
 Renderer = Callable[..., str]
 
-LONGEST = 1_000_000
+LONGEST = 100_000
 FAR = 2**31 - 1
 
 

@@ -32,7 +32,7 @@ from windrow.operators.evaluate.arrays import (
     unsafe_cast,
     validity,
 )
-from windrow.operators.evaluate.datetime import as_dates, days, from_unix
+from windrow.operators.evaluate.datetime import WALL, days, from_unix, in_calendar
 from windrow.operators.evaluate.numerals import parse_boolean, parse_decimal, parse_number
 from windrow.operators.evaluate.spelling import spell
 from windrow.operators.evaluate.timestamps import parse_moment
@@ -40,6 +40,7 @@ from windrow.operators.evaluate.whole import in_range
 from windrow.plan.functions.moments import MICROSECONDS_A_DAY
 
 _not_equal = arrow("not_equal")
+_to_date = unsafe_cast(DATE)
 
 
 def build_cast(source: pa.DataType, target: pa.DataType) -> Kernel:
@@ -98,11 +99,11 @@ def _from_moment(source: pa.DataType, target: pa.DataType) -> Kernel:
 
 def _date_to_moment(value: pa.Array) -> pa.Array:
     day = days(value).astype(np.int64)
-    return build(TIMESTAMP, day * MICROSECONDS_A_DAY, validity(value))
+    return in_calendar(build(TIMESTAMP, day * MICROSECONDS_A_DAY, validity(value)))
 
 
 def _moment_to_date(value: pa.Array) -> pa.Array:
-    return as_dates(micros(value) // MICROSECONDS_A_DAY, validity(value))
+    return _to_date(reinterpret(value, WALL))
 
 
 def _whole_seconds(value: pa.Array) -> pa.Array:
@@ -119,7 +120,7 @@ def _seconds_to_moment(source: pa.DataType) -> Kernel:
     to_micros = to_bigint(lambda seconds: np.trunc(seconds * 1e6))
     return _then(
         _between_numbers(source, DOUBLE),
-        lambda value: reinterpret(to_micros(value), TIMESTAMP),
+        lambda value: in_calendar(reinterpret(to_micros(value), TIMESTAMP)),
     )
 
 
@@ -164,7 +165,8 @@ def _from_decimal(source: pa.DataType, target: pa.DataType) -> Kernel:
         return decimals.fit_decimal(source, target)
     if is_integer(target):
         return decimals.to_whole(source, target)
-    return unsafe_cast(target)
+    to_double = decimals.to_doubles(source)
+    return to_double if target == DOUBLE else _then(to_double, _narrow_double)
 
 
 def _to_decimal(source: pa.DataType, target: pa.DataType) -> Kernel:

@@ -20,6 +20,7 @@ from windrow.operators.evaluate.arrays import (
     build,
     constants,
     micros,
+    null_where,
     raw,
     reinterpret,
     unsafe_cast,
@@ -27,14 +28,17 @@ from windrow.operators.evaluate.arrays import (
 )
 from windrow.plan.expressions import Call
 from windrow.plan.functions.datetime import split_format
-from windrow.plan.functions.moments import MICROSECONDS_A_DAY
+from windrow.plan.functions.moments import (
+    FIRST_DAY,
+    FIRST_MOMENT,
+    LAST_DAY,
+    LAST_MOMENT,
+    MICROSECONDS_A_DAY,
+)
 
 INT = pa.int32()
 WALL = pa.timestamp("us")
 """Timestamps without a zone: Arrow then spares itself the zone's table."""
-
-FARTHEST_DAY = (2**63 - 1) // MICROSECONDS_A_DAY
-"""Days from 1970 to the last whole day that a timestamp can name."""
 
 _to_int = unsafe_cast(INT)
 _to_text = unsafe_cast(STRING)
@@ -103,9 +107,17 @@ def _date_add(exact: whole.Exact) -> Builder:
 
 
 def as_dates(day: Raw, valid: Raw | None) -> pa.Array:
-    """Return days as dates; NULL beyond what a timestamp can name."""
-    fits = (day >= -FARTHEST_DAY) & (day <= FARTHEST_DAY)
+    """Return days as dates; NULL outside the calendar."""
+    fits = (day >= FIRST_DAY) & (day <= LAST_DAY)
     return build(DATE, np.where(fits, day, 0).astype(np.int32), both(valid, fits))
+
+
+def in_calendar(moment: pa.Array) -> pa.Array:
+    """Return timestamps, NULL where they lie outside the calendar."""
+    at = micros(moment)
+    if len(at) == 0 or (at.min() >= FIRST_MOMENT and at.max() <= LAST_MOMENT):
+        return moment
+    return null_where(moment, (at < FIRST_MOMENT) | (at > LAST_MOMENT))
 
 
 def _add_months(date: Datum, count: Datum) -> pa.Array:
@@ -150,7 +162,7 @@ def from_unix(unit: int) -> Kernel:
     """Return the moments that numbers of `unit` µs since 1970 name; NULL if too far."""
     multiply = whole.checked("multiply", whole.exact_product, BIGINT)
     scale = pa.scalar(unit, BIGINT)
-    return lambda number: reinterpret(multiply(number, scale), TIMESTAMP)
+    return lambda number: in_calendar(reinterpret(multiply(number, scale), TIMESTAMP))
 
 
 _PARTS: dict[str, Callable[[pa.Array], pa.Array]] = {

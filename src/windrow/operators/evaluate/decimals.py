@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from windrow.core.types import DOUBLE, STRING
 from windrow.operators.evaluate.arrays import (
     Datum,
     Kernel,
@@ -21,6 +22,7 @@ from windrow.operators.evaluate.arrays import (
     arrow,
     bitmap,
     both,
+    build,
     keep_where,
     null_where,
     reinterpret,
@@ -105,17 +107,18 @@ def by_words(operate: Callable[[Raw, Raw], tuple[Raw, Mask]], type_: pa.DataType
     def kernel(left: Datum, right: Datum) -> pa.Array:
         rows = max(len(d) for d in (left, right) if isinstance(d, pa.Array))
         a, b = (pa.repeat(d, rows) if isinstance(d, pa.Scalar) else d for d in (left, right))
-        result, fits = operate(_low_words(a), _low_words(b))
+        result, fits = operate(_words(a)[0], _words(b)[0])
         return from_words(result, result >> 63, type_, both(validity(a, b), fits))
 
     return kernel
 
 
-def _low_words(array: pa.Array) -> Raw:
+def _words(array: pa.Array) -> tuple[Raw, Raw]:
+    """Return the low and the high halves of 128-bit integers."""
     if len(array) == 0:
-        return np.empty(0, np.int64)
+        return np.empty(0, np.int64), np.empty(0, np.int64)
     words = np.frombuffer(array.buffers()[1], np.int64, 2 * len(array), array.offset * 16)
-    return words[::2]
+    return words[::2], words[1::2]
 
 
 def from_words(low: Raw, high: Raw, type_: pa.DataType, valid: Mask | None) -> pa.Array:
@@ -136,16 +139,62 @@ def from_doubles(type_: pa.DataType) -> Kernel:
         with np.errstate(invalid="ignore", over="ignore"):
             scaled = half_away(_doubles(value) * scaling)
             fits = np.abs(scaled) < limit
-        scaled = np.where(fits, scaled, 0.0)
-        high = np.floor(scaled / word)
-        low = (scaled - high * word).astype(np.uint64).view(np.int64)
-        return from_words(low, high.astype(np.int64), type_, both(validity(value), fits))
+        magnitude = np.where(fits, np.abs(scaled), 0.0)
+        high = np.floor(magnitude / word)
+        low = (magnitude - high * word).astype(np.uint64).view(np.int64)
+        words = _negated(low, high.astype(np.int64), scaled < 0)
+        return from_words(*words, type_, both(validity(value), fits))
 
     return kernel
 
 
+def _negated(low: Raw, high: Raw, where: Mask) -> tuple[Raw, Raw]:
+    """Negate 128-bit integers: all bits turned, plus one."""
+    borrow = (low == 0).astype(np.int64)
+    return np.where(where, -low, low), np.where(where, ~high + borrow, high)
+
+
 def _doubles(value: pa.Array) -> Raw:
     return np.frombuffer(value.buffers()[1], np.float64, len(value), value.offset * 8)
+
+
+def to_doubles(source: pa.DataType) -> Kernel:
+    """Return the conversion to the nearest double; Arrow's own may miss it by one digit.
+
+    Up to 2^53 and 10^22 both the digits and the power of ten are exact, so that one division
+    rounds once. A batch with more digits is read back from its text.
+    """
+    power = 10.0**source.scale
+    by_text, to_text = unsafe_cast(DOUBLE), spell_decimal(source)
+
+    def kernel(value: pa.Array) -> pa.Array:
+        low, high = _words(value)
+        valid = validity(value)
+        if source.scale > 22 or not ((np.abs(low) < 2**53) & (high == low >> 63)).all():
+            return by_text(to_text(value))
+        return build(DOUBLE, low / power, valid)
+
+    return kernel
+
+
+def spell_decimal(source: pa.DataType) -> Kernel:
+    """Write all digits, then set the point: Arrow writes small numbers with an exponent."""
+    to_text = unsafe_cast(STRING)
+    if source.scale <= 6:
+        return to_text
+    digits_only = pa.decimal128(source.precision, 0)
+    split = arrow(
+        "replace_substring_regex",
+        pc.ReplaceSubstringOptions(rf"^(-?[0-9]+)([0-9]{{{source.scale}}})$", r"\1.\2"),
+    )
+
+    def kernel(value: pa.Array) -> pa.Array:
+        digits = to_text(reinterpret(value, digits_only))
+        sign = pc.if_else(pc.starts_with(digits, "-"), "-", "")
+        padded = pc.utf8_lpad(pc.utf8_ltrim(digits, "-"), source.scale + 1, "0")
+        return split(pc.binary_join_element_wise(sign, padded, ""))
+
+    return kernel
 
 
 def half_away(x: Raw) -> Raw:

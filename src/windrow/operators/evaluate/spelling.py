@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from windrow.core.types import STRING, TIMESTAMP, is_decimal, is_float
 from windrow.operators.evaluate.arrays import Kernel, arrow, reinterpret, unsafe_cast
+from windrow.operators.evaluate.decimals import spell_decimal
 
 _to_text = unsafe_cast(STRING)
 _WALL = pa.timestamp("us")
@@ -32,21 +33,6 @@ def spell(source: pa.DataType) -> Kernel:
         return lambda value: _add_point(_name_infinity(_name_nan(_to_text(value))))
     if source == TIMESTAMP:
         return lambda value: _drop_zeros(_to_text(reinterpret(value, _WALL)))
-    if is_decimal(source) and source.scale > 6:
-        return _spell_decimal(source)
+    if is_decimal(source):
+        return spell_decimal(source)
     return _to_text
-
-
-def _spell_decimal(source: pa.DataType) -> Kernel:
-    """Write all digits, then set the point: Arrow would write small numbers with an exponent."""
-    whole = pa.decimal128(source.precision, 0)
-    split = _substitute(rf"^(-?)([0-9]+)([0-9]{{{source.scale}}})$", r"\1\2.\3")
-
-    def kernel(value: pa.Array) -> pa.Array:
-        digits = _to_text(reinterpret(value, whole))
-        negative = pc.starts_with(digits, "-")
-        plain = pc.utf8_lpad(pc.utf8_ltrim(digits, "-"), source.scale + 1, "0")
-        signed = pc.binary_join_element_wise(pc.if_else(negative, "-", ""), plain, "")
-        return split(signed)
-
-    return kernel

@@ -97,19 +97,19 @@ def _as_is(value: pa.Array) -> pa.Array:
 
 
 def _pad(width: int, filler: str, *, before: bool) -> Kernel:
-    """Pad to `width` code points, or cut to it. All paddings are made once, then taken."""
+    """Pad to `width` code points, or cut to it: one padding a distinct length that is missing."""
     if width > LONGEST:
         return lambda value: pa.nulls(len(value), STRING)
     cut = _substring(1, width)
     if width <= 0 or not filler:
         return cut
     whole = filler * (width // len(filler) + 1)
-    paddings = pa.array([whole[:count] for count in range(width + 1)], STRING)
 
     def kernel(value: pa.Array) -> pa.Array:
         text = cut(value)
-        missing = paddings.take(pc.subtract(width, _length(text)))
-        return _join_or_null(*((missing, text) if before else (text, missing)), _EMPTY)
+        missing, which = np.unique(width - raw(_length(text)), return_inverse=True)
+        paddings = pa.array([whole[:count] for count in missing], STRING).take(pa.array(which))
+        return _join_or_null(*((paddings, text) if before else (text, paddings)), _EMPTY)
 
     return kernel
 

@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 
 from windrow.core.types import TIMESTAMP
 from windrow.operators.evaluate.arrays import Mask, Raw, arrow, both, build, raw, validity
+from windrow.operators.evaluate.datetime import in_calendar
 from windrow.plan.functions.moments import MICROSECONDS_A_DAY, MOMENT
 
 _match = arrow("extract_regex", pc.ExtractRegexOptions(MOMENT))
@@ -20,11 +21,11 @@ def parse_moment(text: pa.Array) -> pa.Array:
     hour, minute, second = (_number(parts, name) for name in ("hour", "minute", "second"))
     fraction = _padded_number(parts, "fraction", 6)
     offset, near = _offset(parts)
-    start, in_calendar = _calendar_days(year, month, day)
-    fits = in_calendar & near & (hour < 24) & (minute < 60) & (second < 60)
+    start, exists = _calendar_days(year, month, day)
+    fits = exists & near & (hour < 24) & (minute < 60) & (second < 60)
     of_day = ((hour * 60 + minute) * 60 + second) * 1_000_000 + fraction
     moment = start * MICROSECONDS_A_DAY + of_day - offset
-    return build(TIMESTAMP, moment, both(validity(parts), fits))
+    return in_calendar(build(TIMESTAMP, moment, both(validity(parts), fits)))
 
 
 def _number(parts: pa.StructArray, name: str) -> Raw:

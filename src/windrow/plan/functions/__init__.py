@@ -7,7 +7,7 @@ What all functions share:
 
 - A standing query never fails on one row: what is undefined for a value (division by zero,
   text that is no number, a whole number or decimal too large for its type, the logarithm of
-  0) is NULL.
+  0, a moment outside the years 0001 to 9999) is NULL.
 - Nothing turns text into a number or back unasked. Numbers widen; DATE becomes TIMESTAMP; a
   text constant beside a moment is read as one; NULL takes the type that is needed.
 - ``/`` is DOUBLE division for all numbers, decimals too; ``DIV`` is whole-number division.

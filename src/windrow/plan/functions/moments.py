@@ -20,6 +20,11 @@ MOMENT = (
 """A regular expression in the syntax that Python, RE2 and Arrow share."""
 
 MICROSECONDS_A_DAY = 86_400_000_000
+FIRST_DAY, LAST_DAY = -719_162, 2_932_896
+"""0001-01-01 and 9999-12-31, in days from 1970: what is moved beyond them becomes NULL."""
+
+FIRST_MOMENT = FIRST_DAY * MICROSECONDS_A_DAY
+LAST_MOMENT = (LAST_DAY + 1) * MICROSECONDS_A_DAY - 1
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MOMENT = re.compile(MOMENT)
 
@@ -45,7 +50,8 @@ def parse_timestamp(text: str) -> int | None:
     if offset is None:
         return None
     seconds = (day - _EPOCH).days * 86_400 + (clock.hour * 60 + clock.minute) * 60 + clock.second
-    return seconds * 1_000_000 + int((part["fraction"] or "0").ljust(6, "0")) - offset
+    found = seconds * 1_000_000 + int((part["fraction"] or "0").ljust(6, "0")) - offset
+    return found if FIRST_MOMENT <= found <= LAST_MOMENT else None
 
 
 def zone_offset(zone: str | None) -> int | None:

@@ -28,7 +28,7 @@ from windrow.plan.functions.signature import (
 
 INT = pa.int32()
 
-LONGEST = 1_000_000
+LONGEST = 100_000
 """Code points of the longest text that `repeat`, `lpad` and `rpad` make; longer is NULL."""
 
 
