@@ -354,23 +354,31 @@ def _star(sources: tuple[Source, ...], star: exp.Expr) -> list[exp.Expr]:
 
 
 def _columns(items: list[exp.Expr], bind: BindExpr) -> tuple[Named, ...]:
-    """Bind the select list under unique output names."""
+    """Bind the select list under unique output names: the first item of a name keeps it."""
     columns: list[Named] = []
+    names = [_written(item) for item in items]
+    wanted = {name.lower() for name in names}
     taken: set[str] = set()
-    for item in items:
-        inner = item.unalias()
-        name = _unique(item, inner, taken)
+    for item, written in zip(items, names, strict=True):
+        is_free = written.lower() not in taken
+        name = written if is_free else _made_up(item, written, taken | wanted)
         taken.add(name.lower())
-        columns.append(Named(name, bind(inner)))
+        columns.append(Named(name, bind(item.unalias())))
     return tuple(columns)
 
 
-def _unique(item: exp.Expr, inner: exp.Expr, taken: set[str]) -> str:
+def _written(item: exp.Expr) -> str:
     """Return the output name: the alias, the column's name, or the expression's text."""
-    name = item.alias or (inner.name if isinstance(inner, exp.Column) else to_sql(inner))
-    if name.lower() in taken and isinstance(inner, exp.Column) and inner.table:
-        name = f"{inner.table}_{name}"
-    base, n = name, 1
+    inner = item.unalias()
+    return item.alias or (inner.name if isinstance(inner, exp.Column) else to_sql(inner))
+
+
+def _made_up(item: exp.Expr, written: str, taken: set[str]) -> str:
+    """Return a name that no other item has, for one whose own is taken."""
+    inner = item.unalias()
+    by_source = isinstance(inner, exp.Column) and inner.table
+    base = name = f"{inner.table}_{written}" if by_source else written
+    n = 1
     while name.lower() in taken:
         n += 1
         name = f"{base}_{n}"
