@@ -1,0 +1,126 @@
+"""Streams of what enters or leaves an answer. They close an instant before they speak.
+
+changes of τ   +a +b -a        more at τ may follow, so nothing is said
+clock > τ      net: +b         now it is: rows of τ, ordered by value
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from windrow.core.schema import Schema
+from windrow.operators.delta import Delta
+from windrow.operators.interner import Interner
+from windrow.operators.netting import net_per_instant
+from windrow.operators.ordering import RowOrder
+from windrow.operators.state.backlog import Backlog
+from windrow.operators.task import Counters, Saved
+from windrow.operators.vector import I64
+from windrow.operators.window.slide import next_multiples
+
+
+class ClosingTask:
+    """The common part: changes wait until their instant is past.
+
+    A subclass says in `_spoken` what closed instants amount to. Remembers the open instant.
+    """
+
+    lags = True
+
+    def __init__(self, schema: Schema, interner: Interner) -> None:
+        self.counters = Counters()
+        self.schema = schema
+        self._order = RowOrder(schema, (), interner)
+        self._open = Backlog(schema, signed=True)
+
+    def _spoken(self, delta: Delta) -> Delta:
+        raise NotImplementedError
+
+    def _timed(self, delta: Delta) -> Delta:
+        """Return the changes at the instants they are reported for."""
+        return delta
+
+    def begin(self, start: int) -> Delta | None:
+        """Nothing is said before an instant has passed."""
+        return None
+
+    def step(self, inputs: tuple[Delta, ...], clock: int) -> Delta:
+        """Take changes; return what instants before `clock` amount to."""
+        (delta,) = inputs
+        self._open.push(self._timed(delta))
+        self.counters.tuples_in += len(delta)
+        if delta.weight is not None:
+            self.counters.negatives_in += int(np.count_nonzero(delta.weight < 0))
+        return self._closed(clock - 1)
+
+    def finish(self, clock: int) -> Delta:
+        """Nothing more will come: close the instant of the clock as well."""
+        return self._closed(clock)
+
+    def _closed(self, last: int) -> Delta:
+        closed = self._open.pop(last)
+        if not len(closed):
+            return Delta(closed.ts, closed.columns)
+        out = self._order.sorted_instants(self._spoken(closed))
+        self.counters.tuples_out += len(out)
+        return out
+
+    def state_rows(self) -> int:
+        """Return the changes of instants that are still open."""
+        return len(self._open)
+
+    def state_bytes(self) -> int:
+        """Return the exact size of what waits."""
+        return self._open.nbytes
+
+    def save(self) -> Saved:
+        """Return what waits."""
+        return self._open.save()
+
+    def load(self, saved: Saved) -> None:
+        """Take over what waits."""
+        self._open.load(saved)
+
+    def check(self) -> None:
+        """Assert the invariants of what waits."""
+        self._open.check()
+
+    def live_codes(self) -> list[I64]:
+        """Return the interned codes of what waits."""
+        return self._open.live_codes()
+
+
+class IstreamTask(ClosingTask):
+    """At each τ the rows of Q(τ) - Q(τ⁻): signed in, stream out."""
+
+    def _spoken(self, delta: Delta) -> Delta:
+        net = net_per_instant(delta)
+        return net if net.weight is None else copies(net, net.weight)
+
+
+class DstreamTask(ClosingTask):
+    """At each τ the rows of Q(τ⁻) - Q(τ): signed in, stream out."""
+
+    def _spoken(self, delta: Delta) -> Delta:
+        return copies(net := net_per_instant(delta), -net.weights())
+
+
+class DelayTask(ClosingTask):
+    """Each tuple at the next multiple of `slide`: stream in, stream out."""
+
+    def __init__(self, schema: Schema, slide: int, interner: Interner) -> None:
+        super().__init__(schema, interner)
+        self.slide = slide
+
+    def _timed(self, delta: Delta) -> Delta:
+        return Delta(next_multiples(delta.ts, self.slide), delta.columns)
+
+    def _spoken(self, delta: Delta) -> Delta:
+        return delta
+
+
+def copies(delta: Delta, counts: I64) -> Delta:
+    """Return each row as often as its count says, if it is positive, as a stream."""
+    times = np.maximum(counts, 0)
+    rows = np.repeat(np.arange(len(delta)), times)
+    return Delta(delta.ts[rows], {n: v.take(rows) for n, v in delta.columns.items()})

@@ -1,0 +1,137 @@
+"""RESTORE: a refreshed answer also tells what was born and died since the last refresh."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from windrow.core.schema import Schema
+from windrow.core.time import BEGINNING
+from windrow.kernels.streams import (
+    COPIES,
+    CURRENT,
+    DEADS,
+    DIRTIES,
+    DIRTY,
+    MADE,
+    ROW_WORDS,
+    SETTLED,
+    SETTLEDS,
+    SHOWN,
+    WORK_WORDS,
+    restore_changes,
+)
+from windrow.operators.codec import RowCodec
+from windrow.operators.delta import Delta
+from windrow.operators.state.bag import interned_words
+from windrow.operators.state.key_table import KeyTable, grown
+from windrow.operators.task import Saved
+from windrow.operators.vector import I64, Vector
+from windrow.operators.window.slide import next_multiples
+
+
+class RestoredChanges:
+    """The changes of an answer that holds max(n, p) copies of a row at each multiple of `slide`.
+
+    O(changes) a step; remembers the answer and what it shows. Invariants, asserted by `check`:
+      1. each row that is shown, or is there, has an entry;
+      2. the lists of dirty and settled codes are those that are marked;
+      3. a row that is in neither list shows what it has.
+    """
+
+    def __init__(self, schema: Schema, slide: int) -> None:
+        self.schema = schema
+        self.slide = slide
+        self.codec = RowCodec(schema.fields)
+        self.table = KeyTable(self.codec.width)
+        self.rows: I64 = np.zeros((self.table.capacity, ROW_WORDS), np.int64)
+        self.lists: I64 = np.zeros((3, self.table.capacity), np.int64)
+        self.work: I64 = np.zeros(WORK_WORDS, np.int64)
+        self.work[CURRENT] = BEGINNING
+        self._empty = Delta.empty(schema, signed=True)
+
+    def prime(self, initial: Delta) -> None:
+        """Take rows that are there, and shown, before any tuple is."""
+        codes = self._encode(initial.columns, len(initial))
+        np.add.at(self.rows[:, COPIES], codes, initial.weights())
+        np.add.at(self.rows[:, SHOWN], codes, initial.weights())
+
+    def turn(self, delta: Delta, clock: int) -> Delta:
+        """Take changes; return those of the answer at multiples up to `clock`."""
+        work = self.work
+        listed = int(work[DIRTIES] + work[SETTLEDS])
+        if not len(delta) and (not listed or clock < work[CURRENT]):
+            return self._empty
+        changes = np.empty((4, len(delta)), np.int64)
+        changes[0] = delta.ts
+        changes[1] = next_multiples(delta.ts, self.slide)
+        changes[2] = self._encode(delta.columns, len(delta))
+        changes[3] = delta.weights()
+        out = np.empty((3, 2 * (len(delta) + listed)), np.int64)
+        work[MADE] = 0
+        restore_changes(changes, clock, self.slide, self.rows, self.lists, work, out)
+        ts, codes, weights = (line.copy() for line in out[:, : work[MADE]])
+        made = self.codec.columns(self.table.words[codes])
+        dead = self.lists[2, : work[DEADS]]
+        self.rows[dead] = 0
+        self.table.release(dead)
+        work[DEADS] = 0
+        return Delta(ts, dict(zip(self.schema.names, made, strict=True)), None, weights)
+
+    def _encode(self, columns: dict[str, Vector], rows: int) -> I64:
+        words = self.codec.words([columns[n] for n in self.schema.names], rows)
+        codes = self.table.encode(words)
+        capacity = self.table.capacity
+        if capacity > len(self.rows):
+            self.rows = grown(self.rows, capacity)  # type: ignore[assignment]
+            lists = np.zeros((3, len(self.rows)), np.int64)
+            lists[:, : self.lists.shape[1]] = self.lists
+            self.lists = lists
+        return codes
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    @property
+    def nbytes(self) -> int:
+        """Exact size of the arrays."""
+        return self.table.nbytes + self.rows.nbytes + self.lists.nbytes
+
+    def live_codes(self) -> list[I64]:
+        """Return the interned codes that rows refer to."""
+        return interned_words(self.schema, self.table)
+
+    def save(self) -> Saved:
+        """Return rows, lists and the current interval."""
+        return {
+            "table": self.table.save(),
+            "rows": self.rows.copy(),
+            "lists": self.lists.copy(),
+            "work": self.work.copy(),
+        }
+
+    def load(self, saved: Saved) -> None:
+        """Take over saved rows."""
+        table, rows, lists, work = (saved[k] for k in ("table", "rows", "lists", "work"))
+        assert isinstance(table, dict)
+        assert isinstance(rows, np.ndarray)
+        assert isinstance(lists, np.ndarray)
+        assert isinstance(work, np.ndarray)
+        self.table = KeyTable.load(table)
+        self.rows, self.lists, self.work = rows.copy(), lists.copy(), work.copy()
+        if self.table.capacity > len(self.rows):
+            self.rows = grown(self.rows, self.table.capacity)  # type: ignore[assignment]
+            self.lists = np.zeros((3, len(self.rows)), np.int64)
+            self.lists[:, : lists.shape[1]] = lists
+
+    def check(self) -> None:
+        """Assert the invariants."""
+        self.table.check()
+        idle = np.ones(len(self.rows), np.bool_)
+        idle[self.table.live()] = False
+        rows, work = self.rows, self.work
+        assert not rows[idle].any(), "invariant 1: a row without an entry"
+        for line, mark, length in ((0, DIRTY, DIRTIES), (1, SETTLED, SETTLEDS)):
+            listed = np.sort(self.lists[line, : work[length]])
+            assert np.array_equal(listed, np.flatnonzero(rows[:, mark])), "invariant 2: lists"
+        calm = (rows[:, DIRTY] == 0) & (rows[:, SETTLED] == 0)
+        assert (rows[calm, SHOWN] == rows[calm, COPIES]).all(), "invariant 3: not told"

@@ -1,0 +1,121 @@
+"""The stream of whole answers."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+
+from windrow.core.schema import Schema
+from windrow.core.time import last_multiple, next_multiple
+from windrow.operators.delta import Delta
+from windrow.operators.interner import Interner
+from windrow.operators.ordering import RowOrder
+from windrow.operators.state.backlog import Backlog
+from windrow.operators.state.bag import Bag
+from windrow.operators.streams.changes import copies
+from windrow.operators.task import Counters, Saved
+from windrow.operators.vector import I64
+from windrow.operators.window.slide import next_multiples
+
+
+class RstreamTask:
+    """Q(k·d) at each k·d from the first event on: signed in, stream out.
+
+    The answer of a multiple leaves once the clock has passed it. O(changes + rows told);
+    remembers the answer as of the last multiple, and the changes since.
+    """
+
+    lags = True
+
+    def __init__(self, schema: Schema, slide: int, interner: Interner) -> None:
+        assert slide > 0, "a slide is positive"
+        self.counters = Counters()
+        self.schema = schema
+        self.slide = slide
+        self.next: int | None = None  # the multiple to be told next
+        self._order = RowOrder(schema, (), interner)
+        self._bag = Bag(schema)
+        self._changes = Backlog(schema, signed=True)
+
+    def begin(self, start: int) -> Delta | None:
+        """Answers are told from the first multiple at or after `start` on."""
+        self.next = next_multiple(start, self.slide)
+        return None
+
+    def step(self, inputs: tuple[Delta, ...], clock: int) -> Delta:
+        """Take changes; return the answers at multiples before `clock`."""
+        (delta,) = inputs
+        self._changes.push(delta)
+        self.counters.tuples_in += len(delta)
+        if delta.weight is not None:
+            self.counters.negatives_in += int(np.count_nonzero(delta.weight < 0))
+        return self._told(clock - 1)
+
+    def finish(self, clock: int) -> Delta:
+        """Nothing more will come: the answer at the clock can be told too."""
+        return self._told(clock)
+
+    def _told(self, last: int) -> Delta:
+        assert self.next is not None, "a query begins before it steps"
+        end = last_multiple(last, self.slide)
+        if end < self.next:
+            return Delta.empty(self.schema, signed=True)
+        changes = self._changes.pop(end)
+        at = np.maximum(next_multiples(changes.ts, self.slide), self.next)
+        bounds = np.append(np.flatnonzero(np.diff(at, prepend=at[:1] - 1)), len(at)).tolist()
+        parts = [Delta.empty(self.schema, signed=True)]
+        for start, stop in pairwise(bounds):
+            parts.append(self._held_until(int(at[start])))
+            part = changes.slice(start, stop)
+            self._bag.add(part.columns, part.weights())
+        parts.append(self._held_until(end + self.slide))
+        out = Delta.concat(parts)
+        self.counters.tuples_out += len(out)
+        return out
+
+    def _held_until(self, stop: int) -> Delta:
+        """Return the answer, unchanged, at each multiple before `stop`."""
+        assert self.next is not None
+        first, self.next = self.next, max(self.next, stop)
+        if not len(self._bag) or first >= stop:
+            return Delta.empty(self.schema, signed=True)
+        columns, counts = self._bag.rows()
+        one = copies(Delta(np.full(len(counts), first), columns), counts)
+        one = self._order.sorted_instants(one)
+        times = np.arange(first, stop, self.slide)
+        rows = np.tile(np.arange(len(one)), len(times))
+        taken = {n: v.take(rows) for n, v in one.columns.items()}
+        return Delta(np.repeat(times, len(one)), taken)
+
+    def state_rows(self) -> int:
+        """Return the rows of the answer and the changes since."""
+        return len(self._bag) + len(self._changes)
+
+    def state_bytes(self) -> int:
+        """Return the exact size of both."""
+        return self._bag.nbytes + self._changes.nbytes
+
+    def save(self) -> Saved:
+        """Return the answer and the changes since."""
+        return {"next": self.next, "bag": self._bag.save(), "changes": self._changes.save()}
+
+    def load(self, saved: Saved) -> None:
+        """Take over a saved answer."""
+        following, bag, changes = saved["next"], saved["bag"], saved["changes"]
+        assert following is None or isinstance(following, int)
+        assert isinstance(bag, dict)
+        assert isinstance(changes, dict)
+        self.next = following
+        self._bag.load(bag)
+        self._changes.load(changes)
+
+    def check(self) -> None:
+        """Assert the invariants."""
+        self._bag.check()
+        self._changes.check()
+        assert self.next is None or self.next % self.slide == 0, "only multiples are told"
+
+    def live_codes(self) -> list[I64]:
+        """Return the interned codes that the answer and its changes refer to."""
+        return self._bag.live_codes() + self._changes.live_codes()

@@ -1,0 +1,70 @@
+"""The materialised answer of a query: its recipient [NEG 5.7]."""
+
+from __future__ import annotations
+
+from windrow.core.schema import Schema
+from windrow.operators.delta import Delta
+from windrow.operators.netting import net_per_instant
+from windrow.operators.state.backlog import Backlog
+from windrow.operators.state.bag import Bag
+from windrow.operators.task import Saved
+from windrow.operators.vector import I64, Vector
+
+__all__ = ["View", "net_per_instant"]
+
+PENDING = 100_000
+"""Changes that may wait before they are folded in unasked."""
+
+
+class View:
+    """The answer as a bag of rows, folded from its changes when it is asked for.
+
+    Folding in bulk costs less than keeping up with every batch, and changes that take each
+    other back meet before they cost anything. What waits stays within twice the view and a
+    constant, so it never costs more than O(changes).
+    """
+
+    def __init__(self, schema: Schema) -> None:
+        self.schema = schema
+        self._bag = Bag(schema)
+        self._pending = Backlog(schema, signed=True)
+
+    def apply(self, delta: Delta) -> None:
+        """Take signed changes."""
+        self._pending.push(delta)
+        if len(self._pending) > PENDING + 2 * len(self._bag):
+            self._fold()
+
+    def rows(self) -> tuple[dict[str, Vector], I64]:
+        """Return the distinct rows of the answer and the copies of each."""
+        self._fold()
+        return self._bag.rows()
+
+    def _fold(self) -> None:
+        if len(self._pending):
+            changes = self._pending.drain()
+            self._bag.add(changes.columns, changes.weights())
+
+    @property
+    def nbytes(self) -> int:
+        """Exact size of what is remembered."""
+        return self._bag.nbytes + self._pending.nbytes
+
+    def live_codes(self) -> list[I64]:
+        """Return the interned codes that the answer refers to."""
+        return self._bag.live_codes() + self._pending.live_codes()
+
+    def save(self) -> Saved:
+        """Return the answer."""
+        self._fold()
+        return self._bag.save()
+
+    def load(self, saved: Saved) -> None:
+        """Take over a saved answer."""
+        self._pending.drain()
+        self._bag.load(saved)
+
+    def check(self) -> None:
+        """Assert the invariants."""
+        self._pending.check()
+        self._bag.check()

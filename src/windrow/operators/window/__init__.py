@@ -1,0 +1,19 @@
+"""Windows: what makes a stream a relation. Each says when its tuples leave."""
+
+from windrow.operators.window.births import (
+    RangeWindow,
+    SinceWindow,
+    UnboundedWindow,
+    UntilWindow,
+)
+from windrow.operators.window.partition_rows import PartitionRowsWindow
+from windrow.operators.window.rows import RowsWindow
+
+__all__ = [
+    "PartitionRowsWindow",
+    "RangeWindow",
+    "RowsWindow",
+    "SinceWindow",
+    "UnboundedWindow",
+    "UntilWindow",
+]

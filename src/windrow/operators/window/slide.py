@@ -1,0 +1,61 @@
+"""SLIDE: what happens between two multiples of d is seen at the second.
+
+changes   ──+──-────+──┊──         of ((k-1)·d, k·d]
+seen      ─────────────╪──         at k·d, netted
+"""
+
+from __future__ import annotations
+
+from windrow.core.schema import Schema
+from windrow.core.time import FOREVER
+from windrow.operators.delta import Delta
+from windrow.operators.netting import net_per_instant
+from windrow.operators.state.backlog import Backlog
+from windrow.operators.task import Saved
+from windrow.operators.vector import I64
+
+SPARE = 4096
+"""Changes that may wait before it is worth netting them."""
+
+
+def next_multiples(times: I64, slide: int) -> I64:
+    """Return the first multiple of `slide` at or after each time; never stays never.
+
+    >>> next_multiples(np.array([7, 10, -3, FOREVER]), 5)[:3]
+    array([10, 10,  0])
+    """
+    up = times + (-times % slide)
+    if len(times) and int(times.max()) > FOREVER - slide:
+        up[times > FOREVER - slide] = FOREVER
+    return up
+
+
+class SlidChanges:
+    """Signed changes that wait for the next multiple of `slide`, netted."""
+
+    def __init__(self, schema: Schema, slide: int) -> None:
+        self.slide = slide
+        self.waiting = Backlog(schema, signed=True)
+        self._netted = 0
+
+    def turn(self, delta: Delta, clock: int) -> Delta:
+        """Take changes; return those whose multiple the clock has reached. O(changes)."""
+        if len(delta):
+            ts = next_multiples(delta.ts, self.slide)
+            self.waiting.push(Delta(ts, delta.columns, None, delta.weight))
+        if self.waiting.first <= clock:
+            self._netted = 0
+            return net_per_instant(self.waiting.pop(clock))
+        if len(self.waiting) > SPARE + 2 * self._netted:
+            self.waiting.push(net_per_instant(self.waiting.drain()))
+            self._netted = len(self.waiting)
+        return self.waiting.pop(clock)
+
+    def save(self) -> Saved:
+        """Return what waits."""
+        return self.waiting.save()
+
+    def load(self, saved: Saved) -> None:
+        """Take over what waits."""
+        self.waiting.load(saved)
+        self._netted = 0
