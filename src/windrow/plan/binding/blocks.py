@@ -113,9 +113,8 @@ def _grouped_parts(select: exp.Select, items: list[exp.Expr]) -> list[exp.Expr]:
     having, order = select.args.get("having"), select.args.get("order")
     if having:
         parts.append(having.this)
-    aliases = {item.alias.lower() for item in items if isinstance(item, exp.Alias)}
     terms = [term.this for term in order.expressions] if order else []
-    return parts + [t for t in terms if has_aggregate(t) and t.name.lower() not in aliases]
+    return parts + [term for term in terms if has_aggregate(term)]
 
 
 def _group_term(node: exp.Expr, items: list[exp.Expr], scope: Scope) -> exp.Expr:
@@ -376,8 +375,8 @@ def _written(item: exp.Expr) -> str:
 def _made_up(item: exp.Expr, written: str, taken: set[str]) -> str:
     """Return a name that no other item has, for one whose own is taken."""
     inner = item.unalias()
-    by_source = isinstance(inner, exp.Column) and inner.table
-    base = name = f"{inner.table}_{written}" if by_source else written
+    source = inner.table if isinstance(inner, exp.Column) else ""
+    base = name = f"{source}_{written}" if source else written
     n = 1
     while name.lower() in taken:
         n += 1
