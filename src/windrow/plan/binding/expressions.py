@@ -72,6 +72,12 @@ UNARY_OPERATORS: dict[type[exp.Expr], str] = {
     exp.BitwiseNot: "bitnot",
 }
 
+PARTS_OF_TIME = (
+    *("YEAR", "QUARTER", "MONTH", "WEEK", "WEEKOFYEAR", "DAY", "DAYOFMONTH", "DAYOFWEEK"),
+    *("WEEKDAY", "DAYOFYEAR", "HOUR", "MINUTE", "SECOND"),
+)
+"""What EXTRACT takes; each is a function of that name."""
+
 OnAggregate = Callable[[exp.Expr], Expr]
 
 MAX_NODES = 100_000
@@ -153,7 +159,7 @@ class ExpressionBinder:
             case exp.In() if not node.args.get("query"):
                 return self._call("in", node.this, *node.expressions)
             case exp.Extract():
-                return self._call(node.name.lower(), node.expression)
+                return self._extract(node)
             case exp.Trim():
                 return self._trim(node)
             case exp.Escape():
@@ -229,6 +235,15 @@ class ExpressionBinder:
                     hint="It goes with NULL, TRUE, FALSE or DISTINCT FROM; values compare by =.",
                     span=span_of(node),
                 )
+
+    def _extract(self, node: exp.Extract) -> Expr:
+        if node.name not in PARTS_OF_TIME:
+            raise BindError(
+                f"EXTRACT takes a part of a time, not {node.name}",
+                hint=f"The parts are {', '.join(PARTS_OF_TIME)}.",
+                span=span_of(node),
+            )
+        return self._call(node.name, node.expression)
 
     def _trim(self, node: exp.Trim) -> Expr:
         name = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(
