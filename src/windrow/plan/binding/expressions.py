@@ -117,9 +117,13 @@ class ExpressionBinder:
             raise
 
     def _bind(self, node: exp.Expr) -> Expr:
+        bound = self._affirmed(node)
+        return resolve_call("not", (bound,)) if node.args.get("negate") else bound
+
+    def _affirmed(self, node: exp.Expr) -> Expr:
+        """Bind a node without the NOT that sqlglot may have put into it."""
         if type(node) in BINARY_OPERATORS:
-            made = self._call(BINARY_OPERATORS[type(node)], node.this, node.expression)
-            return resolve_call("not", (made,)) if node.args.get("negate") else made
+            return self._call(BINARY_OPERATORS[type(node)], node.this, node.expression)
         if type(node) in UNARY_OPERATORS:
             return self._unary(node)
         match node:
