@@ -424,6 +424,13 @@ def bind_type(node: exp.DataType) -> pa.DataType:
             "DECIMAL(p, s) and ARRAY<type>.",
             span=span_of(node),
         )
+    if node.expressions and name not in ("VARCHAR", "CHAR"):  # their length is the source's affair
+        raise BindError(
+            f"{sql_name(known)} has no size",
+            detail="Values are kept whole: a size would have to cut them, or be ignored.",
+            hint=f"Write {sql_name(known)}; cut values with LEFT, ROUND or DATE_TRUNC.",
+            span=span_of(node),
+        )
     return known
 
 
