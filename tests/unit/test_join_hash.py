@@ -21,7 +21,7 @@ from tests.unit.join_reference import (
     to_delta,
 )
 
-from windrow.operators.join.hash import HashJoinTask
+from windrow.operators.join.hash import HashJoin
 from windrow.operators.join.rows import Form
 
 FORMS = {
@@ -53,15 +53,15 @@ def test_every_form_gives_the_join_at_every_instant(left, right, seed, keyed, ba
     ]
     scan_every = rng.choice([1, 5])
 
-    def make() -> HashJoinTask:
-        return HashJoinTask(match, FORMS[left][0], FORMS[right][0], scan_every=scan_every)
+    def make() -> HashJoin:
+        return HashJoin(match, FORMS[left][0], FORMS[right][0], scan_every=scan_every)
 
     got = run(make, inputs, clocks, rng.randrange(len(clocks)))
     assert got == net_of_answers(times, joined(match, lefts, rights))
 
 
 def test_a_result_is_born_with_its_youngest_tuple_and_dies_with_its_first() -> None:
-    task = HashJoinTask(a_match(odd=False), Form.FIFO, Form.FIFO)
+    task = HashJoin(a_match(odd=False), Form.FIFO, Form.FIFO)
     left = to_delta(schema("l"), [Event(3, (1, 0, 3), 13)], signed=False)
     right = to_delta(schema("r"), [Event(8, (1, 7, 8), 18)], signed=False)
     out = task.step((left, right), 8)
@@ -71,7 +71,7 @@ def test_a_result_is_born_with_its_youngest_tuple_and_dies_with_its_first() -> N
 
 @pytest.mark.parametrize("form", [Form.FIFO, Form.CALENDAR])
 def test_state_is_bounded_by_the_windows_even_if_every_key_is_new(form: Form) -> None:
-    task = HashJoinTask(a_match(odd=False), form, form)
+    task = HashJoin(a_match(odd=False), form, form)
     for step in range(30):
         ts = np.arange(100) + 100 * step
         events = [Event(int(t), (int(t), 0, int(t)), int(t) + 50) for t in ts]
@@ -85,7 +85,7 @@ def test_state_is_bounded_by_the_windows_even_if_every_key_is_new(form: Form) ->
 
 @pytest.mark.parametrize("form", [Form.FIFO, Form.CALENDAR])
 def test_a_band_bounds_the_state_of_streams_without_windows(form: Form) -> None:
-    task = HashJoinTask(a_match(band=(0, 9), odd=False), form, form)
+    task = HashJoin(a_match(band=(0, 9), odd=False), form, form)
     for step in range(20):
         ts = np.arange(100) + 100 * step
         events = [Event(int(t), (0, 0, int(t))) for t in ts]
@@ -95,7 +95,7 @@ def test_a_band_bounds_the_state_of_streams_without_windows(form: Form) -> None:
 
 
 def test_a_step_without_input_still_forgets() -> None:
-    task = HashJoinTask(a_match(odd=False), Form.FIFO, Form.CALENDAR)
+    task = HashJoin(a_match(odd=False), Form.FIFO, Form.CALENDAR)
     event = [Event(1, (1, 1, 1), 5)]
     task.step(tuple(to_delta(schema(s), event, signed=False) for s in "lr"), 1)
     net: dict = {}
@@ -105,7 +105,7 @@ def test_a_step_without_input_still_forgets() -> None:
 
 def test_direct_counts_what_it_scans() -> None:
     few, many = (
-        HashJoinTask(a_match(odd=False), Form.DIRECT, Form.DIRECT, scan_every=n) for n in (100, 1)
+        HashJoin(a_match(odd=False), Form.DIRECT, Form.DIRECT, scan_every=n) for n in (100, 1)
     )
     events = [Event(t, (t, 0, t), t + 20) for t in range(50)]
     for task in (few, many):

@@ -24,13 +24,9 @@ from tests.unit.join_reference import (
     to_delta,
 )
 
+from windrow.operators.join.half import KeyedForm, Kind, PairedForm
 from windrow.operators.join.match import Match
-from windrow.operators.join.semi import (
-    KeyedSemiJoinTask,
-    Kind,
-    PairedSemiJoinTask,
-    semi_join_task,
-)
+from windrow.operators.join.semi import AntiJoinTask, HalfJoinTask, SemiJoinTask
 
 
 def excluded(match: Match, left: tuple, right: tuple) -> bool:
@@ -67,7 +63,7 @@ def check_random(match: Match, kind: Kind, seed: int) -> None:
         (schema("l"), cut(rng, lefts, clocks), True),
         (schema("r"), cut(rng, rights, clocks), True),
     ]
-    got = run(lambda: semi_join_task(match, kind), inputs, clocks, rng.randrange(len(clocks)))
+    got = run(lambda: HalfJoinTask(match, kind), inputs, clocks, rng.randrange(len(clocks)))
     assert got == net_of_answers(times, answer_of(match, kind, lefts, rights))
 
 
@@ -97,15 +93,14 @@ def test_without_keys_any_right_row_will_do(kind, seed, odd):
 
 
 def test_the_right_form_is_chosen() -> None:
-    assert isinstance(semi_join_task(a_match(odd=False), Kind.NOT_IN), KeyedSemiJoinTask)
-    assert isinstance(semi_join_task(a_match(odd=True), Kind.ANTI), PairedSemiJoinTask)
-    banded = a_match(band=(0, 1), odd=False)
-    assert isinstance(semi_join_task(banded, Kind.SEMI), PairedSemiJoinTask)
+    assert isinstance(AntiJoinTask(a_match(odd=False), null_aware=True).form, KeyedForm)
+    assert isinstance(AntiJoinTask(a_match(odd=True)).form, PairedForm)
+    assert isinstance(SemiJoinTask(a_match(band=(0, 1), odd=False)).form, PairedForm)
 
 
 def test_a_right_row_invalidates_what_was_told_and_its_departure_restores_it() -> None:
     """The W-Minus example with windows of 6 [Ghanem 2007, fig. 6], where no value is repeated."""
-    task = semi_join_task(a_match(odd=False), Kind.ANTI)
+    task = AntiJoinTask(a_match(odd=False))
     left = [Event(t, (v, 0, 0)) for t, v in ((1, 2), (3, 1), (5, 3), (7, 5))]
     right = [Event(2, (5, 0, 0)), Event(6, (1, 0, 0)), Event(8, (5, 0, 0), weight=-1)]
     net: dict = {}
@@ -116,7 +111,7 @@ def test_a_right_row_invalidates_what_was_told_and_its_departure_restores_it() -
 
 
 def test_what_an_instant_undoes_is_not_told() -> None:
-    task = semi_join_task(a_match(odd=False), Kind.ANTI)
+    task = AntiJoinTask(a_match(odd=False))
     left = to_delta(schema("l"), [Event(1, (1, 0, 0))], signed=True)
     right = [Event(1, (1, 0, 0)), Event(2, (1, 0, 0), weight=-1), Event(2, (1, 1, 0))]
     assert len(task.step((left, to_delta(schema("r"), right, signed=True)), 2)) == 0

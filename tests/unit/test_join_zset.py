@@ -22,8 +22,8 @@ from tests.unit.join_reference import (
     to_delta,
 )
 
-from windrow.operators.join.hash import HashJoinTask
-from windrow.operators.join.zset import ZSetJoinTask
+from windrow.operators.join.hash import HashJoin
+from windrow.operators.join.zset import ZSetJoin
 
 BANDS = st.sampled_from([None, (0, 3), (-2, 2), (-5, -1)])
 
@@ -40,7 +40,7 @@ def test_the_join_of_bags_at_every_instant(seed, keyed, band, odd):
         (schema("l"), cut(rng, lefts, clocks), True),
         (schema("r"), cut(rng, rights, clocks), True),
     ]
-    got = run(lambda: ZSetJoinTask(match), inputs, clocks, rng.randrange(len(clocks)))
+    got = run(lambda: ZSetJoin(match), inputs, clocks, rng.randrange(len(clocks)))
     assert got == net_of_answers(times, joined(match, lefts, rights))
 
 
@@ -54,13 +54,13 @@ def test_signed_and_predicted_joins_say_the_same(seed, keyed, band, odd):
     clocks = clocks_of(rng, end)
     predicted = [(schema(s), cut(rng, e, clocks), False) for s, e in sides.items()]
     signed = [(schema(s), cut(rng, departures(e), clocks), True) for s, e in sides.items()]
-    by_prediction = run(lambda: HashJoinTask(match), predicted, clocks)
-    assert run(lambda: ZSetJoinTask(match), signed, clocks) == by_prediction
+    by_prediction = run(lambda: HashJoin(match), predicted, clocks)
+    assert run(lambda: ZSetJoin(match), signed, clocks) == by_prediction
 
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
 def test_a_move_within_an_instant_nets_to_the_move(order) -> None:
-    task = ZSetJoinTask(a_match(odd=False))
+    task = ZSetJoin(a_match(odd=False))
     left = to_delta(schema("l"), [Event(1, (1, 0, 1))], signed=True)
     right = to_delta(schema("r"), [Event(1, (1, 5, 0))], signed=True)
     task.step((left, right), 1)
@@ -75,7 +75,7 @@ def test_a_move_within_an_instant_nets_to_the_move(order) -> None:
 
 
 def test_rows_and_keys_are_forgotten_with_their_last_copy() -> None:
-    task = ZSetJoinTask(a_match(odd=False))
+    task = ZSetJoin(a_match(odd=False))
     for t in range(50):
         come = [Event(t, (t, 0, t))]
         go = [Event(t + 1, (t, 0, t), weight=-1)]

@@ -108,17 +108,20 @@ def join_changes(left, right, lrows, rrows, heads, bounds, as_set, out, work):
 
 
 @kernel
-def sweep(places, table, touched, zero, also_zero, dead):
+def sweep(places, table, touched, first, last, dead):
     """List once each of the `places` whose row in `table` is touched, and now of no use.
 
-    That is, 0 in columns `zero` and `also_zero`. Takes the marks away. Returns their number.
+    That is, 0 in columns first to last. Takes the marks away. Returns their number.
     """
     count = 0
     for k in range(len(places)):
         at = places[k]
         if table[at, touched] != 0:
             table[at, touched] = 0
-            if table[at, zero] == 0 and table[at, also_zero] == 0:
+            useless = True
+            for column in range(first, last + 1):
+                useless = useless and table[at, column] == 0
+            if useless:
                 dead[count] = at
                 count += 1
     return count

@@ -1,1 +1,21 @@
 """Joins: of rows that say when they leave, of Z-sets, with NRRs; EXISTS, IN and their NOTs."""
+
+from windrow.operators.join.hash import HashJoin
+from windrow.operators.join.match import Match, Residual, Side, TimeBand
+from windrow.operators.join.nrr import NrrJoinTask
+from windrow.operators.join.rows import Form
+from windrow.operators.join.semi import AntiJoinTask, SemiJoinTask
+from windrow.operators.join.zset import ZSetJoin
+
+__all__ = [
+    "AntiJoinTask",
+    "Form",
+    "HashJoin",
+    "Match",
+    "NrrJoinTask",
+    "Residual",
+    "SemiJoinTask",
+    "Side",
+    "TimeBand",
+    "ZSetJoin",
+]

@@ -30,7 +30,7 @@ from windrow.operators.vector import I64
 Arrivals = tuple[I64, I64, I64, I64, I64, I64]
 
 
-class HashJoinTask:
+class HashJoin:
     """L ⋈ R at work: predicted × predicted → predicted.  ts = max, exp = min.
 
     Each arrival meets the rows of its key that are alive on the other side; departures are never

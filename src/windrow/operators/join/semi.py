@@ -3,79 +3,37 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from enum import IntEnum
 
 import numpy as np
 
-from windrow.core.schema import Field, Schema
-from windrow.kernels.chains import ALIVE, RIGHT, SEEN
-from windrow.kernels.semi_joins import (
-    ANTI,
-    COMPARED,
-    MADE,
-    NEXT_LEFT,
-    NEXT_RIGHT,
-    NOT_IN,
-    NULLS,
-    OPEN,
-    SEMI,
-    TOTAL,
-    WORK_WORDS,
-    count_partners,
-    semi_changes,
-)
-from windrow.kernels.zset_joins import sweep
-from windrow.operators.codec import RowCodec, column_words
+from windrow.core.schema import Schema
+from windrow.operators.codec import column_words
 from windrow.operators.delta import Delta
-from windrow.operators.join.bags import BagRows, Keys, stored_fields
+from windrow.operators.join.half import KeyedForm, Kind, PairedForm
 from windrow.operators.join.match import Match, Residual, Side
-from windrow.operators.join.pairs import pair_columns
-from windrow.operators.join.zset import ZSetPairs, count_in, count_out
-from windrow.operators.state.key_table import KeyTable, grown
-from windrow.operators.task import Counters, Saved, Task
-from windrow.operators.vector import I64, Bools, Vector
+from windrow.operators.join.zset import count_in, count_out
+from windrow.operators.task import Counters, Saved
+from windrow.operators.vector import Bools, Vector
 
 
-class Kind(IntEnum):
-    """Which left rows are in the answer."""
+class HalfJoinTask:
+    """The left rows that have a partner on the right, or none: signed × signed → signed.
 
-    SEMI = SEMI  # those with a partner: EXISTS, IN
-    ANTI = ANTI  # those without: NOT EXISTS
-    NOT_IN = NOT_IN  # those that are unlike every value on the right, NULLs being unlike none
-
-
-def semi_join_task(match: Match, kind: Kind) -> Task:
-    """Return the task for a kind of semi-join: by keys alone if these decide, else by pairs."""
-    if match.residual is None and not match.bands:
-        return KeyedSemiJoinTask(match, kind)
-    if kind is Kind.NOT_IN:
-        return PairedSemiJoinTask(_not_in_by_pairs(match), Kind.ANTI)
-    return PairedSemiJoinTask(match, kind)
-
-
-class KeyedSemiJoinTask:
-    """L ⋉ R or L ▷ R at work where equal keys decide: signed × signed → signed.
-
-    Remembers left rows by key and, for each key, only how many rows are on the right. A right
-    row that turns a key costs O(left rows of the key); where NOT IN turns as a whole (the right
-    side becomes empty or not, or gets or loses its NULLs) a step costs O(left rows).
+    What an instant changes is netted: a left row leaves only if at the end of the instant it is
+    out of the answer. Rows with a NULL key have no partner; NOT IN has rules of its own.
     """
 
     def __init__(self, match: Match, kind: Kind) -> None:
-        assert match.residual is None
-        assert not match.bands
-        assert kind is not Kind.NOT_IN or len(match.left.keys) == 1, "NOT IN compares one value"
-        self.match = match
         self.kind = kind
         self.counters = Counters()
         self.output = Schema(tuple(match.left.schema[n] for n in match.left.output))
-        self.codec = _key_codec(match.left, nullable=kind is Kind.NOT_IN)
-        self.keys = Keys(KeyTable(self.codec.width))
-        self.left = BagRows(match.left, 0, stored_fields(match.left, []))
-        self.total = self.nulls = 0
-        self.null_code = -1
-        if kind is Kind.NOT_IN:
-            self.null_code = int(self.keys.encode(np.array([[0, 1]], np.int64))[0])
+        if match.residual is not None or match.bands:
+            if kind is Kind.NOT_IN:
+                match, self.kind = _not_in_by_pairs(match), Kind.ANTI
+            self.form: KeyedForm | PairedForm = PairedForm(match, self.kind)
+        else:
+            self.form = KeyedForm(match, kind)
+        self.match = match
 
     def begin(self, start: int) -> Delta | None:
         """Nothing is there before any tuple is."""
@@ -90,199 +48,47 @@ class KeyedSemiJoinTask:
         if self.kind is not Kind.NOT_IN:
             left, free = _without_null_keys(self.match.left, left, self.kind)
             right = self.match.right.joinable(right)
-        made = _merged(self._change(left, right), free)
+        made = _merged(self.form.change(left, right, self.counters), free)
         count_out(self.counters, made.ts, made.weights())
         return made
 
-    def _change(self, left: Delta, right: Delta) -> Delta:
-        """Apply changes; return those of the answer; forget rows and keys of no use any more."""
-        codes, more = self._codes(self.match.left, left), self._codes(self.match.right, right)
-        slots = self.left.encode(left)
-        events = len(left) + len(right)
-        touched_keys, touched_rows = np.empty((2, events, 2), np.int64)
-        work = np.zeros(WORK_WORDS, np.int64)
-        work[TOTAL], work[NULLS] = self.total, self.nulls
-        out = np.empty((3, events), np.int64)
-        lefts, rights = (left.ts, left.weights(), slots, codes), (right.ts, right.weights(), more)
-        while True:
-            semi_changes(
-                int(self.kind),
-                lefts,
-                rights,
-                self.left.rows,
-                self.keys.heads,
-                touched_keys,
-                touched_rows,
-                self.null_code,
-                (out[0], out[1], out[2]),
-                work,
-            )
-            if not work[OPEN]:
-                break
-            out = np.concatenate([out, np.empty_like(out)], axis=1)
-        assert work[NEXT_LEFT] == len(left)
-        assert work[NEXT_RIGHT] == len(right)
-        self.total, self.nulls = int(work[TOTAL]), int(work[NULLS])
-        self.counters.probes += events
-        self.counters.comparisons += int(work[COMPARED])
-        told, ts, weight = out[:, : int(work[MADE])]
-        made = Delta(ts, self.left.columns(told, self.match.left.output), None, weight)
-        self.left.sweep(slots)
-        self._sweep_keys(codes)
-        self._sweep_keys(more)
-        return made
-
-    def _codes(self, side: Side, delta: Delta) -> I64:
-        columns = [delta.columns[name] for name in side.keys]
-        words = self.codec.words(columns, len(delta))
-        if self.kind is Kind.NOT_IN:
-            words[words[:, 1] != 0, 0] = 0
-        return self.keys.encode(words)
-
-    def _sweep_keys(self, codes: I64) -> None:
-        dead = np.empty(len(codes), np.int64)
-        dead = dead[: sweep(codes, self.keys.heads, SEEN, ALIVE, RIGHT, dead)]
-        self.keys.table.release(dead[dead != self.null_code])
-
     def state_rows(self) -> int:
-        """Return how many left rows and keys are remembered."""
-        return len(self.left) + len(self.keys.table)
-
-    def state_bytes(self) -> int:
-        """Return the exact size of rows and keys."""
-        return self.left.nbytes + self.keys.nbytes
-
-    def save(self) -> Saved:
-        """Return the state for `load`."""
-        return {
-            "keys": self.keys.save(),
-            "left": self.left.save(),
-            "total": self.total,
-            "nulls": self.nulls,
-        }
-
-    def load(self, saved: Saved) -> None:
-        """Take over a saved state."""
-        self.keys.load(saved["keys"])
-        self.left.load(saved["left"])
-        total, nulls = saved["total"], saved["nulls"]
-        assert isinstance(total, int)
-        assert isinstance(nulls, int)
-        self.total, self.nulls = total, nulls
-
-    def check(self) -> None:
-        """Assert the invariants of the state."""
-        self.left.check()
-        self.keys.table.check()
-        heads = self.keys.heads
-        live = self.keys.table.live()
-        useful = (heads[live, ALIVE] != 0) | (heads[live, RIGHT] != 0) | (live == self.null_code)
-        assert useful.all(), "a key without rows is kept"
-        assert not heads[:, SEEN].any(), "an instant was left open"
-
-
-class PairedSemiJoinTask:
-    """L ⋉ R or L ▷ R at work with bands or a residual: signed × signed → signed.
-
-    Counts the partners of each distinct left row, from the changes of pairs; a row enters or
-    leaves as its count leaves or reaches 0. Costs and remembers what the join of Z-sets does.
-    """
-
-    def __init__(self, match: Match, kind: Kind) -> None:
-        assert kind is not Kind.NOT_IN
-        self.match = match
-        self.kind = kind
-        self.counters = Counters()
-        self.output = Schema(tuple(match.left.schema[n] for n in match.left.output))
-        self.pairs = ZSetPairs(match, as_set=True)
-        self.copies, self.partners, self.marks = self._room()
-
-    def _room(self) -> tuple[I64, I64, I64]:
-        a, b, c = np.zeros((3, self.pairs.left.table.capacity), np.int64)
-        return a, b, c
-
-    def begin(self, start: int) -> Delta | None:
-        """Nothing is there before any tuple is."""
-
-    def step(self, inputs: tuple[Delta, ...], clock: int) -> Delta:
-        """Apply the changes of pairs; return what enters and leaves the answer."""
-        left, right = inputs
-        if not (len(left) or len(right)):
-            return Delta.empty(self.output, signed=True)
-        count_in(self.counters, left, right)
-        left, free = _without_null_keys(self.match.left, left, self.kind)
-        slots, ts, weight = self._change(left, self.match.right.joinable(right))
-        columns = self.pairs.left.columns(slots, self.match.left.output)
-        self.pairs.settle()
-        made = _merged(Delta(ts, columns, None, weight), free)
-        count_out(self.counters, made.ts, made.weights())
-        return made
-
-    def _change(self, left: Delta, right: Delta) -> tuple[I64, I64, I64]:
-        bags = self.pairs
-        lefts, rights, ts, weight = bags.change(left, right, self.counters)
-        if self.match.residual is not None and len(ts):
-            _, kept = pair_columns(
-                self.match,
-                lambda names: bags.left.columns(lefts, names),
-                lambda names: bags.right.columns(rights, names),
-            )
-            lefts, ts, weight = lefts[kept], ts[kept], weight[kept]
-        capacity = bags.left.table.capacity
-        self.copies = grown(self.copies, capacity)  # type: ignore[assignment]
-        self.partners = grown(self.partners, capacity)  # type: ignore[assignment]
-        self.marks = grown(self.marks, capacity)  # type: ignore[assignment]
-        assert bags.changed is not None
-        slots = bags.changed[0][2]
-        events = len(left) + len(ts)
-        out = np.empty((3, events), np.int64)
-        made = count_partners(
-            int(self.kind),
-            (left.ts, left.weights(), slots),
-            (ts, weight, lefts),
-            self.copies,
-            self.partners,
-            self.marks,
-            np.empty((events, 2), np.int64),
-            (out[0], out[1], out[2]),
-        )
-        return out[0, :made], out[1, :made], out[2, :made]
-
-    def state_rows(self) -> int:
-        """Return how many distinct rows of both sides are remembered."""
-        return len(self.pairs)
+        """Return how many rows and keys are remembered."""
+        return len(self.form)
 
     def state_bytes(self) -> int:
         """Return the exact size of rows, keys and counts."""
-        return self.pairs.nbytes + 3 * self.copies.nbytes
+        return self.form.nbytes
 
     def save(self) -> Saved:
         """Return the state for `load`."""
-        pairs = self.pairs.save()
-        return {"pairs": pairs, "copies": self.copies.copy(), "partners": self.partners.copy()}
+        return self.form.save()
 
     def load(self, saved: Saved) -> None:
         """Take over a saved state."""
-        pairs, copies, partners = saved["pairs"], saved["copies"], saved["partners"]
-        assert isinstance(pairs, dict)
-        assert isinstance(copies, np.ndarray)
-        assert isinstance(partners, np.ndarray)
-        self.pairs.load(pairs)
-        self.copies, self.partners = copies.copy(), partners.copy()
-        self.marks = np.zeros_like(self.copies)
+        self.form.load(saved)
 
     def check(self) -> None:
         """Assert the invariants of the state."""
-        self.pairs.check()
-        dead = np.ones(len(self.copies), np.bool_)
-        dead[self.pairs.left.table.live()] = False
-        assert not self.copies[dead].any(), "a row that is gone has copies"
-        assert not self.partners[dead].any(), "a row that is gone has partners"
+        self.form.check()
 
 
-def _key_codec(side: Side, *, nullable: bool) -> RowCodec:
-    fields = (side.schema[name] for name in side.keys)
-    return RowCodec(tuple(Field(f.name, f.type, nullable) for f in fields))
+class SemiJoinTask(HalfJoinTask):
+    """L ⋉ R at work:  { l ∈ L(τ) | ∃ r ∈ R(τ): on(l, r) }."""
+
+    def __init__(self, match: Match) -> None:
+        super().__init__(match, Kind.SEMI)
+
+
+class AntiJoinTask(HalfJoinTask):
+    """L ▷ R at work:  { l ∈ L(τ) | ∄ r ∈ R(τ): on(l, r) }.
+
+    `null_aware` is NOT IN: l passes if R is empty, or if neither its value nor any of R's is NULL
+    and none of R's equals it.
+    """
+
+    def __init__(self, match: Match, *, null_aware: bool = False) -> None:
+        super().__init__(match, Kind.NOT_IN if null_aware else Kind.ANTI)
 
 
 def _without_null_keys(side: Side, delta: Delta, kind: Kind) -> tuple[Delta, Delta | None]:

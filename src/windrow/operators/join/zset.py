@@ -121,7 +121,7 @@ def count_out(counters: Counters, ts: I64, weight: I64) -> None:
     counters.negatives_out += int(np.count_nonzero(weight < 0))
 
 
-class ZSetJoinTask:
+class ZSetJoin:
     """L ⋈ R at work: signed × signed → signed. The changes of an instant add up to Δ(L ⋈ R)."""
 
     def __init__(self, match: Match) -> None:

@@ -1,0 +1,241 @@
+"""How half joins know whether a left row has a partner: by counts of keys, or of pairs."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+import numpy as np
+
+from windrow.core.schema import Field
+from windrow.kernels.chains import ALIVE, RIGHT, SEEN
+from windrow.kernels.semi_joins import (
+    ANTI,
+    COMPARED,
+    MADE,
+    NEXT_LEFT,
+    NEXT_RIGHT,
+    NOT_IN,
+    NULLS,
+    OPEN,
+    SEMI,
+    TOTAL,
+    WORK_WORDS,
+    count_partners,
+    semi_changes,
+)
+from windrow.kernels.zset_joins import sweep
+from windrow.operators.codec import RowCodec
+from windrow.operators.delta import Delta
+from windrow.operators.join.bags import BagRows, Keys, stored_fields
+from windrow.operators.join.match import Match, Side
+from windrow.operators.join.pairs import pair_columns
+from windrow.operators.join.zset import ZSetPairs
+from windrow.operators.state.key_table import KeyTable, grown
+from windrow.operators.task import Counters, Saved
+from windrow.operators.vector import I64
+
+
+class Kind(IntEnum):
+    """Which left rows are in the answer."""
+
+    SEMI = SEMI  # those with a partner: EXISTS, IN
+    ANTI = ANTI  # those without: NOT EXISTS
+    NOT_IN = NOT_IN  # those that are unlike every value on the right, NULLs being unlike none
+
+
+class KeyedForm:
+    """Where equal keys decide.
+
+    Remembers left rows by key and, for each key, only how many rows are on the right. A right
+    row that turns a key costs O(left rows of the key); where NOT IN turns as a whole (the right
+    side becomes empty or not, or gets or loses its NULLs) a step costs O(left rows).
+    """
+
+    def __init__(self, match: Match, kind: Kind) -> None:
+        assert match.residual is None
+        assert not match.bands
+        assert kind is not Kind.NOT_IN or len(match.left.keys) == 1, "NOT IN compares one value"
+        self.match = match
+        self.kind = kind
+        self.codec = _key_codec(match.left, nullable=kind is Kind.NOT_IN)
+        self.keys = Keys(KeyTable(self.codec.width))
+        self.left = BagRows(match.left, 0, stored_fields(match.left, []))
+        self.total = self.nulls = 0
+        self.null_code = -1
+        if kind is Kind.NOT_IN:
+            self.null_code = int(self.keys.encode(np.array([[0, 1]], np.int64))[0])
+
+    def change(self, left: Delta, right: Delta, counters: Counters) -> Delta:
+        """Apply changes; return those of the answer; forget rows and keys of no use any more."""
+        codes, more = self._codes(self.match.left, left), self._codes(self.match.right, right)
+        slots = self.left.encode(left)
+        events = len(left) + len(right)
+        touched_keys, touched_rows = np.empty((2, events, 2), np.int64)
+        work = np.zeros(WORK_WORDS, np.int64)
+        work[TOTAL], work[NULLS] = self.total, self.nulls
+        out = np.empty((3, events), np.int64)
+        lefts, rights = (left.ts, left.weights(), slots, codes), (right.ts, right.weights(), more)
+        while True:
+            semi_changes(
+                int(self.kind),
+                lefts,
+                rights,
+                self.left.rows,
+                self.keys.heads,
+                touched_keys,
+                touched_rows,
+                self.null_code,
+                (out[0], out[1], out[2]),
+                work,
+            )
+            if not work[OPEN]:
+                break
+            out = np.concatenate([out, np.empty_like(out)], axis=1)
+        assert work[NEXT_LEFT] == len(left)
+        assert work[NEXT_RIGHT] == len(right)
+        self.total, self.nulls = int(work[TOTAL]), int(work[NULLS])
+        counters.probes += events
+        counters.comparisons += int(work[COMPARED])
+        told, ts, weight = out[:, : int(work[MADE])]
+        made = Delta(ts, self.left.columns(told, self.match.left.output), None, weight)
+        self.left.sweep(slots)
+        self._sweep_keys(codes)
+        self._sweep_keys(more)
+        return made
+
+    def _codes(self, side: Side, delta: Delta) -> I64:
+        columns = [delta.columns[name] for name in side.keys]
+        words = self.codec.words(columns, len(delta))
+        if self.kind is Kind.NOT_IN:
+            words[words[:, 1] != 0, 0] = 0
+        return self.keys.encode(words)
+
+    def _sweep_keys(self, codes: I64) -> None:
+        dead = np.empty(len(codes), np.int64)
+        dead = dead[: sweep(codes, self.keys.heads, SEEN, RIGHT, ALIVE, dead)]
+        self.keys.table.release(dead[dead != self.null_code])
+
+    def __len__(self) -> int:
+        return len(self.left) + len(self.keys.table)
+
+    @property
+    def nbytes(self) -> int:
+        """Exact size of rows and keys."""
+        return self.left.nbytes + self.keys.nbytes
+
+    def save(self) -> Saved:
+        """Return the state for `load`."""
+        return {
+            "keys": self.keys.save(),
+            "left": self.left.save(),
+            "total": self.total,
+            "nulls": self.nulls,
+        }
+
+    def load(self, saved: Saved) -> None:
+        """Take over a saved state."""
+        self.keys.load(saved["keys"])
+        self.left.load(saved["left"])
+        total, nulls = saved["total"], saved["nulls"]
+        assert isinstance(total, int)
+        assert isinstance(nulls, int)
+        self.total, self.nulls = total, nulls
+
+    def check(self) -> None:
+        """Assert the invariants of the state."""
+        self.left.check()
+        self.keys.table.check()
+        heads = self.keys.heads
+        live = self.keys.table.live()
+        useful = (heads[live, ALIVE] != 0) | (heads[live, RIGHT] != 0) | (live == self.null_code)
+        assert useful.all(), "a key without rows is kept"
+        assert not heads[:, SEEN].any(), "an instant was left open"
+
+
+class PairedForm:
+    """Where bands or a residual decide.
+
+    Counts the partners of each distinct left row, from the changes of pairs; a row enters or
+    leaves as its count leaves or reaches 0. Costs and remembers what the join of Z-sets does.
+    """
+
+    def __init__(self, match: Match, kind: Kind) -> None:
+        assert kind is not Kind.NOT_IN
+        self.match = match
+        self.kind = kind
+        self.pairs = ZSetPairs(match, as_set=True)
+        self.copies, self.partners, self.marks = self._room()
+
+    def _room(self) -> tuple[I64, I64, I64]:
+        a, b, c = np.zeros((3, self.pairs.left.table.capacity), np.int64)
+        return a, b, c
+
+    def change(self, left: Delta, right: Delta, counters: Counters) -> Delta:
+        """Apply changes; return those of the answer."""
+        bags = self.pairs
+        lefts, rights, ts, weight = bags.change(left, right, counters)
+        if self.match.residual is not None and len(ts):
+            _, kept = pair_columns(
+                self.match,
+                lambda names: bags.left.columns(lefts, names),
+                lambda names: bags.right.columns(rights, names),
+            )
+            lefts, ts, weight = lefts[kept], ts[kept], weight[kept]
+        capacity = bags.left.table.capacity
+        self.copies = grown(self.copies, capacity)  # type: ignore[assignment]
+        self.partners = grown(self.partners, capacity)  # type: ignore[assignment]
+        self.marks = grown(self.marks, capacity)  # type: ignore[assignment]
+        assert bags.changed is not None
+        slots = bags.changed[0][2]
+        events = len(left) + len(ts)
+        out = np.empty((3, events), np.int64)
+        made = count_partners(
+            int(self.kind),
+            (left.ts, left.weights(), slots),
+            (ts, weight, lefts),
+            self.copies,
+            self.partners,
+            self.marks,
+            np.empty((events, 2), np.int64),
+            (out[0], out[1], out[2]),
+        )
+        told, ts, weight = out[:, :made]
+        columns = bags.left.columns(told, self.match.left.output)
+        bags.settle()
+        return Delta(ts, columns, None, weight)
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    @property
+    def nbytes(self) -> int:
+        """Exact size of rows, keys and counts."""
+        return self.pairs.nbytes + 3 * self.copies.nbytes
+
+    def save(self) -> Saved:
+        """Return the state for `load`."""
+        pairs = self.pairs.save()
+        return {"pairs": pairs, "copies": self.copies.copy(), "partners": self.partners.copy()}
+
+    def load(self, saved: Saved) -> None:
+        """Take over a saved state."""
+        pairs, copies, partners = saved["pairs"], saved["copies"], saved["partners"]
+        assert isinstance(pairs, dict)
+        assert isinstance(copies, np.ndarray)
+        assert isinstance(partners, np.ndarray)
+        self.pairs.load(pairs)
+        self.copies, self.partners = copies.copy(), partners.copy()
+        self.marks = np.zeros_like(self.copies)
+
+    def check(self) -> None:
+        """Assert the invariants of the state."""
+        self.pairs.check()
+        dead = np.ones(len(self.copies), np.bool_)
+        dead[self.pairs.left.table.live()] = False
+        assert not self.copies[dead].any(), "a row that is gone has copies"
+        assert not self.partners[dead].any(), "a row that is gone has partners"
+
+
+def _key_codec(side: Side, *, nullable: bool) -> RowCodec:
+    fields = (side.schema[name] for name in side.keys)
+    return RowCodec(tuple(Field(f.name, f.type, nullable) for f in fields))

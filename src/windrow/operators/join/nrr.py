@@ -1,0 +1,286 @@
+"""Joins with a non-retroactive relation: each row meets the table as of its own ts."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from windrow.core.time import BEGINNING
+from windrow.kernels.nrr_joins import (
+    COMPARED,
+    DEBT,
+    FIRST,
+    FREE_NODES,
+    INSTANT,
+    LACKS,
+    LAST,
+    MADE,
+    MARK,
+    META_WORDS,
+    NEXT,
+    NEXT_LEFT,
+    NEXT_TABLE,
+    NO_NODES,
+    NODE_WORDS,
+    REDO,
+    REDO_HEAD,
+    SLOT,
+    TOP,
+    USED,
+    WORK_WORDS,
+    look_up,
+    remember_and_join,
+)
+from windrow.kernels.zset_joins import EXTRA, sweep
+from windrow.operators.delta import Delta
+from windrow.operators.join.bags import BagRows, Changes, Keys, stored_fields
+from windrow.operators.join.match import Match
+from windrow.operators.join.pairs import Buffer, Quad, pair_columns
+from windrow.operators.join.zset import count_in, count_out
+from windrow.operators.state.key_table import KeyTable, grown
+from windrow.operators.task import Counters, Saved
+from windrow.operators.vector import I64
+
+SMALLEST = 64
+NONE: I64 = np.empty(0, np.int64)
+
+
+class NrrJoinTask:
+    """L ⋈NRR N at work: { l∘n | n ∈ N(l.ts) }. The left edge keeps its sort; the table is signed.
+
+    Updates of an instant come before its rows. An update that comes in a later step, after rows
+    of its instant were joined, is late information: these rows keep what they met.
+
+    A predicted left edge needs no memory of its rows: results leave when they do. On a signed one
+    a departure takes back what the row made, newest copy first, whatever the table is by then.
+    Rows equal in all kept columns are taken for one another: let `Side.reads` name the times of
+    the left tuples, or a departure may take back what an equal tuple of another time made.
+    """
+
+    def __init__(self, match: Match, *, signed: bool) -> None:
+        assert not match.bands, "a table has no time to bound"
+        self.match = match
+        self.counters = Counters()
+        self.keys = Keys(KeyTable(len(match.left.keys)))
+        self.table = BagRows(match.right, 0, stored_fields(match.right, []))
+        self.memory = Memory(match) if signed else None
+        self.buffer = Buffer()
+
+    def begin(self, start: int) -> Delta | None:
+        """Nothing is there before any tuple is."""
+
+    def step(self, inputs: tuple[Delta, ...], clock: int) -> Delta:
+        """Bring the table up to each row's ts and join the row with it."""
+        left, updates = inputs
+        signed = self.memory is not None
+        if not (len(left) or len(updates)):
+            return Delta.empty(self.match.output, signed=signed)
+        count_in(self.counters, left)
+        left, updates = self.match.left.joinable(left), self.match.right.joinable(updates)
+        codes = self.keys.encode(self.match.right.key_words(updates))
+        slots = self.table.encode(updates)
+        changed = (
+            updates.ts,
+            updates.weights(),
+            slots,
+            codes,
+            np.empty((len(updates), 0), np.int64),
+        )
+        found = self.keys.table.find(self.match.left.key_words(left))
+        self.counters.probes += len(left)
+        output = (
+            self._taking_back(self.memory, left, found, changed)
+            if self.memory is not None
+            else self._looking_up(left, found, changed)
+        )
+        self.table.sweep(slots)
+        self.keys.sweep(codes)
+        count_out(self.counters, output.ts, output.weights())
+        return output
+
+    def _looking_up(self, left: Delta, codes: I64, table: Changes) -> Delta:
+        """Join predicted rows, which say themselves when they leave."""
+        work = np.zeros(WORK_WORDS, np.int64)
+        arrived = (left.ts, codes, np.empty((len(left), 0), np.int64))
+        self.buffer.reserve(len(left))
+        while True:
+            look_up(
+                arrived,
+                table,
+                self.table.rows,
+                self.keys.heads,
+                self.match.bounds,
+                self.buffer.arrays,
+                work,
+            )
+            if work[NEXT_LEFT] == len(left) and work[NEXT_TABLE] == len(table[0]):
+                break
+            self.buffer.reserve(2 * self.buffer.room)
+        self.counters.comparisons += int(work[COMPARED])
+        lefts, slots, ts, copies = self.buffer.taken(int(work[MADE]))
+        if not (copies == 1).all():
+            times = np.maximum(copies, 0)
+            lefts, slots, ts = lefts.repeat(times), slots.repeat(times), ts.repeat(times)
+        assert left.exp is not None
+        columns, kept = pair_columns(
+            self.match,
+            lambda names: {n: left.columns[n].take(lefts) for n in names},
+            lambda names: self.table.columns(slots, names),
+        )
+        exp = left.exp[lefts]
+        return Delta(ts, columns, exp) if kept is None else Delta(ts[kept], columns, exp[kept])
+
+    def _taking_back(self, memory: Memory, left: Delta, codes: I64, table: Changes) -> Delta:
+        """Join signed rows, remembering what each made."""
+        lefts, slots, ts, weight = memory.change(self, left, codes, table)
+        columns, kept = pair_columns(
+            self.match,
+            lambda names: memory.bag.columns(lefts, names),
+            lambda names: self.table.columns(slots, names),
+        )
+        memory.settle(self.table, left, (lefts, slots, ts, weight))
+        if kept is not None:
+            ts, weight = ts[kept], weight[kept]
+        return Delta(ts, columns, None, weight)
+
+    def state_rows(self) -> int:
+        """Return how many table rows, left rows and results are remembered."""
+        return len(self.table) + (0 if self.memory is None else len(self.memory))
+
+    def state_bytes(self) -> int:
+        """Return the exact size of rows, keys and results."""
+        own = self.table.nbytes + self.keys.nbytes
+        return own + (0 if self.memory is None else self.memory.nbytes)
+
+    def save(self) -> Saved:
+        """Return the state for `load`."""
+        saved: Saved = {"keys": self.keys.save(), "table": self.table.save()}
+        if self.memory is not None:
+            saved["memory"] = self.memory.save()
+        return saved
+
+    def load(self, saved: Saved) -> None:
+        """Take over a saved state."""
+        self.keys.load(saved["keys"])
+        self.table.load(saved["table"])
+        if self.memory is not None:
+            self.memory.load(saved["memory"])
+
+    def check(self) -> None:
+        """Assert the invariants of the state."""
+        self.table.check()
+        self.keys.check(self.table)
+        if self.memory is not None:
+            self.memory.check(self.table)
+
+
+class Memory:
+    """What each signed left row made. Invariants, asserted by `check`:
+
+    1. each node is free, or in one making or one making's results;
+    2. a table row's `extra` counts the results that name it;
+    3. a left row without makings, redo or debt is released.
+    """
+
+    def __init__(self, match: Match) -> None:
+        self.bag = BagRows(match.left, 0, stored_fields(match.left, []))
+        self.nodes = np.zeros((SMALLEST, NODE_WORDS), np.int64)
+        self.meta = np.zeros(META_WORDS, np.int64)
+        self.meta[INSTANT], self.meta[REDO_HEAD] = BEGINNING, LAST
+        self.slots = NONE  # left slots of this step's changes
+        self.open = (NONE, NONE)  # left and table slots that the last instant may still release
+        self.open_at = BEGINNING
+
+    def __len__(self) -> int:
+        return len(self.bag) + int(self.meta[USED] - self.meta[FREE_NODES])
+
+    def change(self, task: NrrJoinTask, left: Delta, codes: I64, table: Changes) -> Quad:
+        """Apply changes of left rows and of the table; return those of results."""
+        slots = self.slots = self.bag.encode(left)
+        changed = (left.ts, left.weights(), slots, codes, np.empty((len(left), 0), np.int64))
+        work, buffer = np.zeros(WORK_WORDS, np.int64), task.buffer
+        buffer.reserve(len(left))
+        while True:
+            remember_and_join(
+                changed,
+                table,
+                self.bag.rows,
+                task.table.rows,
+                task.keys.heads,
+                self.nodes,
+                self.meta,
+                buffer.arrays,
+                work,
+            )
+            if work[NEXT_LEFT] == len(left) and work[NEXT_TABLE] == len(table[0]):
+                break
+            if work[LACKS] == NO_NODES:
+                self.nodes = grown(self.nodes, 2 * len(self.nodes))  # type: ignore[assignment]
+            else:
+                buffer.reserve(2 * buffer.room)
+        return buffer.taken(int(work[MADE]))
+
+    def settle(self, table: BagRows, left: Delta, made: Quad) -> None:
+        """Release rows of no use. What the last instant took back may still return."""
+        _, slots, ts, weight = made
+        ended = weight < 0
+        mine = np.concatenate([self.open[0], self.slots])
+        theirs = np.concatenate([self.open[1], slots[ended]])
+        table.sweep(theirs)
+        dead = np.empty(len(mine), np.int64)
+        dead = dead[: sweep(mine, self.bag.rows, MARK, TOP, DEBT, dead)]
+        self.bag.table.release(dead)
+        now = int(self.meta[INSTANT])
+        before = self.open if self.open_at == now else (NONE, NONE)
+        self.open = (
+            np.setdiff1d(np.append(before[0], self.slots[left.ts == now]), dead),
+            np.unique(np.append(before[1], slots[ended & (ts == now)])),
+        )
+        self.open_at = now
+
+    @property
+    def nbytes(self) -> int:
+        """Exact size of the arrays."""
+        return self.bag.nbytes + self.nodes.nbytes
+
+    def save(self) -> dict[str, object]:
+        """Return all that `load` needs."""
+        return {
+            "rows": self.bag.save(),
+            "nodes": self.nodes[: self.meta[USED]].copy(),
+            "meta": self.meta.copy(),
+            "open": list(self.open),
+            "open_at": self.open_at,
+        }
+
+    def load(self, saved: object) -> None:
+        """Take over saved makings."""
+        assert isinstance(saved, dict)
+        self.bag.load(saved["rows"])
+        self.nodes = grown(saved["nodes"].copy(), SMALLEST)  # type: ignore[assignment]
+        self.meta = saved["meta"].copy()
+        self.open = (saved["open"][0], saved["open"][1])
+        self.open_at = saved["open_at"]
+
+    def check(self, table: BagRows) -> None:
+        """Assert the invariants."""
+        self.bag.table.check()
+        named = np.zeros(len(table.rows), np.int64)
+        nodes = int(self.meta[FREE_NODES])
+        live = self.bag.table.live()
+        for making in [m for s in live for top in (TOP, REDO) for m in self._chain(s, top)]:
+            nodes += 1
+            result = int(self.nodes[making, FIRST])
+            while result:
+                nodes += 1
+                named[self.nodes[result - 1, SLOT]] += 1
+                result = int(self.nodes[result - 1, NEXT])
+        assert nodes == self.meta[USED], "invariant 1: a node is lost"
+        assert np.array_equal(named, table.rows[:, EXTRA]), "invariant 2: results are miscounted"
+        assert self.bag.rows[live, TOP : DEBT + 1].any(axis=1).all(), "invariant 3: a useless row"
+
+    def _chain(self, slot: int, top: int) -> list[int]:
+        found, at = [], int(self.bag.rows[slot, top])
+        while at:
+            found.append(at - 1)
+            at = int(self.nodes[at - 1, NEXT])
+        return found
