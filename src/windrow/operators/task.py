@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from windrow.operators.delta import Delta
+from windrow.operators.vector import I64
 
 Saved = dict[str, object]
 """State as plain values: NumPy arrays, bytes, numbers, strings, None; lists and dicts of them."""
@@ -57,3 +58,6 @@ class Task(Protocol):
 
     def check(self) -> None:
         """Assert the invariants of the state."""
+
+    def live_codes(self) -> list[I64]:
+        """Return the interned codes that the state refers to."""

@@ -1,0 +1,174 @@
+"""A physical plan at work: tasks joined by edges, run one after the other, batch by batch.
+
+Each task is run when all tasks below it have been, so a batch goes through the whole plan in one
+round. A task whose output lags (it must see an instant closed before it speaks) hands on an older
+clock; where such an edge meets a faster one, the faster one's changes wait.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
+
+from windrow.core.schema import Schema
+from windrow.core.time import BEGINNING
+from windrow.operators.delta import Delta
+from windrow.operators.streams import RefreshTask
+from windrow.operators.task import Saved, Task
+from windrow.operators.vector import Vector
+
+
+@runtime_checkable
+class Closing(Protocol):
+    """A task that speaks of an instant once it is closed; `finish` closes the last one."""
+
+    def finish(self, clock: int) -> Delta:
+        """Return what the instant of the clock gives, as nothing will follow."""
+
+
+@dataclass(slots=True)
+class Stage:
+    """One task, where its inputs come from, and what its output looks like.
+
+    A source has no task: its changes are given to `Dataflow.step`.
+    """
+
+    label: str
+    schema: Schema
+    signed: bool
+    inputs: tuple[int, ...] = ()
+    task: Task | None = None
+    lags: bool = False
+    structure: str = ""
+
+
+@dataclass(slots=True)
+class Dataflow:
+    """Stages in an order in which inputs come first; the last one is the root."""
+
+    stages: list[Stage]
+    clocks: list[int] = field(init=False)
+    waiting: dict[tuple[int, int], Delta] = field(default_factory=dict)
+    begun: bool = False
+    _mixed: set[int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.clocks = [BEGINNING] * len(self.stages)
+        lagging = [False] * len(self.stages)
+        self._mixed = set()
+        for i, stage in enumerate(self.stages):
+            below = [lagging[j] for j in stage.inputs]
+            if len(below) > 1 and any(below):
+                self._mixed.add(i)
+            lagging[i] = stage.lags or any(below)
+
+    @property
+    def root(self) -> Stage:
+        """The stage whose changes are the query's."""
+        return self.stages[-1]
+
+    def step(self, sources: dict[int, Delta], clock: int, *, start: int, ends: bool) -> Delta:
+        """Run all tasks up to `clock`; return the root's changes.
+
+        `start` is the time of the query's first event; `ends` says that nothing will follow, so
+        that the instant of the clock is closed as well.
+        """
+        parts = [self._round({}, start, start=start, ends=False)] if not self.begun else []
+        self.begun = True
+        return Delta.concat([*parts, self._round(sources, clock, start=start, ends=ends)])
+
+    def _round(self, sources: dict[int, Delta], clock: int, *, start: int, ends: bool) -> Delta:
+        """Run every task once. The first round of all is over empty inputs, at `start`."""
+        outputs: list[Delta] = []
+        for i, stage in enumerate(self.stages):
+            if stage.task is None:
+                outputs.append(sources.get(i) or Delta.empty(stage.schema, signed=True))
+                self.clocks[i] = clock
+                continue
+            at = min(self.clocks[j] for j in stage.inputs)
+            given = tuple(outputs[j] for j in stage.inputs)
+            if i in self._mixed:
+                given = self._aligned(i, given, at)
+            outputs.append(self._run(stage.task, given, at, ends=ends and stage.lags))
+            if not self.begun:
+                outputs[i] = Delta.concat([*_there_at_first(stage.task, start), outputs[i]])
+            self.clocks[i] = at - 1 if stage.lags and not ends else at
+        return outputs[-1]
+
+    def _run(self, task: Task, given: tuple[Delta, ...], clock: int, *, ends: bool) -> Delta:
+        if isinstance(task, RefreshTask) and not self.begun:
+            (task.initial,) = given
+        made = task.step(given, clock)
+        if ends:
+            assert isinstance(task, Closing), "only tasks that wait for a closed instant lag"
+            made = Delta.concat([made, task.finish(clock)])
+        return made
+
+    def _aligned(self, i: int, given: tuple[Delta, ...], clock: int) -> tuple[Delta, ...]:
+        """Return each input's changes up to the slowest input's clock; keep the rest."""
+        ready = []
+        for port, delta in enumerate(given):
+            held = self.waiting.pop((i, port), None)
+            whole = delta if held is None else Delta.concat([held, delta])
+            now, later = whole.split(clock)
+            if len(later):
+                self.waiting[i, port] = later
+            ready.append(now)
+        return tuple(ready)
+
+    def save(self) -> Saved:
+        """Return the state of all tasks and edges."""
+        return {
+            "clocks": list(self.clocks),
+            "begun": self.begun,
+            "tasks": [None if s.task is None else s.task.save() for s in self.stages],
+            "waiting": [[i, p, saved_delta(d)] for (i, p), d in self.waiting.items()],
+        }
+
+    def load(self, saved: Saved) -> None:
+        """Take over a saved state of the same physical plan."""
+        clocks, tasks, waiting = saved["clocks"], saved["tasks"], saved["waiting"]
+        assert isinstance(clocks, list)
+        assert isinstance(tasks, list)
+        assert isinstance(waiting, list)
+        self.clocks, self.begun = list(clocks), bool(saved["begun"])
+        for stage, state in zip(self.stages, tasks, strict=True):
+            if stage.task is not None:
+                stage.task.load(state)
+        self.waiting = {}
+        for i, port, delta in waiting:
+            schema = self.stages[self.stages[i].inputs[port]].schema
+            self.waiting[i, port] = loaded_delta(delta, schema)
+
+    def check(self) -> None:
+        """Assert the invariants of every state."""
+        for stage in self.stages:
+            if stage.task is not None:
+                stage.task.check()
+
+
+def _there_at_first(task: Task, start: int) -> list[Delta]:
+    first = task.begin(start)
+    return [] if first is None else [first]
+
+
+def saved_delta(delta: Delta) -> Saved:
+    """Return a batch as plain values."""
+    return {
+        "ts": delta.ts,
+        "exp": delta.exp,
+        "weight": delta.weight,
+        "columns": {n: [v.data, v.valid] for n, v in delta.columns.items()},
+    }
+
+
+def loaded_delta(saved: Saved, schema: Schema) -> Delta:
+    """Return the batch of `saved_delta`."""
+    columns = saved["columns"]
+    assert isinstance(columns, dict)
+    return Delta(
+        saved["ts"],  # type: ignore[arg-type]
+        {n: Vector(schema[n].type, data, valid) for n, (data, valid) in columns.items()},
+        saved["exp"],  # type: ignore[arg-type]
+        saved["weight"],  # type: ignore[arg-type]
+    )

@@ -1,0 +1,57 @@
+"""From a logical plan to tasks: which implementation and which state structure each node gets.
+
+    strategy    windows emit            edges                             state
+    negative    births and deaths       all signed                        hash by row
+    direct      births                  predicted below strict operators  plain lists, scanned
+    upa, auto   births                  predicted below strict operators  by the edge's pattern
+
+Two things happen on the way down: columns that nobody reads are dropped, and SLIDE moves to the
+windows (relational operators are pointwise in time, so a refreshed answer is the answer over
+refreshed windows). How each kind of node is lowered: `lowering/`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from windrow.operators.dataflow import Dataflow, Stage
+from windrow.operators.interner import Interner
+from windrow.operators.lowering.builder import Builder, Wanted
+from windrow.operators.lowering.relational import lower_relation
+from windrow.operators.lowering.streams import lower_stream
+from windrow.operators.source import Source
+from windrow.operators.vector import I64
+from windrow.optimize.rules import RULES, apply_rules
+from windrow.plan.nodes import Query, is_stream
+
+
+@dataclass(frozen=True, slots=True)
+class Physical:
+    """A lowered query: its stages, and which of them are inputs."""
+
+    stages: list[Stage]
+    sources: dict[int, Source]
+
+    @property
+    def signature(self) -> str:
+        """What a saved state must agree with to be taken over."""
+        return "\n".join(f"{s.label}|{s.structure}|{s.schema.names}|{s.inputs}" for s in self.stages)
+
+    def live_codes(self, flow: Dataflow) -> list[I64]:
+        """Return the interned codes that any state refers to."""
+        return [c for s in flow.stages if s.task is not None for c in s.task.live_codes()]
+
+
+def lower(query: Query, strategy: str, interner: Interner) -> Physical:
+    """Return the physical plan of a query; its root is a signed edge, or a stream."""
+    builder = Builder(strategy, interner)
+    root = apply_rules(query.root, RULES)
+    wanted = Wanted(frozenset(root.schema.names))
+    if is_stream(root):
+        edge = lower_stream(builder, root, wanted)
+    else:
+        edge = builder.signed(lower_relation(builder, root, wanted))
+    builder.finish(edge, root.schema)
+    return Physical(builder.stages, builder.sources)
+
+

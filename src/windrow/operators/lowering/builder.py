@@ -1,0 +1,164 @@
+"""The stages made so far, and the choice of a structure for an edge."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from windrow.core.schema import Schema
+from windrow.operators.dataflow import Stage
+from windrow.operators.expire import ExpireTask
+from windrow.operators.interner import Interner
+from windrow.operators.rowwise import ProjectTask
+from windrow.operators.source import Source
+from windrow.operators.state.expirer import (
+    CalendarExpirer,
+    Expirer,
+    FifoExpirer,
+    ScanningExpirer,
+)
+from windrow.operators.task import Task
+from windrow.plan.expressions import Column, Expr
+from windrow.plan.nodes import Named, as_column
+from windrow.plan.patterns import PatternKind
+
+
+MakeExpirer = Callable[[Schema], Expirer]
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the node above asks for: which columns, and the SLIDE that it passes down."""
+
+    columns: frozenset[str]
+    slide: int | None = None
+
+    def of(self, columns: frozenset[str]) -> Wanted:
+        """Return the same wish for other columns."""
+        return replace(self, columns=columns)
+
+    def plus(self, columns: frozenset[str]) -> Wanted:
+        """Return the same wish with more columns."""
+        return replace(self, columns=self.columns | columns)
+
+    def within(self, schema: Schema) -> Wanted:
+        """Return the part of the wish that an input with this schema can fulfil."""
+        return replace(self, columns=self.columns & frozenset(schema.names))
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """A stage's output: its number, columns, sort, and for predicted edges how tuples leave.
+
+    `kind` is MON, WKS or WK for a predicted edge; a signed edge is STR; None for a stream.
+    """
+
+    stage: int
+    schema: Schema
+    kind: PatternKind | None
+
+    @property
+    def signed(self) -> bool:
+        """Tell whether deaths travel on it."""
+        return self.kind is PatternKind.STR
+
+    @property
+    def predicted(self) -> bool:
+        """Tell whether tuples say at birth when they leave."""
+        return self.kind not in (None, PatternKind.STR)
+
+
+@dataclass(slots=True)
+class Builder:
+    """Collects stages in running order."""
+
+    strategy: str
+    interner: Interner
+    stages: list[Stage] = field(default_factory=list)
+    sources: dict[int, Source] = field(default_factory=dict)
+
+    @property
+    def direct(self) -> bool:
+        """Tell whether state is kept in plain lists."""
+        return self.strategy == "direct"
+
+    def source(self, source: Source, label: str) -> Edge:
+        """Add an input."""
+        self.sources[len(self.stages)] = source
+        self.stages.append(Stage(label, source.schema, signed=True))
+        return Edge(len(self.stages) - 1, source.schema, None)
+
+    def add(
+        self,
+        task: Task,
+        inputs: tuple[Edge, ...],
+        schema: Schema,
+        kind: PatternKind | None,
+        *,
+        label: str,
+        structure: str = "",
+    ) -> Edge:
+        """Add a task over edges; return its output edge."""
+        stage = Stage(
+            label,
+            schema,
+            signed=kind is PatternKind.STR or kind is None,
+            inputs=tuple(e.stage for e in inputs),
+            task=task,
+            lags=bool(getattr(task, "lags", False)),
+            structure=structure,
+        )
+        self.stages.append(stage)
+        return Edge(len(self.stages) - 1, schema, kind)
+
+    def signed(self, edge: Edge) -> Edge:
+        """Return the edge with deaths on it: as it is, or behind an expirer."""
+        if edge.signed:
+            return edge
+        expirer, structure = self.expirer(edge)
+        return self.add(
+            ExpireTask(expirer(edge.schema)),
+            (edge,),
+            edge.schema,
+            PatternKind.STR,
+            label="Expire",
+            structure=structure,
+        )
+
+    def expirer(self, edge: Edge) -> tuple[MakeExpirer, str]:
+        """Return the structure in which tuples of a predicted edge wait for their end."""
+        assert edge.predicted, "only predicted tuples wait for a known end"
+        if self.direct:
+            return ScanningExpirer, "plain list"
+        if edge.kind is PatternKind.WK:
+            return CalendarExpirer, "calendar queue"
+        return FifoExpirer, "ring"
+
+    def with_columns(self, edge: Edge, exprs: tuple[Expr, ...]) -> tuple[Edge, tuple[str, ...]]:
+        """Return the edge with a column for each expression, and the names of those columns."""
+        names: list[str] = []
+        made: list[Named] = []
+        for expr in exprs:
+            if isinstance(expr, Column):
+                names.append(expr.name)
+                continue
+            known = next((m for m in made if m.expr == expr), None)
+            if known is None:
+                known = Named(f"#{len(self.stages)}.{len(made)}", expr)
+                made.append(known)
+            names.append(known.name)
+        if not made:
+            return edge, tuple(names)
+        columns = (*(Named(f.name, as_column(f)) for f in edge.schema), *made)
+        schema = Schema(tuple(c.field for c in columns))
+        task = ProjectTask(columns, self.interner)
+        return self.add(task, (edge,), schema, edge.kind, label="Compute"), tuple(names)
+
+    def finish(self, edge: Edge, schema: Schema) -> None:
+        """Make the edge the root: exactly the query's columns, in their order."""
+        names = tuple(f.name for f in edge.schema)
+        if names != schema.names or edge.stage != len(self.stages) - 1:
+            columns = tuple(Named(f.name, as_column(f)) for f in schema)
+            task = ProjectTask(columns, self.interner)
+            self.add(task, (edge,), schema, edge.kind, label="Output")
+

@@ -1,0 +1,215 @@
+"""Joins: symmetric hash joins over predicted edges, Z-set joins where deaths travel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from windrow.core.schema import Schema
+from windrow.operators.join.hash import HashJoin
+from windrow.operators.join.match import Match, Side, TimeBand
+from windrow.operators.join.nrr import NrrJoinTask
+from windrow.operators.join.rows import Form
+from windrow.operators.join.semi import Kind, semi_join_task
+from windrow.operators.join.zset import ZSetJoin
+from windrow.operators.lowering.builder import Builder, Edge, Wanted
+from windrow.operators.rowwise import compile_condition
+from windrow.operators.vector import Bools, Vector
+from windrow.plan.expressions import columns_of
+from windrow.plan.nodes import (
+    AntiJoin,
+    Band,
+    Join,
+    JoinOn,
+    NrrJoin,
+    Plan,
+    Scan,
+    SemiJoin,
+    Table,
+    inputs_of,
+)
+from windrow.plan.patterns import PatternKind
+
+Lower = Callable[[Builder, Plan, Wanted], Edge]
+LowerTable = Callable[[Builder, Table, frozenset[str]], Edge]
+
+
+def lower_join(builder: Builder, plan: Join, wanted: Wanted, lower: Lower) -> Edge:
+    """Lower ⋈: births join births if both sides say when tuples leave, else Z-sets."""
+    needs = wanted.plus(_reads(plan.on))
+    left = lower(builder, plan.left, needs.within(plan.left.schema))
+    right = lower(builder, plan.right, needs.within(plan.right.schema))
+    predicted = left.predicted and right.predicted
+    if not predicted:
+        left, right = builder.signed(left), builder.signed(right)
+    left, left_keys = builder.with_columns(left, plan.on.left_keys)
+    right, right_keys = builder.with_columns(right, plan.on.right_keys)
+    output = wanted.columns
+    match = Match(
+        _side(left, left_keys, output, plan.on),
+        _side(right, right_keys, output, plan.on),
+        tuple(_band(b, plan) for b in plan.on.bands),
+        _residual(plan.on, builder),
+    )
+    if predicted:
+        return _hash_join(builder, match, left, right)
+    task = ZSetJoin(match)
+    return builder.add(
+        task, (left, right), match.output, PatternKind.STR, label="Join", structure="hash by row"
+    )
+
+
+def _hash_join(builder: Builder, match: Match, left: Edge, right: Edge) -> Edge:
+    fifo = (left.kind is PatternKind.WKS, right.kind is PatternKind.WKS)
+    monotonic = left.kind is right.kind is PatternKind.MON
+    forms = [Form.DIRECT if builder.direct else Form.FIFO if f else Form.CALENDAR for f in fifo]
+    task = HashJoin(match, *forms)
+    names = {True: "ring", False: "linked rows"}
+    structure = "plain lists" if builder.direct else f"{names[fifo[0]]} × {names[fifo[1]]}"
+    kind = PatternKind.MON if monotonic else PatternKind.WK
+    return builder.add(task, (left, right), match.output, kind, label="Join", structure=structure)
+
+
+def lower_half_join(
+    builder: Builder, plan: SemiJoin | AntiJoin, wanted: Wanted, lower: Lower
+) -> Edge:
+    """Lower ⋉ and ▷: both sides with their deaths."""
+    reads = _reads(plan.on)
+    left = builder.signed(lower(builder, plan.left, wanted.plus(reads).within(plan.left.schema)))
+    right_wish = wanted.of(reads).within(plan.right.schema)
+    right = builder.signed(lower(builder, plan.right, right_wish))
+    left, left_keys = builder.with_columns(left, plan.on.left_keys)
+    right, right_keys = builder.with_columns(right, plan.on.right_keys)
+    match = Match(
+        _side(left, left_keys, wanted.columns, plan.on),
+        _side(right, right_keys, frozenset(), plan.on),
+        tuple(_band(b, plan) for b in plan.on.bands),
+        _residual(plan.on, builder),
+    )
+    schema = Schema(tuple(left.schema[n] for n in match.left.output))
+    kind = Kind.SEMI
+    if isinstance(plan, AntiJoin):
+        kind = Kind.NOT_IN if plan.null_aware else Kind.ANTI
+    return builder.add(
+        semi_join_task(match, kind),
+        (left, right),
+        schema,
+        PatternKind.STR,
+        label=type(plan).__name__,
+        structure="counters by key",
+    )
+
+
+def lower_nrr_join(
+    builder: Builder, plan: NrrJoin, wanted: Wanted, lower: Lower, table: LowerTable
+) -> Edge:
+    """Lower ⋈NRR: the left edge keeps its sort, the table is only looked at.
+
+    Where the left edge can be predicted it is, under every strategy: the death of a tuple would
+    otherwise have to tell which of several equal tuples, of different times, has died.
+    """
+    times = frozenset(s.time_column for s in _scans(plan.left))
+    needs = wanted.plus(_reads(plan.on) | times)
+    strategy = builder.strategy
+    if strategy == "negative":
+        builder.strategy = "upa"
+    left = lower(builder, plan.left, needs.within(plan.left.schema))
+    builder.strategy = strategy
+    right = table(builder, plan.table, needs.within(plan.table.schema).columns)
+    left, left_keys = builder.with_columns(left, plan.on.left_keys)
+    right, right_keys = builder.with_columns(right, plan.on.right_keys)
+    side = _side(left, left_keys, wanted.columns, plan.on)
+    known = tuple(n for n in left.schema.names if n in times and n not in side.reads)
+    match = Match(
+        replace(side, reads=side.reads + known) if left.signed else side,
+        _side(right, right_keys, wanted.columns, plan.on),
+        (),
+        _residual(plan.on, builder),
+    )
+    task = NrrJoinTask(match, signed=left.signed)
+    edge = builder.add(
+        task, (left, right), match.output, left.kind, label="Join NRR", structure="table by key"
+    )
+    return builder.signed(edge) if strategy == "negative" else edge
+
+
+def _reads(on: JoinOn) -> frozenset[str]:
+    exprs = (*on.left_keys, *on.right_keys)
+    found = frozenset[str]().union(*map(columns_of, exprs))
+    if on.residual is not None:
+        found |= columns_of(on.residual)
+    return found | {c for b in on.bands for c in (b.left, b.right)}
+
+
+def _side(edge: Edge, keys: tuple[str, ...], output: frozenset[str], on: JoinOn) -> Side:
+    names = edge.schema.names
+    reads = frozenset() if on.residual is None else columns_of(on.residual)
+    return Side(
+        edge.schema,
+        keys,
+        tuple(n for n in names if n in output),
+        tuple(n for n in names if n in reads),
+    )
+
+
+def _residual(on: JoinOn, builder: Builder) -> Callable[[dict[str, Vector]], Bools] | None:
+    if on.residual is None:
+        return None
+    holds = compile_condition(on.residual, builder.interner)
+
+    def test(columns: dict[str, Vector]) -> Bools:
+        return holds(columns, len(next(iter(columns.values()))) if columns else 0)
+
+    return test
+
+
+def _band(band: Band, plan: Join | SemiJoin | AntiJoin) -> TimeBand:
+    return TimeBand(
+        band.left,
+        band.right,
+        band.low,
+        band.high,
+        time_lag(plan.left, band.left),
+        time_lag(plan.right, band.right),
+    )
+
+
+def time_lag(plan: Plan, column: str) -> int | None:
+    """Return how far a tuple's time column may lie behind the tuple's ts; None if unknown.
+
+    In a join the ts is the latest of its tuples' times; bands say how far apart those are, by the
+    shortest path between the streams [WJOIN 5.2].
+    """
+    times = {s.time_column for s in _scans(plan)}
+    if column not in times:
+        return None
+    distance = dict.fromkeys(times, None) | {column: 0}
+    bands = list(_bands(plan))
+    for _ in times:
+        for band in bands:
+            _relax(distance, band.left, band.right, band.high)
+            _relax(distance, band.right, band.left, -band.low)
+    if any(d is None for d in distance.values()):
+        return None
+    return max(max(d for d in distance.values() if d is not None), 0)
+
+
+def _relax(distance: dict[str, int | None], start: str, end: str, most: int) -> None:
+    """Note that `end` is at most `most` later than `start`."""
+    base = distance.get(start)
+    if base is None or end not in distance:
+        return
+    known = distance[end]
+    if known is None or base + most < known:
+        distance[end] = base + most
+
+
+def _scans(plan: Plan) -> list[Scan]:
+    if isinstance(plan, Scan):
+        return [plan]
+    return [s for below in inputs_of(plan) for s in _scans(below)]
+
+
+def _bands(plan: Plan) -> list[Band]:
+    own = list(plan.on.bands) if isinstance(plan, Join) else []
+    return own + [b for below in inputs_of(plan) for b in _bands(below)]

@@ -1,0 +1,201 @@
+"""Relation nodes: each becomes a task whose form fits its inputs' edges."""
+
+from __future__ import annotations
+
+from windrow.core.schema import Schema
+from windrow.operators.distinct import DeltaStarDistinct, StoredInputDistinct, StrictDistinct
+from windrow.operators.lowering.aggregates import lower_aggregate
+from windrow.operators.lowering.builder import Builder, Edge, Wanted
+from windrow.operators.lowering.joins import lower_half_join, lower_join, lower_nrr_join
+from windrow.operators.lowering.streams import ordered
+from windrow.operators.lowering.windows import lower_window
+from windrow.operators.rowwise import FilterTask, ProjectTask
+from windrow.operators.setops import BagOperator, MergeUnion
+from windrow.operators.source import Source
+from windrow.operators.streams import RefreshTask
+from windrow.operators.topn import TopNTask
+from windrow.plan.expressions import Column, columns_of
+from windrow.plan.nodes import (
+    Aggregate,
+    AntiJoin,
+    Distinct,
+    Except,
+    Filter,
+    Intersect,
+    Join,
+    Named,
+    NrrJoin,
+    Plan,
+    Project,
+    Refresh,
+    SemiJoin,
+    Table,
+    TopN,
+    UnionAll,
+    Window,
+    inputs_of,
+    is_stream,
+)
+from windrow.plan.patterns import PatternKind
+
+
+def lower_relation(builder: Builder, plan: Plan, wanted: Wanted) -> Edge:
+    """Lower a relation node; its edge has at least the wanted columns."""
+    match plan:
+        case Window():
+            return lower_window(builder, plan, wanted)
+        case Table():
+            return _table(builder, plan, wanted)
+        case Filter(source=below, predicate=predicate):
+            edge = lower_relation(builder, below, wanted.plus(columns_of(predicate)))
+            task = FilterTask(predicate, builder.interner)
+            return builder.add(task, (edge,), edge.schema, edge.kind, label="Filter")
+        case Project(source=below, columns=columns):
+            return _project(builder, below, columns, wanted)
+        case Join():
+            return lower_join(builder, plan, wanted, lower_relation)
+        case NrrJoin():
+            return _unrefreshed(builder, plan, wanted)
+        case SemiJoin() | AntiJoin():
+            return lower_half_join(builder, plan, wanted, lower_relation)
+        case Aggregate():
+            return lower_aggregate(builder, plan, wanted, lower_relation)
+        case UnionAll(inputs=inputs):
+            return _union(builder, plan, inputs, wanted)
+        case Distinct(source=below):
+            return _distinct(builder, below, wanted)
+        case Except() | Intersect():
+            return _bag(builder, plan, wanted)
+        case TopN():
+            return _top(builder, plan, wanted)
+        case Refresh():
+            return _refresh(builder, plan, wanted)
+        case _:
+            msg = f"{type(plan).__name__} is no relation"
+            raise AssertionError(msg)
+
+
+def _whole(builder: Builder, plan: Plan, wanted: Wanted) -> Edge:
+    """Lower an input all of whose columns tell rows apart, in schema order."""
+    edge = lower_relation(builder, plan, wanted.of(frozenset(plan.schema.names)))
+    return ordered(builder, edge, plan.schema)
+
+
+def _table(builder: Builder, plan: Table, wanted: Wanted) -> Edge:
+    edge = table_source(builder, plan, wanted.columns)
+    return _held(builder, edge, wanted.slide)
+
+
+def table_source(builder: Builder, plan: Table, columns: frozenset[str]) -> Edge:
+    """Add a relation as an input: its changes arrive as a signed edge."""
+    made = tuple(
+        Named(f"{plan.alias}.{f.name}", Column(f.name, f.type, f.nullable))
+        for f in plan.relation.schema
+    )
+    source = Source(plan.relation, made).only(columns)
+    edge = builder.source(source, f"Relation {plan.relation.name}")
+    return Edge(edge.stage, edge.schema, PatternKind.STR)
+
+
+def _held(builder: Builder, edge: Edge, slide: int | None, *, restore: bool = False) -> Edge:
+    """Return the edge refreshed at multiples of `slide` only."""
+    if slide is None:
+        return edge
+    signed = builder.signed(edge)
+    task = RefreshTask(signed.schema, slide, restore)
+    return builder.add(task, (signed,), signed.schema, PatternKind.STR, label="Refresh")
+
+
+def _project(builder: Builder, below: Plan, columns: tuple[Named, ...], wanted: Wanted) -> Edge:
+    kept = tuple(c for c in columns if c.name in wanted.columns)
+    reads = frozenset[str]().union(*(columns_of(c.expr) for c in kept))
+    edge = lower_relation(builder, below, wanted.of(reads))
+    schema = Schema(tuple(c.field for c in kept))
+    task = ProjectTask(kept, builder.interner)
+    return builder.add(task, (edge,), schema, edge.kind, label="Project")
+
+
+def _unrefreshed(builder: Builder, plan: NrrJoin, wanted: Wanted) -> Edge:
+    """An NRR is read as of the tuple's own time, so SLIDE stays above it."""
+    edge = lower_nrr_join(builder, plan, Wanted(wanted.columns), lower_relation, table_source)
+    return _held(builder, edge, wanted.slide)
+
+
+def _union(builder: Builder, plan: UnionAll, inputs: tuple[Plan, ...], wanted: Wanted) -> Edge:
+    names = plan.schema.names
+    chosen = [i for i, name in enumerate(names) if name in wanted.columns]
+    edges = []
+    for below in inputs:
+        fields = tuple(below.schema.fields[i] for i in chosen)
+        edge = lower_relation(builder, below, wanted.of(frozenset(f.name for f in fields)))
+        edges.append(ordered(builder, edge, Schema(fields)))
+    if any(e.signed for e in edges):
+        edges = [builder.signed(e) for e in edges]
+    schema = Schema(tuple(plan.schema.fields[i] for i in chosen))
+    kinds = {e.kind for e in edges}
+    kind = kinds.pop() if len(kinds) == 1 else PatternKind.WK
+    if kind is PatternKind.WKS and not _equal_lifetimes(plan):
+        kind = PatternKind.WK
+    task = MergeUnion([e.schema for e in edges])
+    return builder.add(task, tuple(edges), schema, kind, label="Union all")
+
+
+def _equal_lifetimes(plan: UnionAll) -> bool:
+    from windrow.plan.patterns import pattern_of  # noqa: PLC0415
+
+    return pattern_of(plan).kind is PatternKind.WKS
+
+
+def _distinct(builder: Builder, below: Plan, wanted: Wanted) -> Edge:
+    edge = _whole(builder, below, wanted)
+    if edge.signed:
+        task = StrictDistinct(edge.schema)
+        return builder.add(
+            task, (edge,), edge.schema, PatternKind.STR, label="Distinct", structure="counters"
+        )
+    if builder.direct:
+        stored = StoredInputDistinct(edge.schema)
+        kind = edge.kind if edge.kind is PatternKind.MON else PatternKind.WK
+        return builder.add(
+            stored, (edge,), edge.schema, kind, label="Distinct", structure="stored input"
+        )
+    star = DeltaStarDistinct(edge.schema)
+    kind = edge.kind if edge.kind is PatternKind.MON else PatternKind.WK
+    return builder.add(star, (edge,), edge.schema, kind, label="Distinct", structure="δ*")
+
+
+def _bag(builder: Builder, plan: Except | Intersect, wanted: Wanted) -> Edge:
+    left = builder.signed(_whole(builder, plan.left, wanted))
+    right = builder.signed(_whole(builder, plan.right, wanted))
+    kind = ("except" if isinstance(plan, Except) else "intersect") + ("_all" if plan.all else "")
+    task = BagOperator(left.schema, right.schema, kind)
+    return builder.add(
+        task, (left, right), plan.schema, PatternKind.STR, label=kind, structure="counters by row"
+    )
+
+
+def _top(builder: Builder, plan: TopN, wanted: Wanted) -> Edge:
+    edge = builder.signed(_whole(builder, plan.source, wanted))
+    with_keys, names = builder.with_columns(edge, tuple(k.expr for k in plan.keys))
+    keys = tuple(
+        (name, k.descending, k.nulls_first) for name, k in zip(names, plan.keys, strict=True)
+    )
+    task = TopNTask(with_keys.schema, keys, plan.limit, plan.offset, builder.interner)
+    return builder.add(
+        task, (with_keys,), with_keys.schema, PatternKind.STR, label="TopN", structure="ordered rows"
+    )
+
+
+def _refresh(builder: Builder, plan: Refresh, wanted: Wanted) -> Edge:
+    if not plan.restore and not _reads_derived_time(plan.source):
+        return lower_relation(builder, plan.source, Wanted(wanted.columns, plan.slide))
+    columns = frozenset(plan.schema.names) if plan.restore else wanted.columns
+    edge = lower_relation(builder, plan.source, Wanted(columns))
+    return _held(builder, edge, plan.slide, restore=plan.restore)
+
+
+def _reads_derived_time(plan: Plan) -> bool:
+    """Tell whether SLIDE cannot pass: a refresh inside a refresh."""
+    if isinstance(plan, Refresh):
+        return True
+    return not is_stream(plan) and any(_reads_derived_time(p) for p in inputs_of(plan))

@@ -1,0 +1,116 @@
+"""Stream nodes: sources, what is done to a stream before its window, and output streams."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from windrow.core.schema import Schema
+from windrow.operators.lowering.builder import Builder, Edge, Wanted
+from windrow.operators.rowwise import FilterTask, ProjectTask
+from windrow.operators.source import Source
+from windrow.operators.streams import DelayTask, DstreamTask, IstreamTask, RstreamTask
+from windrow.plan.expressions import Column, columns_of
+from windrow.plan.nodes import (
+    Delay,
+    Dstream,
+    Filter,
+    Istream,
+    Named,
+    Plan,
+    Project,
+    Refresh,
+    Rstream,
+    Scan,
+)
+
+
+def lower_stream(builder: Builder, plan: Plan, wanted: Wanted) -> Edge:
+    """Lower a stream node. Only the wanted columns leave it."""
+    source = source_of(plan)
+    if source is not None:
+        return builder.source(source.only(wanted.columns), _name(source))
+    match plan:
+        case Filter(source=below, predicate=predicate):
+            edge = lower_stream(builder, below, wanted.plus(columns_of(predicate)))
+            task = FilterTask(predicate, builder.interner)
+            return builder.add(task, (edge,), edge.schema, None, label="Filter")
+        case Project(source=below, columns=columns):
+            return _project(builder, below, columns, wanted)
+        case Istream(source=below):
+            return _output(builder, below, "Istream")
+        case Dstream(source=below):
+            return _output(builder, below, "Dstream")
+        case Rstream(source=below):
+            return _rstream(builder, below)
+        case Delay(source=below, slide=slide):
+            edge = lower_stream(builder, below, Wanted(frozenset(below.schema.names)))
+            delay = DelayTask(edge.schema, slide, builder.interner)
+            return builder.add(delay, (edge,), edge.schema, None, label="Delay")
+        case _:
+            msg = f"{type(plan).__name__} is no stream"
+            raise AssertionError(msg)
+
+
+def source_of(plan: Plan) -> Source | None:
+    """Return what enters the plan if the node is a declared stream, filtered and projected."""
+    match plan:
+        case Scan(stream=stream, alias=alias):
+            columns = tuple(
+                Named(f"{alias}.{f.name}", Column(f.name, f.type, f.nullable))
+                for f in stream.schema
+            )
+            return Source(stream, columns)
+        case Filter(source=below, predicate=predicate):
+            inner = source_of(below)
+            return None if inner is None else inner.filtered(predicate)
+        case Project(source=below, columns=columns):
+            inner = source_of(below)
+            return None if inner is None else inner.projected(columns)
+        case _:
+            return None
+
+
+def _name(source: Source) -> str:
+    return f"Stream {source.entry.name}"
+
+
+def _project(
+    builder: Builder, below: Plan, columns: tuple[Named, ...], wanted: Wanted
+) -> Edge:
+    kept = tuple(c for c in columns if c.name in wanted.columns)
+    reads = frozenset[str]().union(*(columns_of(c.expr) for c in kept))
+    edge = lower_stream(builder, below, wanted.of(reads))
+    schema = Schema(tuple(c.field for c in kept))
+    task = ProjectTask(kept, builder.interner)
+    return builder.add(task, (edge,), schema, None, label="Project")
+
+
+def _relation(builder: Builder, below: Plan, slide: int | None = None) -> Edge:
+    """Lower the relation under an output stream: all its columns tell rows apart."""
+    from windrow.operators.lowering.relational import lower_relation  # noqa: PLC0415 - mutual
+
+    wanted = Wanted(frozenset(below.schema.names), slide)
+    edge = builder.signed(lower_relation(builder, below, wanted))
+    return ordered(builder, edge, below.schema)
+
+
+def ordered(builder: Builder, edge: Edge, schema: Schema) -> Edge:
+    """Return the edge with exactly these columns in this order."""
+    if edge.schema.names == schema.names:
+        return replace(edge, schema=schema)
+    columns = tuple(Named(f.name, Column(f.name, f.type, f.nullable)) for f in schema)
+    task = ProjectTask(columns, builder.interner)
+    return builder.add(task, (edge,), schema, edge.kind, label="Order columns")
+
+
+def _output(builder: Builder, below: Plan, label: str) -> Edge:
+    edge = _relation(builder, below)
+    make = IstreamTask if label == "Istream" else DstreamTask
+    task = make(edge.schema, builder.interner)
+    return builder.add(task, (edge,), edge.schema, None, label=label)
+
+
+def _rstream(builder: Builder, refresh: Refresh) -> Edge:
+    edge = _relation(builder, refresh.source, refresh.slide)
+    task = RstreamTask(edge.schema, refresh.slide, builder.interner)
+    return builder.add(task, (edge,), edge.schema, None, label="Rstream")

@@ -1,0 +1,97 @@
+"""Where a stream enters the plan: filter and project on Arrow, then only the needed columns encode.
+
+A `Source` is what a runtime must know of an input: the in-process engine evaluates it here, another
+runtime may evaluate the same expressions before the tuples ever reach Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from windrow.core.schema import Schema
+from windrow.operators.arrow import vector_from_arrow
+from windrow.operators.delta import Delta
+from windrow.operators.evaluate import compile_expr, compile_predicate
+from windrow.operators.interner import Interner
+from windrow.operators.vector import I64
+from windrow.plan.catalog import Relation, Stream
+from windrow.plan.expressions import Column, Expr, columns_of, conjunction, substitute
+from windrow.plan.nodes import Named
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """π_columns(σ_predicate(stream)): which tuples enter, and as what.
+
+    Expressions read the stream's columns by their declared names.
+    """
+
+    entry: Stream | Relation
+    columns: tuple[Named, ...]
+    predicate: Expr | None = None
+
+    @property
+    def schema(self) -> Schema:
+        """The columns that enter the plan."""
+        return Schema(tuple(c.field for c in self.columns))
+
+    @property
+    def reads(self) -> frozenset[str]:
+        """The declared columns that are looked at."""
+        exprs = [c.expr for c in self.columns]
+        if self.predicate is not None:
+            exprs.append(self.predicate)
+        return frozenset[str]().union(*map(columns_of, exprs))
+
+    def filtered(self, predicate: Expr) -> Source:
+        """Return the source with one more condition on its columns."""
+        inner = self._inlined(predicate)
+        both = (inner,) if self.predicate is None else (self.predicate, inner)
+        return Source(self.entry, self.columns, conjunction(both))
+
+    def projected(self, columns: tuple[Named, ...]) -> Source:
+        """Return the source with other columns, made from its own."""
+        made = tuple(Named(c.name, self._inlined(c.expr)) for c in columns)
+        return Source(self.entry, made, self.predicate)
+
+    def only(self, needed: frozenset[str]) -> Source:
+        """Return the source without the columns that nobody reads."""
+        kept = tuple(c for c in self.columns if c.name in needed)
+        return Source(self.entry, kept, self.predicate)
+
+    def _inlined(self, expr: Expr) -> Expr:
+        by_name = {c.name: c.expr for c in self.columns}
+        return substitute(expr, lambda column: by_name[column.name])
+
+
+class SourceReader:
+    """A `Source` at work: Arrow columns in, a delta out."""
+
+    def __init__(self, source: Source, interner: Interner) -> None:
+        self.source = source
+        self._interner = interner
+        self._holds = None if source.predicate is None else compile_predicate(source.predicate)
+        self._columns = [
+            (c.name, c.expr.type, c.expr.name if isinstance(c.expr, Column) else compile_expr(c.expr))
+            for c in source.columns
+        ]
+
+    def read(self, ts: I64, arrays: Mapping[str, pa.Array], weight: I64 | None = None) -> Delta:
+        """Return the tuples that enter; `weight` is given for changes of a relation."""
+        if self._holds is not None and len(ts):
+            kept = self._holds(arrays, len(ts))
+            if not kept.all():
+                rows = np.flatnonzero(kept)
+                taken = pa.array(rows)
+                arrays = {n: arrays[n].take(taken) for n in self.source.reads}
+                ts = ts[rows]
+                weight = None if weight is None else weight[rows]
+        columns = {}
+        for name, type_, value in self._columns:
+            array = arrays[value] if isinstance(value, str) else value(arrays, len(ts))
+            columns[name] = vector_from_arrow(array, type_, self._interner)
+        return Delta(ts, columns, None, weight)

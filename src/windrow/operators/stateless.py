@@ -1,0 +1,49 @@
+"""What all operators without memory share."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from windrow.operators.delta import Delta
+from windrow.operators.task import Counters, Saved
+
+
+class Stateless:
+    """The parts of `Task` that concern state, for operators that have none."""
+
+    counters: Counters
+
+    def begin(self, start: int) -> Delta | None:
+        """Nothing is there before any tuple is."""
+        return None
+
+    def state_rows(self) -> int:
+        """Nothing is remembered."""
+        return 0
+
+    def state_bytes(self) -> int:
+        """Nothing is remembered."""
+        return 0
+
+    def save(self) -> Saved:
+        """Nothing is remembered."""
+        return {}
+
+    def load(self, saved: Saved) -> None:
+        """Nothing was remembered."""
+
+    def check(self) -> None:
+        """Nothing can be wrong with nothing."""
+
+    def live_codes(self) -> list[np.ndarray]:
+        """No interned value is kept alive by this operator."""
+        return []
+
+    def _count(self, given: Delta, made: Delta) -> None:
+        counters = self.counters
+        counters.tuples_in += len(given)
+        counters.tuples_out += len(made)
+        if given.weight is not None:
+            counters.negatives_in += int(np.count_nonzero(given.weight < 0))
+        if made.weight is not None:
+            counters.negatives_out += int(np.count_nonzero(made.weight < 0))

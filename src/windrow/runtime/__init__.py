@@ -1,0 +1,1 @@
+"""Where plans run: in this process, or on Spark."""

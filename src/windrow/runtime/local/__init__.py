@@ -1,0 +1,1 @@
+"""The engine in one process: streams in memory, answers at once."""

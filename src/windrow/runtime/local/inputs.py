@@ -1,0 +1,113 @@
+"""Streams at the door: each one's clock, what waits for order, and what came too late.
+
+    frontier(S) = max(heartbeats, newest ts seen - SLACK)
+
+A tuple behind the frontier at its arrival is late: it is kept apart and counted. Whether a tuple is
+late depends only on its own stream's tuples and heartbeats before it, so neither the size of
+batches nor other streams can change it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from windrow.core.time import BEGINNING
+from windrow.operators.vector import I64
+from windrow.plan.catalog import Stream
+from windrow.runtime.local.ingest import Batch
+
+
+@dataclass(slots=True)
+class StreamInput:
+    """One stream's clock and leftovers.
+
+    Invariant: every tuple in `held` has ts > frontier, in the order of arrival.
+    """
+
+    stream: Stream
+    frontier: int = BEGINNING
+    newest: int = BEGINNING
+    tuples: int = 0
+    late: list[pa.Table] = field(default_factory=list)
+    poison: list[pa.Table] = field(default_factory=list)
+    held: list[tuple[I64, Batch]] = field(default_factory=list)
+
+    def accept(self, batch: Batch) -> tuple[I64, Batch]:
+        """Take a batch in; return what is now in order, with its times, up to the frontier.
+
+        Without SLACK that is all but the late tuples. With SLACK, tuples ahead of the frontier
+        are held back until it passes them.
+        """
+        if batch.poison is not None:
+            self.poison.append(batch.poison)
+        ts = times_of(batch.arrays[self.stream.time_column])
+        self.tuples += len(ts)
+        if not len(ts):
+            return ts, batch
+        ts, batch = self._without_late(ts, batch)
+        if not self.stream.slack:
+            return ts, batch
+        self.held.append((ts, batch))
+        return self.release()
+
+    def _without_late(self, ts: I64, batch: Batch) -> tuple[I64, Batch]:
+        running = np.maximum.accumulate(ts)
+        before = np.empty_like(ts)
+        before[0] = self.newest
+        np.maximum(running[:-1], self.newest, out=before[1:])
+        slack = self.stream.slack
+        reached = np.where(before == BEGINNING, BEGINNING, before - slack)
+        late = ts < np.maximum(reached, self.frontier)
+        self.newest = max(self.newest, int(running[-1]))
+        self.frontier = max(self.frontier, self.newest - slack)
+        if not late.any():
+            return ts, batch
+        behind = batch.take(np.flatnonzero(late))
+        self.late.append(pa.table(behind.arrays))
+        kept = np.flatnonzero(~late)
+        return ts[kept], batch.take(kept)
+
+    def release(self) -> tuple[I64, Batch]:
+        """Return the held tuples up to the frontier, sorted by time, ties by arrival."""
+        ts = np.concatenate([t for t, _ in self.held]) if self.held else np.empty(0, np.int64)
+        batch = _joined([b for _, b in self.held], self.stream)
+        self.held = []
+        ready = ts <= self.frontier
+        later = np.flatnonzero(~ready)
+        if len(later):
+            self.held = [(ts[later], batch.take(later))]
+        rows = np.flatnonzero(ready)
+        order = rows[np.argsort(ts[rows], kind="stable")]
+        return ts[order], batch.take(order)
+
+    def heartbeat(self, instant: int) -> tuple[I64, Batch]:
+        """The stream has reached `instant`; return what that lets through."""
+        self.frontier = max(self.frontier, instant)
+        return self.release()
+
+    def end(self) -> tuple[I64, Batch]:
+        """Nothing follows: let everything through."""
+        return self.heartbeat(max(self.newest, self.frontier))
+
+
+def times_of(array: pa.Array) -> I64:
+    """Return a time column as int64s of the clock's unit."""
+    if array.type != pa.int64():
+        array = array.cast(pa.int64()) if pa.types.is_integer(array.type) else array.view(pa.int64())
+    times: I64 = array.to_numpy(zero_copy_only=False)
+    return times
+
+
+def _joined(batches: list[Batch], stream: Stream) -> Batch:
+    if len(batches) == 1:
+        return batches[0]
+    arrays = {
+        f.name: pa.concat_arrays([b.arrays[f.name] for b in batches])
+        if batches
+        else pa.nulls(0, f.type)
+        for f in stream.schema
+    }
+    return Batch(sum(b.rows for b in batches), arrays)

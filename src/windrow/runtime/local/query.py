@@ -1,0 +1,260 @@
+"""A standing query at work in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from windrow.core.errors import InputError, SemanticError
+from windrow.core.schema import Schema
+from windrow.core.time import BEGINNING, Clock
+from windrow.core.types import BIGINT, TIMESTAMP
+from windrow.operators.arrow import vector_to_arrow
+from windrow.operators.dataflow import Dataflow, loaded_delta, saved_delta
+from windrow.operators.delta import Delta
+from windrow.operators.interner import Interner
+from windrow.operators.lower import Physical, lower
+from windrow.operators.source import SourceReader
+from windrow.operators.task import Saved
+from windrow.operators.vector import I64, is_interned
+from windrow.operators.view import View, net_per_instant
+from windrow.plan.labels import clock_of
+from windrow.plan.nodes import Query, is_stream
+from windrow.runtime.local.presentation import sort_table, timed_column
+
+SWEEP_CHECK = 64
+"""Steps between two looks at whether unused text can be forgotten."""
+
+
+@dataclass(slots=True)
+class RunningQuery:
+    """A physical plan, its inputs that wait for the clock, and its answer so far."""
+
+    query: Query
+    strategy: str
+    physical: Physical = field(init=False)
+    flow: Dataflow = field(init=False)
+    interner: Interner = field(default_factory=Interner)
+    view: View | None = field(init=False)
+    clock: int = BEGINNING
+    start: int | None = None
+    ended: bool = False
+    steps: int = 0
+    _readers: dict[int, SourceReader] = field(init=False)
+    _buffers: dict[int, list[Delta]] = field(init=False)
+    _log: list[Delta] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.physical = lower(self.query, self.strategy, self.interner)
+        self.flow = Dataflow(self.physical.stages)
+        self.view = None if self.is_stream else View(self.schema)
+        self._readers = {i: SourceReader(s, self.interner) for i, s in self.physical.sources.items()}
+        self._buffers = {i: [] for i in self._readers}
+
+    @property
+    def schema(self) -> Schema:
+        """The columns of the answer."""
+        return self.query.root.schema
+
+    @property
+    def is_stream(self) -> bool:
+        """Tell whether the output is an append-only stream, not a view."""
+        return is_stream(self.query.root)
+
+    @property
+    def time_type(self) -> Clock:
+        """What the query's instants count."""
+        return clock_of(self.query.root)
+
+    def reads(self, name: str) -> bool:
+        """Tell whether the query has an input of this name."""
+        return any(s.entry.name == name for s in self.physical.sources.values())
+
+    def feed(
+        self, name: str, ts: I64, arrays: Mapping[str, pa.Array], weight: I64 | None = None
+    ) -> None:
+        """Queue tuples of an input, in time order; `weight` for changes of a relation."""
+        for i, reader in self._readers.items():
+            if reader.source.entry.name == name:
+                self._note_start(ts)
+                self._buffers[i].append(reader.read(ts, arrays, weight))
+
+    def _note_start(self, ts: I64) -> None:
+        known = ts[ts > BEGINNING]
+        if len(known) and not self.flow.begun:
+            first = int(known[0])
+            self.start = first if self.start is None else min(self.start, first)
+
+    def run(self, clock: int, *, ends: bool = False) -> None:
+        """Bring the answer up to `clock`."""
+        if self.start is None or clock < self.start or self.ended:
+            return
+        self.clock = max(self.clock, clock)
+        ready = {i: self._ready(i) for i in self._buffers}
+        out = self.flow.step(ready, self.clock, start=self.start, ends=ends)
+        self.ended = ends
+        self._publish(out)
+
+    def _ready(self, i: int) -> Delta:
+        stage = self.flow.stages[i]
+        buffered = self._buffers[i]
+        if not buffered:
+            return Delta.empty(stage.schema, signed=True)
+        whole = Delta.concat(buffered)
+        assert self.start is not None
+        if len(whole) and whole.ts[0] < self.start:
+            whole.ts = np.maximum(whole.ts, self.start)
+        now, later = whole.split(self.clock)
+        self._buffers[i] = [later] if len(later) else []
+        return now
+
+    def _publish(self, out: Delta) -> None:
+        if len(out):
+            self._log.append(out)
+            if self.view is not None:
+                self.view.apply(out)
+        self.steps += 1
+        if self.steps % SWEEP_CHECK == 0 and self.interner.wants_sweep:
+            self._sweep()
+
+    def _sweep(self) -> None:
+        """Forget text that no state, buffer or unread change refers to."""
+        live = self.physical.live_codes(self.flow)
+        batches = [*self._log, *(d for ds in self._buffers.values() for d in ds)]
+        batches += list(self.flow.waiting.values())
+        live += [code for d in batches for code in codes_of(d)]
+        if self.view is not None:
+            live += self.view.live_codes()
+        self.interner.sweep(live)
+
+    def changes(self) -> pa.Table:
+        """Return the changes since the last call: _ts, _sign, then the query's columns."""
+        log, self._log = self._log, []
+        schema = self.schema
+        delta = net_per_instant(Delta.concat(log)) if log else Delta.empty(schema, signed=True)
+        weights = delta.weights()
+        copies = np.abs(weights)
+        if (copies != 1).any():
+            delta = delta.take(np.repeat(np.arange(len(delta)), copies))
+            weights = np.repeat(weights, copies)
+        arrays = [
+            timed_column(delta.ts, self.time_type),
+            pa.array(np.sign(weights).astype(np.int8)),
+            *(vector_to_arrow(delta.columns[f.name], self.interner) for f in schema),
+        ]
+        fields = [
+            pa.field("_ts", TIMESTAMP if self.time_type is Clock.TIMESTAMP else BIGINT, False),
+            pa.field("_sign", pa.int8(), False),
+            *schema.arrow(),
+        ]
+        return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
+
+    def answer(self, at: int | None = None) -> pa.Table:
+        """Return the answer now, or as it will be at a later instant if nothing arrives."""
+        if self.view is None:
+            raise SemanticError(
+                f'"{self.query.name}" streams its results, so it has no current answer',
+                hint="Read changes(), or keep the newest: WSTREAM(...)[ROWS 10].",
+            )
+        if at is None or at == self.clock:
+            return self._answer_now()
+        if at < self.clock:
+            raise InputError(
+                "the answer at an instant that has passed is not kept",
+                detail=f"The query's clock is at {self.clock}, asked was {at}.",
+                hint="Read changes() as they come, or ask before advancing.",
+            )
+        return self._answer_later(at)
+
+    def _answer_now(self) -> pa.Table:
+        assert self.view is not None
+        if self.start is None:
+            return self._before_any_tuple()
+        columns, copies = self.view.rows()
+        rows = np.repeat(np.arange(len(copies)), copies)
+        arrays = [vector_to_arrow(columns[f.name].take(rows), self.interner) for f in self.schema]
+        table = pa.Table.from_arrays(arrays, schema=self.schema.arrow())
+        return sort_table(table, self.query.order)
+
+    def _answer_later(self, at: int) -> pa.Table:
+        """Let time pass on a copy of the state."""
+        ahead = RunningQuery.resumed(self.query, self.strategy, self.snapshot())
+        ahead.run(at)
+        return ahead._answer_now()
+
+    def _before_any_tuple(self) -> pa.Table:
+        """Return the answer over empty inputs: the row of an aggregate without GROUP BY."""
+        empty = RunningQuery(self.query, self.strategy)
+        empty.start = 0
+        empty.run(0)
+        return empty._answer_now()
+
+    def snapshot(self) -> Saved:
+        """Return everything that `resumed` needs to go on from here."""
+        return {
+            "plan": self.physical.signature,
+            "clock": self.clock,
+            "start": self.start,
+            "ended": self.ended,
+            "flow": self.flow.save(),
+            "interner": self.interner.save(),
+            "view": None if self.view is None else self.view.save(),
+            "buffers": {str(i): [saved_delta(d) for d in ds] for i, ds in self._buffers.items()},
+            "log": [saved_delta(d) for d in self._log],
+        }
+
+    @classmethod
+    def resumed(cls, query: Query, strategy: str, saved: Saved) -> RunningQuery:
+        """Start a query from the state of one with the same physical plan."""
+        interner = saved["interner"]
+        assert isinstance(interner, dict)
+        running = cls(query, strategy, interner=Interner.load(interner))
+        running._restore(saved)
+        return running
+
+    def _restore(self, saved: Saved) -> None:
+        assert saved["plan"] == self.physical.signature, "the state belongs to another plan"
+        self.clock, self.start = saved["clock"], saved["start"]  # type: ignore[assignment]
+        self.ended = bool(saved["ended"])
+        self.flow.load(saved["flow"])  # type: ignore[arg-type]
+        if self.view is not None:
+            self.view.load(saved["view"])  # type: ignore[arg-type]
+        buffers, log = saved["buffers"], saved["log"]
+        assert isinstance(buffers, dict)
+        assert isinstance(log, list)
+        self._buffers = {
+            int(i): [loaded_delta(d, self.flow.stages[int(i)].schema) for d in ds]
+            for i, ds in buffers.items()
+        }
+        self._log = [loaded_delta(d, self.schema) for d in log]
+
+    def stats(self) -> dict[str, object]:
+        """Return counters, a stage at a time and in all."""
+        stages = [
+            {
+                "operator": s.label,
+                "structure": s.structure,
+                "state_rows": s.task.state_rows(),
+                "state_bytes": s.task.state_bytes(),
+                **{name: getattr(s.task.counters, name) for name in s.task.counters.__slots__},
+            }
+            for s in self.flow.stages
+            if s.task is not None
+        ]
+        return {
+            "strategy": self.strategy,
+            "clock": None if self.clock == BEGINNING else self.clock,
+            "state_rows": sum(int(s["state_rows"]) for s in stages),
+            "state_bytes": sum(int(s["state_bytes"]) for s in stages),
+            "view_bytes": 0 if self.view is None else self.view.nbytes,
+            "pending_changes": sum(len(d) for d in self._log),
+            "operators": stages,
+        }
+
+
+def codes_of(delta: Delta) -> list[I64]:
+    """Return the interned codes that a batch refers to."""
+    return [v.data for v in delta.columns.values() if is_interned(v.type)]  # type: ignore[misc]

@@ -1,0 +1,130 @@
+"""Drives the engine through a world: the same events, cut into pushes in any way.
+
+`Plan` of a drive: the events of all streams and relations in time order are cut into batches;
+after a batch all streams may hear a heartbeat; anywhere the query may be stopped, its state written
+to bytes, and a fresh engine started from it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+from tests.generate.catalog import DECLARATIONS, NRR, RELATION, STREAMS
+from tests.reference.histories import Change, Row, World, rows_of
+
+from windrow.core.time import BEGINNING
+from windrow.operators.state.saved import from_bytes, to_bytes
+from windrow.runtime.local.database import Database
+from windrow.runtime.local.query import RunningQuery
+
+RELATIONS = (RELATION, NRR)
+
+
+@dataclass(frozen=True, slots=True)
+class Drive:
+    """How a world is fed: where it is cut, and what happens after each cut.
+
+    `cuts` are positions in the sequence of events; `heartbeat` tells whether streams hear how far
+    all others are; `restarts` are numbers of batches after which the engine is replaced.
+    """
+
+    strategy: str = "upa"
+    cuts: tuple[int, ...] = ()
+    heartbeat: bool = True
+    restarts: frozenset[int] = frozenset()
+    check: bool = True
+
+
+def events(world: World) -> list[tuple[int, str, int, Row]]:
+    """All that happens in a world: (ts, name, sign, row), relations first within an instant."""
+    found: list[tuple[int, int, str, int, Row]] = []
+    for name, relation in world.relations.items():
+        found += [(ts, 0, name, sign, row) for ts, sign, row in relation.changes]
+    for name, stream in world.streams.items():
+        found += [(ts, 1, name, 1, row) for ts, row in zip(stream.times, stream.rows, strict=True)]
+    found.sort(key=lambda e: (e[0], e[1]))
+    return [(ts, name, sign, row) for ts, _, name, sign, row in found]
+
+
+def drive(text: str, world: World, plan: Drive, until: int) -> list[Change]:
+    """Return the query's whole changelog over a world, up to and at `until`."""
+    db = Database()
+    db.execute(DECLARATIONS)
+    query = db.query(text, strategy=plan.strategy)
+    happened = events(world)
+    first = next((i for i, e in enumerate(happened) if e[0] > BEGINNING), len(happened))
+    bounds = sorted({0, first, len(happened), *(c for c in plan.cuts if first < c < len(happened))})
+    changes: list[Change] = []
+    for number, (start, stop) in enumerate(zip(bounds, bounds[1:], strict=False)):
+        push_events(db, happened[start:stop], plan)
+        changes += read(query.changes())
+        if plan.check:
+            db.running(query.name).flow.check()
+        if number in plan.restarts:
+            restart(db, query.name)
+    db.advance(until)
+    db.drain()
+    changes += read(query.changes())
+    return changes
+
+
+def push_events(db: Database, batch: Sequence[tuple[int, str, int, Row]], plan: Drive) -> None:
+    """Push one batch: changes of relations first, then each stream's tuples."""
+    for name in RELATIONS:
+        rows = [(ts, sign, row) for ts, n, sign, row in batch if n == name]
+        if rows:
+            db.push(name, relation_rows(rows))
+    for name in STREAMS:
+        tuples = [row for _, n, _, row in batch if n == name]
+        if tuples:
+            db.push(name, stream_table(tuples))
+    if plan.heartbeat and batch and batch[-1][0] > BEGINNING:
+        db.advance(batch[-1][0])
+
+
+def stream_table(rows: Sequence[Row]) -> pa.Table:
+    names = ("ts", "k", "v", "s", "x", "id")
+    types = (pa.int64(), pa.int64(), pa.int64(), pa.string(), pa.float64(), pa.int64())
+    columns = zip(*(row[-6:] for row in rows), strict=True)
+    arrays = [pa.array(c, t) for c, t in zip(columns, types, strict=True)]
+    return pa.Table.from_arrays(arrays, names=list(names))
+
+
+def relation_rows(changes: Sequence[Change]) -> pa.Table:
+    return pa.table(
+        {
+            "_ts": pa.array([ts for ts, _, _ in changes], pa.int64()),
+            "_sign": pa.array([sign for _, sign, _ in changes], pa.int64()),
+            "k": pa.array([row[0] for _, _, row in changes], pa.int64()),
+            "w": pa.array([row[1] for _, _, row in changes], pa.int64()),
+            "s": pa.array([row[2] for _, _, row in changes], pa.string()),
+        }
+    )
+
+
+def restart(db: Database, name: str) -> None:
+    """Replace a running query by a fresh one that starts from its state, through bytes."""
+    old = db.running(name)
+    saved = from_bytes(to_bytes(old.snapshot()))
+    db._running[name] = RunningQuery.resumed(old.query, old.strategy, saved)
+
+
+def read(table: pa.Table) -> list[Change]:
+    """Return a changelog table as changes."""
+    return [(int(r[0]), int(r[1]), r[2:]) for r in rows_of(table)]  # type: ignore[call-overload]
+
+
+def net_at(changes: Sequence[Change], instants: Sequence[int]) -> list[Counter[Row]]:
+    """Return the bag that a changelog adds up to at each of the ascending instants."""
+    ordered = sorted(changes, key=lambda c: c[0])
+    bag: Counter[Row] = Counter()
+    answers, i = [], 0
+    for at in instants:
+        while i < len(ordered) and ordered[i][0] <= at:
+            bag[ordered[i][2]] += ordered[i][1]
+            i += 1
+        answers.append(Counter({row: n for row, n in bag.items() if n}))
+    return answers
