@@ -464,20 +464,10 @@ CASES: dict[str, list[tuple[object, ...]]] = {
     },
     **dict.fromkeys(("hour", "minute", "second", "last_day"), _DATES),
     "date_trunc": [
-        (text(unit), "ts")
-        for unit in (
-            "YEAR",
-            "quarter",
-            "month",
-            "week",
-            "day",
-            "hour",
-            "minute",
-            "second",
-            "millisecond",
-        )
-    ]
-    + [(text("month"), "date"), (text("microsecond"), "ts"), (text("MON"), "ts")],
+        *((text(u), "ts") for u in ("YEAR", "quarter", "month", "week", "day", "hour", "minute")),
+        *((text(u), "ts") for u in ("second", "millisecond", "microsecond", "MON")),
+        (text("month"), "date"),
+    ],
     "trunc": [("date", text(unit)) for unit in ("year", "quarter", "month", "week")],
     "date_add": [("date", "n"), ("date", 40), ("ts", 1), ("date", "m")],
     "date_sub": [("date", "n"), ("date", 40), ("ts", 1), ("date", "m")],

@@ -28,7 +28,7 @@ from windrow.plan.nodes import AggregateCall
 
 ROWS = 200
 SEEDS = st.integers(0, 2**32 - 1)
-ONCE = {"deadline": None, "phases": (Phase.generate,), "suppress_health_check": list(HealthCheck)}
+ONCE = settings(deadline=None, phases=(Phase.generate,), suppress_health_check=list(HealthCheck))
 
 COUNTED = {TIMESTAMP: pa.int64(), INTERVAL: pa.int64(), DATE: pa.int32()}
 """Types that are compared as µs and days: Python knows only the years 1 to 9999."""
@@ -45,12 +45,12 @@ def in_duckdb(columns: dict[str, pa.Array]) -> pa.Table:
 
 def in_windrow(column: pa.ChunkedArray, type_: pa.DataType) -> list[object]:
     """Return DuckDB's values in windrow's type."""
-    return column.cast(COUNTED.get(type_, type_)).to_pylist()
+    return list(column.cast(COUNTED.get(type_, type_)).to_pylist())
 
 
 def plain(array: pa.Array) -> list[object]:
     """Return windrow's values, moments and intervals as µs."""
-    return array.cast(COUNTED.get(array.type, array.type)).to_pylist()
+    return list(array.cast(COUNTED.get(array.type, array.type)).to_pylist())
 
 
 def same(left: object, right: object) -> bool:
@@ -104,7 +104,7 @@ def test_every_function_has_cases() -> None:
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-@settings(max_examples=2, **ONCE)
+@settings(ONCE, max_examples=2)
 @given(seed=SEEDS)
 def test_a_function_gives_what_duckdb_gives(name: str, seed: int) -> None:
     check(cases_of(name), seed)
@@ -117,7 +117,7 @@ TARGETS = (
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=sql_name)
-@settings(max_examples=2, **ONCE)
+@settings(ONCE, max_examples=2)
 @given(seed=SEEDS)
 def test_a_cast_gives_what_duckdb_gives(target: pa.DataType, seed: int) -> None:
     casts = [
@@ -152,7 +152,7 @@ def nest(expr: Expr, depth: int, rng: random.Random) -> Expr:
             return expr
 
 
-@settings(max_examples=20, **ONCE)
+@settings(ONCE, max_examples=20)
 @given(seed=SEEDS)
 def test_nested_expressions_give_what_duckdb_gives(seed: int) -> None:
     rng = random.Random(seed)

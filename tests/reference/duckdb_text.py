@@ -12,6 +12,7 @@ Renderer = Callable[..., str]
 
 LONGEST = 100_000
 FAR = 2**31 - 1
+ENDLESS = str(2**64)
 
 
 def _plain(function: str) -> Renderer:
@@ -23,7 +24,7 @@ def _near(number: str) -> str:
     return f"greatest(least({number}, {FAR}), {-FAR})"
 
 
-def _substring(_: Call, text: str, start: str, length: str = str(FAR)) -> str:
+def _substring(_: Call, text: str, start: str, length: str = ENDLESS) -> str:
     known = f"{text} IS NOT NULL AND {start} IS NOT NULL AND {length} IS NOT NULL"
     start, length = f"CAST({start} AS HUGEINT)", f"CAST({length} AS HUGEINT)"
     first = (
@@ -38,7 +39,7 @@ def _substring(_: Call, text: str, start: str, length: str = str(FAR)) -> str:
 
 
 def _right(call: Call, text: str, count: str) -> str:
-    tail = _substring(call, text, f"(-CAST({count} AS HUGEINT))", str(2**64))
+    tail = _substring(call, text, f"(-CAST({count} AS HUGEINT))")
     return _strict((text, count), f"CASE WHEN {count} <= 0 THEN '' ELSE {tail} END")
 
 
