@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from windrow.kernels.groups import CLOSES, EMISSION, GROUP, TIME, WEIGHT
 from windrow.kernels.jit import kernel
+from windrow.kernels.text import compare_codes
 
 KEY, EXPIRY, BEFORE, AFTER = 0, 1, 2, 3
 USED, FREE, LIVE, COMPARISONS = 0, 1, 2, 3
@@ -56,14 +57,11 @@ def value_of(key, kind):
 @kernel
 def compare(a, b, kind, arena, starts, lengths):
     """Return the sign of a - b."""
-    if kind != BYTES or a == b:
-        return (a > b) - (a < b)
-    left, right = starts[a], starts[b]
-    for k in range(min(lengths[a], lengths[b])):
-        x, y = arena[left + k], arena[right + k]
-        if x != y:
-            return 1 if x > y else -1
-    return 1 if lengths[a] > lengths[b] else -1
+    if kind == BYTES:
+        return compare_codes(arena, starts, lengths, a, b)
+    if a == b:
+        return 0
+    return -1 if a < b else 1
 
 
 @kernel

@@ -104,8 +104,9 @@ def change_copies(nodes, roots, g, rank, key, w, kind, arena, starts, lengths, m
     side = 0
     while at:
         meta[COMPARISONS] += 1
-        side = (rank > nodes[at, RANK]) - (rank < nodes[at, RANK])
-        if side == 0:
+        if rank != nodes[at, RANK]:
+            side = -1 if rank < nodes[at, RANK] else 1
+        else:
             side = compare(key, nodes[at, KEY], kind, arena, starts, lengths)
         if side == 0:
             break

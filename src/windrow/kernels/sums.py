@@ -99,6 +99,8 @@ def settle(limbs, g):
     """
     top = limbs.shape[1] - 1
     lowest = top + 1
+    if lowest == 0:
+        return 0
     carry = 0
     for k in range(top):
         s = limbs[g, k] + carry
@@ -178,9 +180,12 @@ def scaled(f, e):
     """Return f · 2^e, infinite if too large. |f| <= 2."""
     if f == 0.0:
         return 0.0
+    while e > 1023 and abs(f) < 1.0:
+        f *= 2.0
+        e -= 1
     if e > 1023 or (e == 1023 and abs(f) >= 2.0):
         return math.inf if f > 0 else -math.inf
-    return math.ldexp(f, e)
+    return math.ldexp(f, int(e))
 
 
 @kernel

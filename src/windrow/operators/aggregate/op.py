@@ -62,15 +62,12 @@ class GroupBy:
         return Schema(self.keys + tuple(call.field for call in self.calls))
 
     @property
-    def carried(self) -> tuple[Field, ...]:
-        """What must be known of a row when it leaves: the columns for an expirer to keep.
-
-        Its group stands for its keys; MIN and MAX do not ask for the value again.
-        """
+    def carried(self) -> Schema:
+        """What must be known of a row when it leaves. Its group stands for its keys."""
         kept = [Field(GROUP_COLUMN, BIGINT, nullable=False)] if self.keys else []
         if any(call.extreme for call in self.calls):
             kept.append(Field(EXPIRY_COLUMN, BIGINT, nullable=False))
-        return (*kept, *self.read)
+        return Schema((*kept, *self.read))
 
     @property
     def read(self) -> tuple[Field, ...]:

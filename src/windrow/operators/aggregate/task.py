@@ -7,6 +7,7 @@ input ─► group codes ─► expirer ─► events ─► one loop a call ─
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -84,30 +85,24 @@ class GroupState:
 class GroupByTask:
     """A `GroupBy` at work on one partition. Takes a signed or predicted edge, gives a signed one.
 
-    A predicted edge that ever loses a tuple needs an expirer that keeps `op.carried`.
+    A predicted edge needs to be told which expirer fits its pattern.
     """
 
     def __init__(
-        self,
-        op: GroupBy,
-        interner: Interner,
-        *,
-        predicted: bool = False,
-        expirer: Expirer | None = None,
+        self, op: GroupBy, interner: Interner, expirer: Callable[[Schema], Expirer] | None = None
     ) -> None:
-        assert predicted or expirer is None, "only predicted tuples expire by themselves"
         self.op = op
         self.counters = Counters()
-        self.expirer = expirer
-        self.predicted = predicted
+        self.expirer = None if expirer is None else expirer(op.carried)
         self.codec = RowCodec(op.keys)
         self.state = GroupState(KeyTable(self.codec.width), len(op.calls))
         self.folds: list[Accumulator] = [
-            accumulator(call, interner, predicted=predicted) for call in op.calls
+            accumulator(call, interner, predicted=expirer is not None) for call in op.calls
         ]
+        self._with_expiry = EXPIRY_COLUMN in op.carried
         self._reads = [f.name for f in op.read]
         self._nothing = Delta.empty(op.schema, signed=True)
-        self._no_births = Delta.empty(Schema(op.carried), signed=False)
+        self._no_births = Delta.empty(op.carried, signed=False)
         self._reserve()
 
     def begin(self, start: int) -> Delta | None:
@@ -116,7 +111,10 @@ class GroupByTask:
             return None
         events = np.zeros((5, 1), np.int64)  # an event of weight 0, about a row of NULLs
         events[TIME] = start
-        columns = {f.name: Vector(f.type, empty_data(f.type, 1), NOTHING) for f in self.op.read}
+        columns = {
+            f.name: Vector(f.type, np.zeros_like(empty_data(f.type, 1)), NOTHING)
+            for f in self.op.read
+        }
         columns[EXPIRY_COLUMN] = Vector(BIGINT, events[TIME])
         return self._fold(events, columns)
 
@@ -142,20 +140,21 @@ class GroupByTask:
 
     def _turned(self, delta: Delta, clock: int) -> Delta:
         """Return the changes of this step as signed ones, with their groups."""
+        assert delta.signed == (self.expirer is None), "an expirer is for a predicted edge"
+        if delta.exp is not None:
+            stillborn = delta.exp <= delta.ts
+            if stillborn.any():
+                delta = delta.take(np.flatnonzero(~stillborn))
         if len(delta):
             columns = {name: delta.columns[name] for name in self._reads}
             if self.op.keys:
                 columns[GROUP_COLUMN] = Vector(BIGINT, self._groups(delta))
-            if delta.exp is not None:
+            if self._with_expiry and delta.exp is not None:
                 columns[EXPIRY_COLUMN] = Vector(BIGINT, delta.exp)
             delta = delta.replace_columns(columns)
-        elif self.expirer is None:
-            return delta
-        else:
-            delta = self._no_births
         if self.expirer is None:
             return delta
-        turned = self.expirer.turn(delta, clock)
+        turned = self.expirer.turn(delta if len(delta) else self._no_births, clock)
         self.counters.expiries = self.expirer.counters.expiries
         return turned
 

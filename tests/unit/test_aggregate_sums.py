@@ -1,0 +1,211 @@
+"""Float sums are exact: equal to a fresh, correctly rounded sum however long tuples come and go."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from windrow.core.schema import Field
+from windrow.core.types import BIGINT, DOUBLE
+from windrow.kernels.sums import sum_real
+from windrow.operators.aggregate import Call, GroupBy, GroupByTask
+from windrow.operators.delta import Delta
+from windrow.operators.interner import Interner
+from windrow.operators.vector import Vector
+
+X = Field("x", DOUBLE)
+SUM = Call("sum", (X,), "sum", DOUBLE)
+AVG = Call("avg", (X,), "avg", DOUBLE)
+SPREADS = tuple(
+    Call(name, (X,), name, DOUBLE) for name in ("var_samp", "var_pop", "stddev_samp", "stddev_pop")
+)
+
+
+def opened(*calls: Call) -> GroupByTask:
+    task = GroupByTask(GroupBy((), calls), Interner())
+    task.begin(0)
+    return task
+
+
+def feed(task: GroupByTask, values: list[float], weights: list[int], ts: int = 1) -> dict:
+    """Feed values at one instant; return the row that the group shows then, {} if unchanged."""
+    columns = {"x": Vector(DOUBLE, np.array(values, np.float64))}
+    delta = Delta(np.full(len(values), ts), columns, weight=np.array(weights, np.int64))
+    out = task.step((delta,), ts)
+    task.check()
+    if not len(out):
+        return {}
+    return {
+        name: None if v.valid is not None and not v.valid[-1] else float(v.data[-1])
+        for name, v in out.columns.items()
+    }
+
+
+def same(got: float | None, wanted: float | None) -> bool:
+    if got is None or wanted is None:
+        return got is wanted
+    return got == wanted or (math.isnan(got) and math.isnan(wanted))
+
+
+DOUBLES = st.floats(allow_nan=False, allow_infinity=False)
+
+
+def rounded(exact: Fraction) -> float:
+    try:
+        return float(exact)
+    except OverflowError:
+        return math.inf if exact > 0 else -math.inf
+
+
+@given(st.lists(DOUBLES, min_size=1, max_size=30))
+def test_a_sum_is_correctly_rounded(values):
+    got = feed(opened(SUM), values, [1] * len(values))
+    assert got["sum"] == rounded(sum(map(Fraction, values), Fraction()))
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=30))
+def test_a_sum_is_that_of_fsum(values):
+    assert feed(opened(SUM), values, [1] * len(values))["sum"] == math.fsum(values)
+
+
+@given(st.lists(st.tuples(DOUBLES, st.booleans()), min_size=1, max_size=30))
+def test_what_was_added_is_taken_back_exactly(values):
+    task = opened(SUM, AVG, *SPREADS)
+    feed(task, [v for v, _ in values], [1] * len(values))
+    feed(task, [v for v, gone in values if gone], [-1 for _, gone in values if gone], 2)
+    left = [v for v, gone in values if not gone]
+    got = feed(task, [0.0], [1], 3)
+    left.append(0.0)
+    assert same(got.get("sum", got["avg"] * 1), rounded(sum(map(Fraction, left), Fraction())))
+
+
+def test_a_small_value_survives_a_large_one():
+    task = opened(SUM)
+    assert feed(task, [1e16, 1.0], [1, 1])["sum"] == 1e16
+    assert feed(task, [1e16], [-1], 2)["sum"] == 1.0
+
+
+def test_infinities_and_nans_come_and_go():
+    task = opened(SUM, AVG, SPREADS[1])
+    assert feed(task, [1.5], [1])["sum"] == 1.5
+    assert feed(task, [math.inf], [1], 2)["sum"] == math.inf
+    assert math.isnan(feed(task, [-math.inf], [1], 3)["sum"])
+    assert feed(task, [math.inf], [-1], 4)["sum"] == -math.inf
+    assert math.isnan(feed(task, [math.nan], [1], 5)["avg"])
+    got = feed(task, [math.nan, -math.inf], [-1, -1], 6)
+    assert got == {"sum": 1.5, "avg": 1.5, "var_pop": 0.0}
+
+
+def test_a_sum_too_large_is_infinite_but_its_mean_is_not():
+    task = opened(SUM, AVG)
+    assert feed(task, [1.7e308, 1.7e308], [1, 1]) == {"sum": math.inf, "avg": 1.7e308}
+    assert feed(task, [1.7e308], [-1], 2) == {"sum": 1.7e308, "avg": 1.7e308}
+
+
+def test_subnormals_are_exact():
+    tiny = 5e-324
+    task = opened(SUM)
+    assert feed(task, [tiny, tiny, 1e300], [1, 1, 1])["sum"] == 1e300
+    assert feed(task, [1e300], [-1], 2)["sum"] == 2 * tiny
+    assert feed(task, [2.5e-308], [-1], 3)["sum"] == 2 * tiny - 2.5e-308
+
+
+def test_a_soak_ends_at_the_sum_of_what_is_alive():
+    rng = np.random.default_rng(5)
+    rounds, size = (100, 50_000) if hasattr(sum_real, "signatures") else (4, 300)  # compiled?
+    task = opened(SUM)
+    alive: list[np.ndarray] = []
+    for n in range(rounds):
+        fresh = rng.normal(0, 1, size) * 10.0 ** rng.integers(-12, 13, size)
+        alive.append(fresh)
+        old = alive.pop(0) if len(alive) > 2 else np.empty(0)
+        values = np.concatenate([fresh, old])
+        weights = np.concatenate([np.ones(len(fresh)), -np.ones(len(old))]).astype(np.int64)
+        delta = Delta(np.full(len(values), n), {"x": Vector(DOUBLE, values)}, weight=weights)
+        out = task.step((delta,), n)
+    assert out.columns["sum"].data[-1] == math.fsum(np.concatenate(alive))
+
+
+def test_carries_are_taken_before_limbs_are_full():
+    task = opened(SUM, SPREADS[0])
+    big = float(2**53 - 1)
+    for n in range(40):
+        got = feed(task, [big, -big, 1.0], [2**23, 2**23 - 1, 1], n)
+    total = Fraction(big) * 40 + 40
+    assert got["sum"] == float(total)
+    count = 40 * 2**24
+    squares = Fraction(big) ** 2 * 40 * (2**24 - 1) + 40
+    wanted = (squares - total**2 / count) / (count - 1)
+    assert math.isclose(got["var_samp"], float(wanted), rel_tol=1e-14)
+
+
+def two_pass(values: list[float], over: int) -> float:
+    mean = sum(map(Fraction, values)) / len(values)
+    return float(sum((Fraction(v) - mean) ** 2 for v in values) / over)
+
+
+@given(
+    st.lists(st.floats(-1, 1), min_size=2, max_size=20),
+    st.sampled_from([0.0, 1.0, 1e9, -1e15, 1e-9]),
+    st.sampled_from([1.0, 1e-3, 1e-150, 1e150]),
+)
+def test_a_variance_is_that_of_two_passes(parts, mean, scale):
+    values = [mean + scale * p for p in parts]
+    got = feed(opened(*SPREADS), values, [1] * len(values))
+    samp, pop = two_pass(values, len(values) - 1), two_pass(values, len(values))
+    for name, wanted in (("var_samp", samp), ("var_pop", pop)):
+        assert math.isclose(got[name], wanted, rel_tol=1e-14, abs_tol=1e-322)
+        assert math.isclose(
+            got[name.replace("var", "stddev")], math.sqrt(wanted), rel_tol=1e-14, abs_tol=1e-160
+        )
+
+
+def test_a_small_deviation_about_a_large_mean():
+    rng = np.random.default_rng(3)
+    values = rng.normal(1e9, 1e-3, 500).tolist()
+    task = opened(*SPREADS)
+    feed(task, [*values, 1e300, 1e-300], [1] * 502)
+    got = feed(task, [1e300, 1e-300], [-1, -1], 2)
+    assert math.isclose(got["var_samp"], two_pass(values, 499), rel_tol=1e-14)
+    assert math.isclose(got["stddev_pop"], math.sqrt(two_pass(values, 500)), rel_tol=1e-14)
+
+
+def test_a_saved_sum_goes_on_exactly():
+    task = opened(SUM, SPREADS[2])
+    feed(task, [1e16, 0.1, -3e-9], [1, 1, 1])
+    fresh = GroupByTask(task.op, Interner())
+    fresh.load(task.save())
+    both = [feed(t, [1e16, 1e20], [-1, 1], 2) for t in (task, fresh)]
+    assert both[0] == both[1]
+    assert feed(fresh, [1e20], [-1], 3)["sum"] == math.fsum([0.1, -3e-9])
+
+
+@pytest.mark.parametrize("call", [SUM, AVG, *SPREADS], ids=lambda c: c.name)
+def test_sums_of_groups_do_not_mix(call):
+    key = Field("k", BIGINT, nullable=False)
+    task = GroupByTask(GroupBy((key,), (call,)), Interner())
+    rng = np.random.default_rng(2)
+    keys, values = rng.integers(0, 300, 3000), rng.normal(5, 2, 3000)
+    columns = {"k": Vector(BIGINT, keys), "x": Vector(DOUBLE, values)}
+    out = task.step((Delta(np.arange(3000), columns),), 3000)
+    shown = {}
+    for k, v, w in zip(
+        out.columns["k"].data, out.columns[call.output].data, out.weights(), strict=True
+    ):
+        if w > 0:
+            shown[int(k)] = v
+    formula = {
+        "sum": math.fsum,
+        "avg": lambda v: math.fsum(v) / len(v),
+        "var_samp": lambda v: np.var(v, ddof=1),
+        "var_pop": np.var,
+        "stddev_samp": lambda v: np.std(v, ddof=1),
+        "stddev_pop": np.std,
+    }[call.name]
+    for k, got in shown.items():
+        group = values[keys == k]
+        if len(group) > 1:
+            assert math.isclose(got, formula(group), rel_tol=1e-9)
