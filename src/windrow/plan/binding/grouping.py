@@ -56,12 +56,12 @@ class Grouping:
         name = canonical_aggregate(call.name)
         assert name is not None, "only aggregates come here"
         where = None if chosen is None else self._filter(chosen)
-        made = AggregateCall(to_sql(node), name, coerced, type_, distinct, where, nullable)
+        made = AggregateCall("", name, coerced, type_, distinct, where, nullable)
         for known in self.calls:
-            if replace(known, output=made.output) == made:
+            if replace(known, output="") == made:
                 return Column(known.output, known.type, known.nullable)
-        self.calls.append(made)
-        return Column(made.output, type_, nullable)
+        self.calls.append(replace(made, output=self._fresh(to_sql(node))))
+        return Column(self.calls[-1].output, type_, nullable)
 
     def _filter(self, node: exp.Expr) -> Expr:
         return condition(ExpressionBinder(self.scope, "FILTER").bind(node), node, "FILTER")
@@ -83,9 +83,11 @@ class Grouping:
                 return expr
 
     def _fresh(self, label: str) -> str:
-        names = {key.name for key in self.keys}
+        """Return a name that no key and no aggregate has, in upper or lower case."""
+        names = {key.name.lower() for key in self.keys}
+        names |= {call.output.lower() for call in self.calls}
         name, n = label, 1
-        while name in names:
+        while name.lower() in names:
             n += 1
             name = f"{label}_{n}"
         return name
