@@ -89,9 +89,9 @@ class Dataflow:
             given = tuple(outputs[j] for j in stage.inputs)
             if i in self._mixed:
                 given = self._aligned(i, given, at)
-            outputs.append(self._run(stage.task, given, at, ends=ends and stage.lags))
-            if not self.begun:
-                outputs[i] = Delta.concat([*_there_at_first(stage.task, start), outputs[i]])
+            first = [] if self.begun else _there_at_first(stage.task, start)
+            made = self._run(stage.task, given, at, ends=ends and stage.lags)
+            outputs.append(Delta.concat([*first, made]))
             self.clocks[i] = at - 1 if stage.lags and not ends else at
         return outputs[-1]
 

@@ -6,14 +6,20 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from windrow.core.schema import Schema
-from windrow.operators.join.hash import HashJoin
-from windrow.operators.join.match import Match, Side, TimeBand
-from windrow.operators.join.nrr import NrrJoinTask
-from windrow.operators.join.rows import Form
-from windrow.operators.join.semi import Kind, semi_join_task
-from windrow.operators.join.zset import ZSetJoin
+from windrow.operators.join import (
+    AntiJoinTask,
+    Form,
+    HashJoin,
+    Match,
+    NrrJoinTask,
+    SemiJoinTask,
+    Side,
+    TimeBand,
+    ZSetJoin,
+)
 from windrow.operators.lowering.builder import Builder, Edge, Wanted
 from windrow.operators.rowwise import compile_condition
+from windrow.operators.task import Task
 from windrow.operators.vector import Bools, Vector
 from windrow.plan.expressions import columns_of
 from windrow.plan.nodes import (
@@ -87,11 +93,13 @@ def lower_half_join(
         _residual(plan.on, builder),
     )
     schema = Schema(tuple(left.schema[n] for n in match.left.output))
-    kind = Kind.SEMI
-    if isinstance(plan, AntiJoin):
-        kind = Kind.NOT_IN if plan.null_aware else Kind.ANTI
+    task: Task = (
+        SemiJoinTask(match)
+        if isinstance(plan, SemiJoin)
+        else AntiJoinTask(match, null_aware=plan.null_aware)
+    )
     return builder.add(
-        semi_join_task(match, kind),
+        task,
         (left, right),
         schema,
         PatternKind.STR,

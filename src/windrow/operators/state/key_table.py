@@ -107,19 +107,24 @@ class KeyTable:
         n = int(self.meta[ENTRIES])
         return {
             "words": self.words[:n].copy(),
+            "hashes": self.hashes[:n].copy(),
             "free": self.free[: self.meta[FREE]].copy(),
         }
 
     @classmethod
     def load(cls, saved: dict[str, object]) -> KeyTable:
-        """Rebuild a table with the same codes."""
-        words, free = saved["words"], saved["free"]
+        """Rebuild a table with the same codes. Free entries may hold words of live ones."""
+        words, hashes, free = saved["words"], saved["hashes"], saved["free"]
         assert isinstance(words, np.ndarray)
+        assert isinstance(hashes, np.ndarray)
         assert isinstance(free, np.ndarray)
         table = cls(words.shape[1])
-        table.encode(words)
-        assert table.meta[ENTRIES] == len(words), "saved entries are distinct"
-        table.release(free)
+        table._reserve(len(words))
+        table.words[: len(words)] = words
+        table.hashes[: len(hashes)] = hashes
+        table.free[: len(free)] = free
+        table.meta[:] = len(words), len(free)
+        rebuild_slots(table.slots, table.hashes, table.live())
         return table
 
     def check(self) -> None:
