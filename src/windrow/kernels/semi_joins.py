@@ -63,7 +63,7 @@ def apply_instant(left, right, rows, heads, touched_keys, touched_rows, null_cod
             rows[slot, EXTRA] = work[ROWS]
             rows[slot, TOUCHED] = 1
             if rows[slot, CODE] == 0:
-                link(rows, slot, slot, code, heads, LEFT, -1)
+                link(rows, slot, code, heads, LEFT)
         rows[slot, COUNT] += lweight[i]
         i += 1
     while j < len(rts) and rts[j] == now:

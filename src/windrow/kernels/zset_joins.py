@@ -56,7 +56,7 @@ def recount(rows, slot, change, code, bands, i, heads, side):
     if before == 0 and change != 0:
         for b in range(bands.shape[1]):
             rows[slot, BANDS + b] = bands[i, b]
-        link(rows, slot, slot, code, heads, side, -1)
+        link(rows, slot, code, heads, side)
     elif before != 0 and before + change == 0:
         unlink(rows, slot, heads, side)
 

@@ -86,8 +86,8 @@ class HashJoin:
         while True:
             join_arrivals(
                 *arrived,
-                self.left.rows,
-                self.right.rows,
+                (self.left.walk, self.left.rows),
+                (self.right.walk, self.right.rows),
                 shapes,
                 self.heads,
                 self.match.bounds,

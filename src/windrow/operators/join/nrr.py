@@ -174,11 +174,12 @@ class NrrJoinTask:
 
 
 class Memory:
-    """What each signed left row made. Invariants, asserted by `check`:
+    """What each signed left row made.
 
-    1. each node is free, or in one making or one making's results;
-    2. a table row's `extra` counts the results that name it;
-    3. a left row without makings, redo or debt is released.
+    Invariants, asserted by `check`:
+      1. each node is free, or in one making or one making's results;
+      2. a table row's `extra` counts the results that name it;
+      3. a left row without makings, redo or debt is released.
     """
 
     def __init__(self, match: Match) -> None:

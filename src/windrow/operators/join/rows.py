@@ -8,8 +8,8 @@ from enum import Enum
 import numpy as np
 
 from windrow.core.time import FOREVER
-from windrow.kernels.chains import ALIVE, CODE, unlink_rows
-from windrow.kernels.joins import BANDS, KEEP, expire_ring
+from windrow.kernels.chains import ALIVE
+from windrow.kernels.joins import BANDS, CODE, KEEP, expire_ring, unlink_rows
 from windrow.operators.delta import Delta
 from windrow.operators.join.match import Side
 from windrow.operators.join.payload import Payload
@@ -18,6 +18,9 @@ from windrow.operators.state.key_table import grown
 from windrow.operators.vector import I64
 
 SMALLEST = 64
+
+Shape = tuple[int, int, int, int]
+"""First number and mask of a ring; whether rows leave as they came; slots that a scan looks at."""
 
 
 class Form(Enum):
@@ -43,19 +46,23 @@ class RingRows:
     side: Side
     bands: int
     number: int
+    walk: I64 = field(default_factory=lambda: np.zeros((SMALLEST, 2), np.int64))
     rows: I64 = field(init=False)
     payload: Payload = field(init=False)
-    shape: I64 = field(init=False)
     tail: int = 0
     head: int = 0
 
     def __post_init__(self) -> None:
         self.rows = np.zeros((SMALLEST, BANDS + self.bands), np.int64)
         self.payload = Payload(self.side.schema, self.side.kept, SMALLEST)
-        self.shape = np.array([0, SMALLEST - 1, 1, 0], np.int64)
 
     def __len__(self) -> int:
         return self.head - self.tail
+
+    @property
+    def shape(self) -> Shape:
+        """What the loop must know of the form."""
+        return self.tail, len(self.rows) - 1, 1, 0
 
     def add(self, delta: Delta) -> I64:
         """Store the columns of new rows; return their references."""
@@ -78,12 +85,13 @@ class RingRows:
     def expire(self, clock: int, heads: I64) -> tuple[int, I64]:
         """Let go of rows of no use after `clock`; return how many, and codes without any row."""
         mask = len(self.rows) - 1
-        if self.head == self.tail or self.rows[self.tail & mask, KEEP] > clock:
+        if self.head == self.tail or self.walk[self.tail & mask, KEEP] > clock:
             return 0, NONE
         dead = np.empty(len(self), np.int64)
         old = self.tail
-        self.tail, count = expire_ring(self.rows, self.tail, self.head, mask, clock, heads, dead, 0)
-        self.shape[0] = self.tail
+        self.tail, count = expire_ring(
+            self.walk, self.rows, self.tail, self.head, mask, clock, heads, dead
+        )
         return self.tail - old, dead[:count]
 
     def live(self) -> I64:
@@ -95,21 +103,24 @@ class RingRows:
         while capacity < count:
             capacity *= 2
         old, new = self.live(), np.arange(self.tail, self.head) & (capacity - 1)
-        rows = np.zeros((capacity, self.rows.shape[1]), np.int64)
-        rows[new] = self.rows[old]
-        self.rows = rows
+        self.rows = _moved(self.rows, old, new, capacity)
+        self.walk = _moved(self.walk, old, new, capacity)
         self.payload.move(old, new, capacity)
-        self.shape[1] = capacity - 1
 
     @property
     def nbytes(self) -> int:
         """Exact size of the arrays."""
-        return self.rows.nbytes + self.payload.nbytes
+        return self.walk.nbytes + self.rows.nbytes + self.payload.nbytes
 
     def save(self) -> dict[str, object]:
         """Return all that `load` needs."""
         slots = self.live()
-        return {"tail": self.tail, "rows": self.rows[slots], "payload": self.payload.save(slots)}
+        return {
+            "tail": self.tail,
+            "walk": self.walk[slots],
+            "rows": self.rows[slots],
+            "payload": self.payload.save(slots),
+        }
 
     def load(self, saved: dict[str, object]) -> None:
         """Take over saved rows, under their numbers."""
@@ -120,8 +131,8 @@ class RingRows:
         self.tail = self.head = tail
         self._grow(len(rows))
         self.head = tail + len(rows)
-        self.shape[0] = tail
         self.rows[self.live()] = rows
+        self.walk[self.live()] = saved["walk"]
         self.payload.load(payload, self.live())
 
     def check(self) -> None:
@@ -129,7 +140,7 @@ class RingRows:
         capacity = len(self.rows)
         assert len(self) <= capacity, "invariant 1: more rows than room"
         assert capacity & (capacity - 1) == 0, "invariant 1: not a power of two"
-        assert (np.diff(self.rows[self.live(), KEEP]) >= 0).all(), "invariant 2: out of order"
+        assert (np.diff(self.walk[self.live(), KEEP]) >= 0).all(), "invariant 2: out of order"
 
 
 @dataclass(slots=True)
@@ -145,9 +156,9 @@ class PoolRows:
     bands: int
     number: int
     direct: bool = False
+    walk: I64 = field(default_factory=lambda: np.zeros((SMALLEST, 2), np.int64))
     rows: I64 = field(init=False)
     payload: Payload = field(init=False)
-    shape: I64 = field(init=False)
     free: I64 = field(default_factory=lambda: np.empty(SMALLEST, np.int64))
     frees: int = 0
     top: int = 0
@@ -156,10 +167,14 @@ class PoolRows:
     def __post_init__(self) -> None:
         self.rows = np.zeros((SMALLEST, BANDS + self.bands), np.int64)
         self.payload = Payload(self.side.schema, self.side.kept, SMALLEST)
-        self.shape = np.array([0, -1, 0, 0], np.int64)
 
     def __len__(self) -> int:
         return self.top - self.frees
+
+    @property
+    def shape(self) -> Shape:
+        """What the loop must know of the form."""
+        return 0, -1, 0, self.top if self.direct else 0
 
     def add(self, delta: Delta) -> I64:
         """Store the columns of new rows; return their references."""
@@ -172,8 +187,6 @@ class PoolRows:
             [self.free[self.frees : self.frees + reused], np.arange(self.top, self.top + fresh)]
         )
         self.top += fresh
-        if self.direct:
-            self.shape[3] = self.top
         self.payload.write(delta.columns, [(slots, slice(0, count))])
         return slots
 
@@ -195,7 +208,7 @@ class PoolRows:
         if not len(slots):
             return 0, NONE
         dead = np.empty(len(slots), np.int64)
-        count = unlink_rows(slots, self.rows, heads, self.number, dead, 0)
+        count = unlink_rows(slots, self.walk, self.rows, heads, self.number, dead)
         self.release(slots)
         return len(slots), dead[:count]
 
@@ -211,17 +224,20 @@ class PoolRows:
     def _reserve(self, top: int) -> None:
         if top > len(self.rows):
             self.rows = grown(self.rows, top)  # type: ignore[assignment]
+            self.walk = grown(self.walk, len(self.rows))  # type: ignore[assignment]
             self.free = grown(self.free, len(self.rows))  # type: ignore[assignment]
             self.payload.reserve(len(self.rows))
 
     @property
     def nbytes(self) -> int:
         """Exact size of the arrays."""
-        return self.rows.nbytes + self.payload.nbytes + self.free.nbytes + self.due.nbytes
+        own = self.walk.nbytes + self.rows.nbytes + self.free.nbytes
+        return own + self.payload.nbytes + self.due.nbytes
 
     def save(self) -> dict[str, object]:
         """Return all that `load` needs."""
         return {
+            "walk": self.walk[: self.top].copy(),
             "rows": self.rows[: self.top].copy(),
             "free": self.free[: self.frees].copy(),
             "payload": self.payload.save(np.arange(self.top)),
@@ -235,12 +251,12 @@ class PoolRows:
         assert isinstance(payload, dict)
         self._reserve(len(rows))
         self.top = len(rows)
-        self.shape[3] = self.top if self.direct else 0
         self.rows[: self.top] = rows
+        self.walk[: self.top] = saved["walk"]
         self.payload.load(payload, np.arange(self.top))
         self.release(free)
         live = self.live()
-        self.schedule(live, self.rows[live, KEEP])
+        self.schedule(live, self.walk[live, KEEP])
 
     def check(self) -> None:
         """Assert the invariants."""
@@ -260,6 +276,13 @@ def rows_of(form: Form, side: Side, bands: int, number: int) -> SideRows:
     if form is Form.FIFO:
         return RingRows(side, bands, number)
     return PoolRows(side, bands, number, direct=form is Form.DIRECT)
+
+
+def _moved(array: I64, old: I64, new: I64, capacity: int) -> I64:
+    """Return the rows of places `old` in places `new` of an array of `capacity` rows."""
+    moved = np.zeros((capacity, array.shape[1]), np.int64)
+    moved[new] = array[old]
+    return moved
 
 
 def check_chains(left: SideRows, right: SideRows, heads: I64, live: I64) -> None:
