@@ -15,7 +15,7 @@ time at or before the open partition go to a small heap. Everything is indexed b
 
 from __future__ import annotations
 
-from windrow.kernels.jit import inlined, kernel
+from windrow.kernels.lean import lean
 
 EXP, NEXT, SEQ = 0, 1, 2
 HEAD, COUNT = 0, 1
@@ -39,7 +39,7 @@ META = 13
 SMALL_SORT = 16
 
 
-@inlined
+@lean
 def is_before(entries, a, b):
     """Tell whether row a leaves before row b: by end, then by age."""
     if entries[a, EXP] != entries[b, EXP]:
@@ -47,7 +47,7 @@ def is_before(entries, a, b):
     return entries[a, SEQ] < entries[b, SEQ]
 
 
-@inlined
+@lean
 def is_earlier(entries, run, line, a, b):
     """Tell whether place a of a line of the run leaves before place b."""
     if run[line, a] != run[line, b]:
@@ -55,7 +55,7 @@ def is_earlier(entries, run, line, a, b):
     return entries[run[line + 1, a], SEQ] < entries[run[line + 1, b], SEQ]
 
 
-@kernel
+@lean
 def heap_push(entries, heap, size, row):
     """Add a row to a heap of `size` rows."""
     at = size
@@ -68,7 +68,7 @@ def heap_push(entries, heap, size, row):
     heap[at] = row
 
 
-@kernel
+@lean
 def heap_pop(entries, heap, size):
     """Take the first row off a heap of `size` rows."""
     last = heap[size - 1]
@@ -86,7 +86,7 @@ def heap_pop(entries, heap, size):
     heap[at] = last
 
 
-@inlined
+@lean
 def link(entries, slots, meta, row, partition):
     """Put a row into the chain of its partition."""
     slot = partition & (slots.shape[1] - 1)
@@ -96,7 +96,7 @@ def link(entries, slots, meta, row, partition):
     meta[IN_SLOTS] += 1
 
 
-@inlined
+@lean
 def link_far(entries, meta, row, partition):
     """Put a row into the chain beyond the circle."""
     entries[row, NEXT] = meta[FAR_HEAD]
@@ -106,7 +106,7 @@ def link_far(entries, meta, row, partition):
     meta[FAR] += 1
 
 
-@kernel
+@lean
 def push_rows(exp, rows, start, fresh, entries, slots, heap, meta):
     """Queue rows from `start` on; return the first that the heap has no room for.
 
@@ -135,7 +135,7 @@ def push_rows(exp, rows, start, fresh, entries, slots, heap, meta):
     return len(rows)
 
 
-@kernel
+@lean
 def bring_near(entries, slots, meta):
     """Move the rows that the circle now reaches from the far chain to their partitions."""
     beyond = meta[CUR] + slots.shape[1]
@@ -153,7 +153,7 @@ def bring_near(entries, slots, meta):
     meta[SCANNED] = meta[CUR]
 
 
-@kernel
+@lean
 def sort_run(entries, run, count):
     """Sort the first `count` rows of the run by end, then age: blocks, then merges."""
     in_order = True
@@ -206,7 +206,7 @@ def sort_run(entries, run, count):
             run[1, i] = run[3, i]
 
 
-@inlined
+@lean
 def open_partition(entries, slots, run, meta, slot):
     """Move a partition's rows into the run, which is used up, in order."""
     count = slots[COUNT, slot]
@@ -224,7 +224,7 @@ def open_partition(entries, slots, run, meta, slot):
     sort_run(entries, run, count)
 
 
-@kernel
+@lean
 def pop_rows(clock, entries, slots, run, heap, out, meta):
     """Fill `out` (ends, rows) with what ends at or before `clock`, in order; return how many.
 
@@ -278,7 +278,7 @@ def pop_rows(clock, entries, slots, run, heap, out, meta):
     return n
 
 
-@kernel
+@lean
 def queued_rows(entries, slots, run, heap, out, meta):
     """Fill `out` with all queued rows, in no order; return how many."""
     n = 0

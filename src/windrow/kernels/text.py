@@ -1,8 +1,13 @@
 """Byte strings as codes: an exact hash table over an arena of bytes.
 
-arena:    │the│quick│brown│fox│............│      meta[USED] bytes are taken
-starts, lengths:  code -> its bytes               equality is decided here, never by the hash
-slots, hashes, free, meta: as in `kernels/hashing.py`
+    arena:            │the│quick│brown│fox│............│     meta[USED] bytes are taken
+    starts, lengths:  code -> its bytes                      equality is decided here
+    slots:            [ .  tag:code+1  .  .  tag:code+1 ]    open addressing, 0 is empty
+
+A slot keeps 32 bits of the hash as its tag. They also say where the search begins, so that the
+table grows, and drops codes, by reading slots alone. A released code is given out again, newest
+first.
+`meta` holds: [codes ever used, free codes, bytes used].
 """
 
 from __future__ import annotations
@@ -10,12 +15,17 @@ from __future__ import annotations
 import numpy as np
 
 from windrow.kernels.hashing import ENTRIES, FREE
-from windrow.kernels.jit import inlined, kernel
+from windrow.kernels.lean import lean
 
 USED = 2
 
+CODE_BITS = np.uint64(0xFFFFFFFF)
 
-@inlined
+AHEAD = 32
+"""Rows that are hashed before they are searched for."""
+
+
+@lean
 def word_at(data, at):
     """Return the eight bytes from `at` on as one word: LLVM makes a single load of it."""
     i = np.uint64(at)
@@ -30,47 +40,62 @@ def word_at(data, at):
     return w
 
 
-@inlined
+@lean
 def mixed(h, w):
     """Mix a word into a hash."""
     h = (h ^ w) * np.uint64(0xBF58476D1CE4E5B9)
     return h ^ (h >> np.uint64(29))
 
 
-@kernel
-def hash_bytes(data, start, length):
-    """Return 64 bits of the bytes [start, start + length)."""
-    h = np.uint64(0x9E3779B97F4A7C15) ^ np.uint64(length)
-    at = start
-    stop = start + length
-    while at + 8 <= stop:
-        h = mixed(h, word_at(data, at))
-        at += 8
+@lean
+def short_word(data, at, length):
+    """Return fewer than eight bytes from `at` on as one word, 0 above them."""
+    if at + 8 <= len(data):
+        return word_at(data, at) & ((np.uint64(1) << np.uint64(8 * length)) - np.uint64(1))
     w = np.uint64(0)
-    while at < stop:
-        w = (w << np.uint64(8)) | np.uint64(data[at])
-        at += 1
-    h = mixed(h, w)
+    for k in range(length):
+        w |= np.uint64(data[at + k]) << np.uint64(8 * k)
+    return w
+
+
+@lean
+def tag_of(data, start, length):
+    """Return the 32 bits of the hash that a slot keeps."""
+    return hash_bytes(data, start, length) >> np.uint64(32)
+
+
+@lean
+def hash_bytes(data, start, length):
+    """Return 64 bits of the bytes [start, start + length): whole words, the last may overlap."""
+    h = np.uint64(0x9E3779B97F4A7C15) ^ np.uint64(length)
+    if length < 8:
+        h = mixed(h, short_word(data, start, length))
+    else:
+        last = start + length - 8
+        at = start
+        while at < last:
+            h = mixed(h, word_at(data, at))
+            at += 8
+        h = mixed(h, word_at(data, last))
     h *= np.uint64(0x94D049BB133111EB)
     return h ^ (h >> np.uint64(31))
 
 
-@kernel
+@lean
 def same_bytes(left, i, right, j, length):
     """Tell whether `length` bytes from i on in `left` equal those from j on in `right`."""
+    if length < 8:
+        return short_word(left, i, length) == short_word(right, j, length)
+    last = length - 8
     k = 0
-    while k + 8 <= length:
+    while k < last:
         if word_at(left, i + k) != word_at(right, j + k):
             return False
         k += 8
-    while k < length:
-        if left[i + k] != right[j + k]:
-            return False
-        k += 1
-    return True
+    return word_at(left, i + last) == word_at(right, j + last)
 
 
-@kernel
+@lean
 def compare_codes(arena, starts, lengths, a, b):
     """Return -1, 0 or 1 as the bytes of code a come before, are, or come after those of b."""
     if a == b:
@@ -85,62 +110,128 @@ def compare_codes(arena, starts, lengths, a, b):
     return -1 if lengths[a] < lengths[b] else 1
 
 
-@kernel
-def encode_bytes(data, offsets, first, arena, starts, lengths, slots, hashes, free, meta, codes):
+@lean
+def look_ahead(data, offsets, first, stop, slots, starts, ahead):
+    """Fill ahead[0] with the tags of rows [first, stop), and touch what their search will read.
+
+    The reads of one row do not wait for those of another here, as they do in the search, where
+    each is behind a branch.
+    """
+    mask = np.uint64(len(slots) - 1)
+    for i in range(first, stop):
+        ahead[0, i - first] = tag_of(data, offsets[i], offsets[i + 1] - offsets[i])
+    for k in range(stop - first):
+        ahead[1, k] = np.uint64(slots[ahead[0, k] & mask]) & CODE_BITS
+    for k in range(stop - first):
+        ahead[1, k] = np.uint64(starts[max(np.int64(ahead[1, k]), 1) - 1])
+
+
+@lean
+def find_bytes(data, start, length, tag, arena, starts, lengths, slots):
+    """Return the slot where the search for a string ends: its own, or an empty one."""
+    mask = np.uint64(len(slots) - 1)
+    at = tag & mask
+    while slots[at] != 0:
+        word = np.uint64(slots[at])
+        if word >> np.uint64(32) == tag:
+            code = np.int64(word & CODE_BITS) - 1
+            if lengths[code] == length and same_bytes(arena, starts[code], data, start, length):
+                break
+        at = (at + np.uint64(1)) & mask
+    return at
+
+
+@lean
+def put_slot(slots, word):
+    """Put the word of a slot into the first empty place of its search."""
+    mask = np.uint64(len(slots) - 1)
+    at = (np.uint64(word) >> np.uint64(32)) & mask
+    while slots[at] != 0:
+        at = (at + np.uint64(1)) & mask
+    slots[at] = word
+
+
+@lean
+def encode_bytes(data, offsets, first, arena, starts, lengths, slots, free, meta, ahead, codes):
     """Fill `codes` from row `first` on, adding new strings; return the first row left undone.
 
         data:  │ row 0 │ row 1 │ ...        row i is data[offsets[i] : offsets[i + 1]]
 
-    Stops where the arena, the entries or the slots (at most half full) have no room.
+    Stops where the arena, the codes or the slots (at most half full) have no room.
+    `ahead` is room for two lines of `AHEAD` words.
     """
-    mask = np.uint64(len(slots) - 1)
     for i in range(first, len(codes)):
+        near = (i - first) & (AHEAD - 1)
+        if near == 0:
+            stop = min(i + AHEAD, len(codes))
+            look_ahead(data, offsets, i, stop, slots, starts, ahead)
         start = offsets[i]
         length = offsets[i + 1] - start
-        h = hash_bytes(data, start, length)
-        at = h & mask
-        code = -1
-        while slots[at] != 0:
-            entry = slots[at] - 1
-            if (
-                hashes[entry] == h
-                and lengths[entry] == length
-                and same_bytes(arena, starts[entry], data, start, length)
-            ):
-                code = entry
-                break
-            at = (at + np.uint64(1)) & mask
-        if code < 0:
-            live = meta[ENTRIES] - meta[FREE]
-            if meta[USED] + length > len(arena) or 2 * (live + 1) > len(slots):
-                return i
-            if meta[FREE] > 0:
-                meta[FREE] -= 1
-                code = free[meta[FREE]]
-            elif meta[ENTRIES] == len(starts):
-                return i
-            else:
-                code = meta[ENTRIES]
-                meta[ENTRIES] += 1
-            slots[at] = code + 1
-            hashes[code] = h
-            starts[code] = meta[USED]
-            lengths[code] = length
-            for k in range(length):
-                arena[meta[USED] + k] = data[start + k]
-            meta[USED] += length
+        tag = ahead[0, near]
+        at = find_bytes(data, start, length, tag, arena, starts, lengths, slots)
+        if slots[at] != 0:
+            codes[i] = np.int64(np.uint64(slots[at]) & CODE_BITS) - 1
+            continue
+        live = meta[ENTRIES] - meta[FREE]
+        if meta[USED] + length > len(arena) or 2 * (live + 1) > len(slots):
+            return i
+        if meta[FREE] > 0:
+            meta[FREE] -= 1
+            code = free[meta[FREE]]
+        elif meta[ENTRIES] == len(starts):
+            return i
+        else:
+            code = meta[ENTRIES]
+            meta[ENTRIES] += 1
+        slots[at] = np.int64((tag << np.uint64(32)) | np.uint64(code + 1))
+        starts[code] = meta[USED]
+        lengths[code] = length
+        for k in range(length):
+            arena[meta[USED] + k] = data[start + k]
+        meta[USED] += length
         codes[i] = code
     return len(codes)
 
 
-@kernel
-def hash_entries(arena, starts, lengths, hashes, count):
-    """Fill `hashes` for the first `count` entries."""
-    for entry in range(count):
-        hashes[entry] = hash_bytes(arena, starts[entry], lengths[entry])
+@lean
+def move_slots(slots, target, keep):
+    """Fill the empty `target` with the slots of the codes to `keep`."""
+    for i in range(len(slots)):
+        if slots[i] != 0 and keep[np.int64(np.uint64(slots[i]) & CODE_BITS) - 1]:
+            put_slot(target, slots[i])
 
 
-@kernel
+@lean
+def fill_slots(arena, starts, lengths, live, slots):
+    """Fill empty `slots` with live codes, by their bytes."""
+    for i in range(len(live)):
+        code = live[i]
+        tag = tag_of(arena, starts[code], lengths[code])
+        put_slot(slots, np.int64((tag << np.uint64(32)) | np.uint64(code + 1)))
+
+
+@lean
+def measure_codes(codes, lengths, offsets):
+    """Fill `offsets` with where the strings of codes begin and end, laid side by side."""
+    total = 0
+    offsets[0] = 0
+    for i in range(len(codes)):
+        total += lengths[codes[i]]
+        offsets[i + 1] = total
+    return total
+
+
+@lean
+def copy_codes(codes, arena, starts, target, offsets):
+    """Lay the strings of codes side by side in `target`."""
+    for i in range(len(codes)):
+        start = starts[codes[i]]
+        to = offsets[i]
+        for k in range(offsets[i + 1] - to):
+            target[to + k] = arena[start + k]
+
+
+@lean
 def copy_segments(source, source_starts, lengths, target, target_starts):
     """Copy each segment of bytes from its place in `source` to its place in `target`."""
     for i in range(len(lengths)):

@@ -10,8 +10,16 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyarrow import lib
 
-from windrow.kernels.hashing import ENTRIES, FREE, rebuild_slots, release_codes
-from windrow.kernels.text import USED, copy_segments, encode_bytes, hash_entries
+from windrow.kernels.hashing import ENTRIES, FREE
+from windrow.kernels.text import (
+    AHEAD,
+    USED,
+    copy_codes,
+    encode_bytes,
+    fill_slots,
+    measure_codes,
+    move_slots,
+)
 from windrow.operators import nested
 from windrow.operators.buffers import bitmap_of, valid_of, values_of
 from windrow.operators.state.key_table import U64, grown
@@ -25,7 +33,7 @@ SMALLEST = 64
 STRINGS = (lib.Type_STRING, lib.Type_BINARY, lib.Type_LARGE_STRING, lib.Type_LARGE_BINARY)
 
 ENTRY_BYTES = 40
-"""What an entry takes beside its bytes: start, length, hash, free place, slot."""
+"""What an entry takes beside its bytes: start, length, free place, two slots."""
 
 SWEEP_FROM = 1 << 20
 """Bytes below which nobody need sweep."""
@@ -51,10 +59,10 @@ class Interner:
     arena: U8 = field(default_factory=lambda: np.zeros(1024, np.uint8))
     starts: I64 = field(default_factory=lambda: np.zeros(SMALLEST, np.int64))
     lengths: I64 = field(default_factory=lambda: np.zeros(SMALLEST, np.int64))
-    hashes: U64 = field(default_factory=lambda: np.zeros(SMALLEST, np.uint64))
     slots: I64 = field(default_factory=lambda: np.zeros(2 * SMALLEST, np.int64))
     free: I64 = field(default_factory=lambda: np.zeros(SMALLEST, np.int64))
     meta: I64 = field(default_factory=lambda: np.zeros(3, np.int64))
+    ahead: U64 = field(default_factory=lambda: np.zeros((2, AHEAD), np.uint64))
     swept: int = 0  # weight after the last sweep
 
     def __post_init__(self) -> None:
@@ -97,7 +105,7 @@ class Interner:
         while True:
             done = encode_bytes(
                 data, offsets, done, self.arena, self.starts, self.lengths,
-                self.slots, self.hashes, self.free, self.meta, codes,
+                self.slots, self.free, self.meta, self.ahead, codes,
             )  # fmt: skip
             if done == len(codes):
                 return codes
@@ -110,11 +118,11 @@ class Interner:
             more = len(self.starts) + 1
             self.starts = grown(self.starts, more)  # type: ignore[assignment]
             self.lengths = grown(self.lengths, more)  # type: ignore[assignment]
-            self.hashes = grown(self.hashes, more)  # type: ignore[assignment]
             self.free = grown(self.free, more)  # type: ignore[assignment]
         if 2 * (len(self) + 1) > len(self.slots):
-            self.slots = np.zeros(2 * len(self.slots), np.int64)
-            rebuild_slots(self.slots, self.hashes, self.live())
+            slots = np.zeros(2 * len(self.slots), np.int64)
+            move_slots(self.slots, slots, np.ones(len(self.starts), np.bool_))
+            self.slots = slots
 
     def decode(self, codes: I64, type_: pa.DataType, valid: Bools | None = None) -> pa.Array:
         """Return the values of codes. O(output)."""
@@ -130,11 +138,9 @@ class Interner:
 
     def decode_strings(self, codes: I64) -> tuple[U8, I64]:
         """Return the bytes of codes one after the other, and where each begins and ends."""
-        lengths = self.lengths[codes]
-        offsets = np.zeros(len(codes) + 1, np.int64)
-        np.cumsum(lengths, out=offsets[1:])
-        data = np.empty(int(offsets[-1]), np.uint8)
-        copy_segments(self.arena, self.starts[codes], lengths, data, offsets)
+        offsets = np.empty(len(codes) + 1, np.int64)
+        data = np.empty(measure_codes(codes, self.lengths, offsets), np.uint8)
+        copy_codes(codes, self.arena, self.starts, data, offsets)
         return data, offsets
 
     def live(self) -> I64:
@@ -161,8 +167,12 @@ class Interner:
             keep[codes] = True
         gone = self.live()
         gone = gone[~keep[gone]]
-        if len(gone):
-            release_codes(gone, self.slots, self.hashes, self.free, self.meta)
+        freed = int(self.meta[FREE])
+        self.free[freed : freed + len(gone)] = gone
+        self.meta[FREE] += len(gone)
+        slots = np.zeros(slots_for(len(self)), np.int64)
+        move_slots(self.slots, slots, keep)
+        self.slots = slots
         self._compact()
         self.swept = self.weight
 
@@ -182,8 +192,8 @@ class Interner:
     @property
     def nbytes(self) -> int:
         """Exact size of the arrays."""
-        arrays = (self.arena, self.starts, self.lengths, self.hashes, self.slots, self.free)
-        return sum(a.nbytes for a in arrays) + self.meta.nbytes
+        arrays = (self.arena, self.starts, self.lengths, self.slots, self.free, self.meta)
+        return sum(a.nbytes for a in arrays) + self.ahead.nbytes
 
     def save(self) -> Saved:
         """Return all that `load` needs."""
@@ -206,17 +216,13 @@ class Interner:
         made.arena = grown(arena, 1024).copy()  # type: ignore[assignment]
         made.starts = grown(starts, SMALLEST).copy()  # type: ignore[assignment]
         made.lengths = grown(lengths, SMALLEST).copy()  # type: ignore[assignment]
-        made.hashes = np.zeros(len(made.starts), np.uint64)
         made.free = np.zeros(len(made.starts), np.int64)
         made.free[: len(free)] = free
         made.meta[:] = n, len(free), len(arena)
         made.swept = cast("int", saved["swept"])
-        hash_entries(made.arena, made.starts, made.lengths, made.hashes, n)
-        size = 2 * SMALLEST
-        while size < 2 * len(made) + 2:
-            size *= 2
-        made.slots = np.zeros(size, np.int64)
-        rebuild_slots(made.slots, made.hashes, made.live())
+        live = made.live()
+        made.slots = np.zeros(slots_for(len(live)), np.int64)
+        fill_slots(made.arena, made.starts, made.lengths, live, made.slots)
         return made
 
     def check(self) -> None:
@@ -232,3 +238,11 @@ class Interner:
         assert self.lengths[0] == 0, "invariant 3: code 0 is not empty"
         ends = self.starts[live] + self.lengths[live]
         assert ends.max() <= self.meta[USED] <= len(self.arena), "invariant 4: out of the arena"
+
+
+def slots_for(codes: int) -> int:
+    """Return how many slots are at most half full with one code more."""
+    size = 2 * SMALLEST
+    while size < 2 * codes + 2:
+        size *= 2
+    return size

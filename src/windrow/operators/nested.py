@@ -60,11 +60,14 @@ def string_bytes(array: pa.Array) -> tuple[U8, I64]:
     """Return the bytes of text or binary values, and where each begins and ends."""
     large = array.type.id in (lib.Type_LARGE_STRING, lib.Type_LARGE_BINARY)
     _, where, buffer = array.buffers()
-    kept = np.int64 if large else np.int32
-    offsets = values_of(where, kept, array.offset, len(array) + 1).astype(np.int64)
-    first, last = int(offsets[0]), int(offsets[-1])
-    offsets -= first
-    return values_of(buffer, np.uint8, first, last - first), offsets
+    width, kind = (8, np.int64) if large else (4, np.int32)
+    kept = np.frombuffer(where, kind, len(array) + 1, width * array.offset)
+    offsets = kept.astype(np.int64)
+    first = int(offsets[0])
+    data = values_of(buffer, np.uint8, first, int(offsets[-1]) - first)
+    if first:
+        offsets -= first
+    return data, offsets
 
 
 def canonical_bytes(array: pa.Array) -> tuple[U8, I64]:
