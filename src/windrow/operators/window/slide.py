@@ -21,6 +21,7 @@ SPARE = 4096
 def next_multiples(times: I64, slide: int) -> I64:
     """Return the first multiple of `slide` at or after each time; never stays never.
 
+    >>> import numpy as np
     >>> next_multiples(np.array([7, 10, -3, FOREVER]), 5)[:3]
     array([10, 10,  0])
     """

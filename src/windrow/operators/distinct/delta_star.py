@@ -1,0 +1,139 @@
+"""DISTINCT that remembers its output only: δ* [THESIS 3.5.2]."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from windrow.core.schema import Schema
+from windrow.core.time import FOREVER
+from windrow.kernels.distinct import NOT_THERE, SHOWN, YOUNGEST, renew_due, report_arrivals
+from windrow.operators.codec import RowCodec
+from windrow.operators.delta import Delta
+from windrow.operators.state.bag import encode_sparingly, interned_words
+from windrow.operators.state.calendar import CalendarQueue
+from windrow.operators.state.key_table import KeyTable
+from windrow.operators.task import Counters, Saved
+from windrow.operators.vector import I64
+
+
+class DeltaStarDistinct:
+    """δ at τ: each row that some tuple alive at τ has, once. Predicted in, predicted out.
+
+    A row is reported with its first tuple's end. When that comes, it is reported anew until the
+    end of its youngest duplicate, if there is one. So of all duplicates only the one that
+    leaves last matters. O(tuples + renewals) a step; remembers two times a distinct row.
+    Invariants, asserted by `check`:
+      1. exactly the rows of the table are reported, and YOUNGEST is not before SHOWN;
+      2. each row that ends is queued once, not later than it ends.
+    """
+
+    def __init__(self, schema: Schema) -> None:
+        self.counters = Counters()
+        self.schema = schema
+        self.codec = RowCodec(schema.fields)
+        self.table = KeyTable(self.codec.width)
+        self.ends: I64 = np.full((self.table.capacity, 2), NOT_THERE, np.int64)
+        self.queue = CalendarQueue()
+        self._empty = Delta.empty(schema, signed=False)
+
+    def begin(self, start: int) -> Delta | None:
+        """Nothing is there before any tuple is."""
+        return None
+
+    def step(self, inputs: tuple[Delta, ...], clock: int) -> Delta:
+        """Report new rows, and those that outlive their reported tuple."""
+        (delta,) = inputs
+        if not len(delta) and clock < self.queue.soonest:
+            return self._empty
+        out = np.empty((3, 2 * len(delta)), np.int64)
+        told = self._arrive(delta, out) if len(delta) else 0
+        _, due = self.queue.pop(clock)
+        if len(due):
+            out, told = self._renew(due, clock, out, told)
+        order = np.argsort(out[0, :told], kind="stable")
+        ts, exp, codes = (line[order] for line in out[:, :told])
+        columns = self.codec.columns(self.table.words[codes])
+        self.counters.tuples_in += len(delta)
+        self.counters.probes += len(delta)
+        self.counters.expiries += len(due)
+        self.counters.tuples_out += told
+        return Delta(ts, dict(zip(self.schema.names, columns, strict=True)), exp)
+
+    def _arrive(self, delta: Delta, out: I64) -> int:
+        assert delta.exp is not None, "δ* needs tuples that say when they leave"
+        columns = [delta.columns[n] for n in self.schema.names]
+        codes = encode_sparingly(self.table, self.codec.words(columns, len(delta)))
+        self._reserve()
+        fresh = np.empty(len(delta), np.int64)
+        told, new = report_arrivals(delta.ts, delta.exp, codes, self.ends, out, fresh)
+        self._enqueue(fresh[:new])
+        return int(told)
+
+    def _renew(self, due: I64, clock: int, out: I64, told: int) -> tuple[I64, int]:
+        room = np.empty((3, told + len(due)), np.int64)
+        room[:, :told] = out[:, :told]
+        again, dead = np.empty(len(due), np.int64), np.empty(len(due), np.int64)
+        told, more, gone = renew_due(due, clock, self.ends, room, told, again, dead)
+        self._enqueue(again[:more])
+        self.table.release(dead[:gone])
+        return room, int(told)
+
+    def _enqueue(self, codes: I64) -> None:
+        """Let the rows be looked at when they are due; those that never end are not."""
+        ends = self.ends[codes, SHOWN]
+        if len(codes) and ends.max() == FOREVER:
+            ending = ends < FOREVER
+            codes, ends = codes[ending], ends[ending]
+        self.queue.push(ends, codes)
+
+    def _reserve(self) -> None:
+        before = len(self.ends)
+        if self.table.capacity > before:
+            ends = np.full((max(self.table.capacity, 2 * before), 2), NOT_THERE, np.int64)
+            ends[:before] = self.ends
+            self.ends = ends
+
+    def state_rows(self) -> int:
+        """Return how many distinct rows are reported."""
+        return len(self.table)
+
+    def state_bytes(self) -> int:
+        """Return the exact size of table, times and queue."""
+        return self.table.nbytes + self.ends.nbytes + self.queue.nbytes
+
+    def save(self) -> Saved:
+        """Return rows and their times."""
+        return {
+            "table": self.table.save(),
+            "ends": self.ends.copy(),
+            "queue": self.queue.save(),
+        }
+
+    def load(self, saved: Saved) -> None:
+        """Take over saved rows."""
+        table, ends, queue = saved["table"], saved["ends"], saved["queue"]
+        assert isinstance(table, dict)
+        assert isinstance(ends, np.ndarray)
+        assert isinstance(queue, dict)
+        self.table = KeyTable.load(table)
+        self.ends = ends.copy()
+        self._reserve()
+        self.queue = CalendarQueue.load(queue)
+
+    def check(self) -> None:
+        """Assert the invariants."""
+        self.table.check()
+        self.queue.check()
+        live = self.table.live()
+        shown, youngest = self.ends[live, SHOWN], self.ends[live, YOUNGEST]
+        there = np.flatnonzero(self.ends[:, SHOWN] != NOT_THERE)
+        assert np.array_equal(there, live), "invariant 1: rows and reports differ"
+        assert (youngest >= shown).all(), "invariant 1: a duplicate ends too early"
+        queued = np.sort(self.queue.rows())
+        assert np.isin(live[shown < FOREVER], queued).all(), "invariant 2: a row will not end"
+        assert np.isin(queued, live).all(), "invariant 2: a row that is gone waits"
+        assert (self.queue.exp[queued] <= self.ends[queued, SHOWN]).all(), "invariant 2: too late"
+
+    def live_codes(self) -> list[I64]:
+        """Return the interned codes that rows refer to."""
+        return interned_words(self.schema, self.table)

@@ -1,0 +1,177 @@
+"""Set operations on bags: merge-union, EXCEPT and INTERSECT."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from windrow.core.schema import Field, Schema
+from windrow.kernels.bags import (
+    EXCEPT,
+    EXCEPT_ALL,
+    INTERSECT,
+    INTERSECT_ALL,
+    bag_changes,
+    idle_codes,
+)
+from windrow.kernels.merging import merge_runs
+from windrow.operators.codec import RowCodec
+from windrow.operators.delta import Delta
+from windrow.operators.state.bag import encode_sparingly, interned_words
+from windrow.operators.state.key_table import KeyTable, grown
+from windrow.operators.stateless import Stateless
+from windrow.operators.task import Counters, Saved
+from windrow.operators.vector import I64, Vector
+
+KINDS = {
+    "except_all": EXCEPT_ALL,
+    "except": EXCEPT,
+    "intersect_all": INTERSECT_ALL,
+    "intersect": INTERSECT,
+}
+
+
+class MergeUnion(Stateless):
+    """L ⊎ R ...: the inputs' changes merged by time; edges of one sort in, the same out.
+
+    Columns correspond by position and have the first input's names. O(changes).
+    """
+
+    def __init__(self, schemas: list[Schema] | tuple[Schema, ...]) -> None:
+        self.counters = Counters()
+        self._names = schemas[0].names
+        self._inputs = [schema.names for schema in schemas]
+
+    def step(self, inputs: tuple[Delta, ...], clock: int) -> Delta:
+        """Merge what has come; at one instant the first input's changes come first."""
+        parts = [
+            delta.replace_columns(
+                {new: delta.columns[old] for new, old in zip(self._names, names, strict=True)}
+            )
+            for names, delta in zip(self._inputs, inputs, strict=True)
+        ]
+        filled = [p for p in parts if len(p)]
+        out = _merged(filled) if len(filled) > 1 else (filled or parts)[0]
+        for delta in filled:
+            self._count(delta, delta)
+        return out
+
+
+def _merged(parts: list[Delta]) -> Delta:
+    joined = Delta.concat(parts)
+    if all(a.ts[-1] <= b.ts[0] for a, b in zip(parts, parts[1:], strict=False)):
+        return joined
+    order = np.empty(len(joined), np.int64)
+    merge_runs(joined.ts, np.cumsum([0, *map(len, parts)]), order)
+    return joined.take(order)
+
+
+class BagOperator:
+    """EXCEPT and INTERSECT: signed × signed in, signed out [NEG 5.3].
+
+    Of a row with n copies left and m right:
+
+        except_all     max(0, n - m)        except      1 if n > 0 and m = 0
+        intersect_all  min(n, m)            intersect   1 if n > 0 and m > 0
+
+    Columns correspond by position; the result has the left names. O(changes) a step; remembers
+    n and m of each distinct row. Invariants, asserted by `check`:
+      1. the rows of the table are those with copies on a side, and none has fewer than none;
+      2. no row is left marked as touched.
+    """
+
+    def __init__(self, left_schema: Schema, right_schema: Schema, kind: str) -> None:
+        self.counters = Counters()
+        pairs = list(zip(left_schema, right_schema, strict=True))
+        self.schema = Schema(
+            tuple(Field(a.name, a.type, a.nullable or b.nullable) for a, b in pairs)
+        )
+        self.kind = KINDS[kind]
+        self._right_names = right_schema.names
+        self.codec = RowCodec(self.schema.fields)
+        self.table = KeyTable(self.codec.width)
+        self.copies: I64 = np.zeros((self.table.capacity, 2), np.int64)
+        self.before: I64 = np.full(self.table.capacity, -1, np.int64)
+        self._empty = Delta.empty(self.schema, signed=True)
+
+    def begin(self, start: int) -> Delta | None:
+        """Nothing is there before any tuple is."""
+        return None
+
+    def step(self, inputs: tuple[Delta, ...], clock: int) -> Delta:
+        """Count the copies on both sides; return the net change of the result's."""
+        left, right = inputs
+        total = len(left) + len(right)
+        if not total:
+            return self._empty
+        left_codes = self._encode(left, self.schema.names)
+        right_codes = self._encode(right, self._right_names)
+        self._reserve()
+        out = np.empty((3, total), np.int64)
+        spare = np.empty(total, np.int64)
+        made = bag_changes(
+            (left.ts, left_codes, left.weights()),
+            (right.ts, right_codes, right.weights()),
+            self.copies, self.kind, self.before, spare, out,
+        )  # fmt: skip
+        ts, codes, weight = (line.copy() for line in out[:, :made])
+        columns = self.codec.columns(self.table.words[codes])
+        touched = np.concatenate([left_codes, right_codes])
+        idle = idle_codes(touched, self.copies, self.before, spare)
+        self.table.release(spare[:idle])
+        result = Delta(ts, dict(zip(self.schema.names, columns, strict=True)), None, weight)
+        self._count(left, right, result)
+        return result
+
+    def _encode(self, delta: Delta, names: tuple[str, ...]) -> I64:
+        columns: list[Vector] = [delta.columns[n] for n in names]
+        return encode_sparingly(self.table, self.codec.words(columns, len(delta)))
+
+    def _reserve(self) -> None:
+        if self.table.capacity > len(self.before):
+            self.copies = grown(self.copies, self.table.capacity)  # type: ignore[assignment]
+            self.before = np.full(len(self.copies), -1, np.int64)
+
+    def _count(self, left: Delta, right: Delta, made: Delta) -> None:
+        counters = self.counters
+        counters.tuples_in += len(left) + len(right)
+        counters.probes += len(left) + len(right)
+        counters.tuples_out += len(made)
+        for delta in (left, right):
+            if delta.weight is not None:
+                counters.negatives_in += int(np.count_nonzero(delta.weight < 0))
+        counters.negatives_out += int(np.count_nonzero(made.weights() < 0))
+
+    def state_rows(self) -> int:
+        """Return how many distinct rows there are on either side."""
+        return len(self.table)
+
+    def state_bytes(self) -> int:
+        """Return the exact size of table and counters."""
+        return self.table.nbytes + self.copies.nbytes + self.before.nbytes
+
+    def save(self) -> Saved:
+        """Return rows and counters."""
+        return {"table": self.table.save(), "copies": self.copies.copy()}
+
+    def load(self, saved: Saved) -> None:
+        """Take over saved counters."""
+        table, copies = saved["table"], saved["copies"]
+        assert isinstance(table, dict)
+        assert isinstance(copies, np.ndarray)
+        self.table = KeyTable.load(table)
+        self.copies = grown(copies.copy(), self.table.capacity)  # type: ignore[assignment]
+        self.before = np.full(len(self.copies), -1, np.int64)
+
+    def check(self) -> None:
+        """Assert the invariants."""
+        self.table.check()
+        idle = np.ones(len(self.copies), np.bool_)
+        idle[self.table.live()] = False
+        assert self.copies[~idle].any(axis=1).all(), "invariant 1: a row has no copies"
+        assert not self.copies[idle].any(), "invariant 1: a row has no entry"
+        assert (self.copies >= 0).all(), "invariant 1: fewer than no copies"
+        assert (self.before == -1).all(), "invariant 2: a row is marked"
+
+    def live_codes(self) -> list[I64]:
+        """Return the interned codes that rows refer to."""
+        return interned_words(self.schema, self.table)
