@@ -141,12 +141,13 @@ def scan_away(walk, rows, top, now, heads, side, gone, work):
 def join_arrivals(left, right, lstate, rstate, shapes, heads, bounds, gone, out, work):
     """Join both inputs' new rows with all that is alive, in time order; stop if `out` is full.
 
-    `left` and `right` are (ts, exp, references, keep, codes, band times), their states
-    (walk, rows); `bounds` (low, high);
-    `shapes` (tail, mask, whether rows leave in the order they came, slots that a scan looks at)
-    of each side; `out` (left slots, right slots, ts, exp). Goes on where `work` says, and leaves there how
-    far it came: to be called again with more room until both inputs are done. Where `work` asks
-    for it, plain lists are scanned for rows that have left, which are named in `gone`.
+    `left` and `right` are (ts, exp, references, keep, codes, band times), their states (walk,
+    rows); `shapes` of each (tail, mask, whether rows leave in the order they came, slots that a
+    scan looks at); `bounds` (low, high); `out` (left slots, right slots, ts, exp).
+
+    Goes on where `work` says, and leaves there how far it came: to be called again with more
+    room until both inputs are done. Where `work` asks for it, plain lists are scanned for rows
+    that have left, which are named in `gone`.
     """
     lts, lexp, lrefs, lkeep, lcodes, lbands = left
     rts, rexp, rrefs, rkeep, rcodes, rbands = right

@@ -11,7 +11,6 @@ from windrow.kernels.chains import ALIVE, CODE, HEAD_WORDS, SEEN
 from windrow.kernels.zset_joins import BANDS, COUNT, EXTRA, TOUCHED, sweep
 from windrow.operators.codec import RowCodec, column_of
 from windrow.operators.delta import Delta
-from windrow.operators.join.keys import load_keys
 from windrow.operators.join.match import Side
 from windrow.operators.state.key_table import KeyTable, grown
 from windrow.operators.vector import I64, Vector
@@ -84,7 +83,7 @@ class BagRows:
     def load(self, saved: object) -> None:
         """Take over saved rows, in their slots."""
         assert isinstance(saved, dict)
-        self.table = load_keys(saved["table"])
+        self.table = KeyTable.load(saved["table"])
         self.rows = grown(saved["rows"].copy(), self.table.capacity)  # type: ignore[assignment]
 
     def check(self) -> None:
@@ -136,7 +135,7 @@ class Keys:
     def load(self, saved: object) -> None:
         """Take over saved keys."""
         assert isinstance(saved, dict)
-        self.table = load_keys(saved["table"])
+        self.table = KeyTable.load(saved["table"])
         self.heads = grown(saved["heads"].copy(), self.table.capacity)  # type: ignore[assignment]
 
     def check(self, *sides: BagRows) -> None:

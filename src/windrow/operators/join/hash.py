@@ -19,7 +19,6 @@ from windrow.kernels.joins import (
     join_arrivals,
 )
 from windrow.operators.delta import Delta
-from windrow.operators.join.keys import load_keys
 from windrow.operators.join.match import Match
 from windrow.operators.join.pairs import Buffer, pair_columns
 from windrow.operators.join.rows import NONE, Form, PoolRows, SideRows, check_chains, rows_of
@@ -56,6 +55,7 @@ class HashJoin:
         self.scan_every = scan_every
         self.scan_at = BEGINNING if direct else FOREVER
         self.buffer = Buffer()
+        self.nothing = Delta.empty(match.output, signed=False)
 
     def begin(self, start: int) -> Delta | None:
         """Nothing is there before any tuple is."""
@@ -68,7 +68,7 @@ class HashJoin:
             made = self._join(self.match.left.joinable(left), self.match.right.joinable(right))
         else:
             made = 0
-        output = self._results(made) if made else Delta.empty(self.match.output, signed=False)
+        output = self._results(made) if made else self.nothing
         self._expire(clock)
         return output
 
@@ -128,8 +128,8 @@ class HashJoin:
         lefts, rights, ts, exp = self.buffer.taken(made)
         columns, kept = pair_columns(
             self.match,
-            lambda names: self.left.payload.take(names, lefts),
-            lambda names: self.right.payload.take(names, rights),
+            lambda _: self.left.payload.take(lefts),
+            lambda _: self.right.payload.take(rights),
         )
         if kept is not None:
             ts, exp = ts[kept], exp[kept]
@@ -180,7 +180,7 @@ class HashJoin:
         assert isinstance(left, dict)
         assert isinstance(right, dict)
         assert isinstance(scan_at, int)
-        self.keys = load_keys(keys)
+        self.keys = KeyTable.load(keys)
         self.heads = grown(heads.copy(), self.keys.capacity)  # type: ignore[assignment]
         self.left.load(left)
         self.right.load(right)

@@ -50,9 +50,13 @@ def pair_columns(
     left: Callable[[tuple[str, ...]], dict[str, Vector]],
     right: Callable[[tuple[str, ...]], dict[str, Vector]],
 ) -> tuple[dict[str, Vector], I64 | None]:
-    """Return the output columns of pairs, and which pairs the residual keeps (None: all)."""
+    """Return the output columns of pairs, and which pairs the residual keeps (None: all).
+
+    `left` and `right` return at least the named columns of their rows.
+    """
     if match.residual is None:
-        return left(match.left.output) | right(match.right.output), None
+        read = left(match.left.output) | right(match.right.output)
+        return {name: read[name] for name in match.output.names}, None
     read = left(match.left.kept) | right(match.right.kept)
     kept = np.flatnonzero(match.residual(read))
     return {name: read[name].take(kept) for name in match.output.names}, kept

@@ -12,9 +12,9 @@ from windrow.kernels.chains import ALIVE
 from windrow.kernels.joins import BANDS, CODE, KEEP, expire_ring, unlink_rows
 from windrow.operators.delta import Delta
 from windrow.operators.join.match import Side
-from windrow.operators.join.payload import Payload
 from windrow.operators.state.calendar import CalendarQueue
 from windrow.operators.state.key_table import grown
+from windrow.operators.state.row_columns import RowColumns, load_columns, save_columns
 from windrow.operators.vector import I64
 
 SMALLEST = 64
@@ -48,13 +48,13 @@ class RingRows:
     number: int
     walk: I64 = field(default_factory=lambda: np.zeros((SMALLEST, 2), np.int64))
     rows: I64 = field(init=False)
-    payload: Payload = field(init=False)
+    payload: RowColumns = field(init=False)
     tail: int = 0
     head: int = 0
 
     def __post_init__(self) -> None:
         self.rows = np.zeros((SMALLEST, BANDS + self.bands), np.int64)
-        self.payload = Payload(self.side.schema, self.side.kept, SMALLEST)
+        self.payload = empty_columns(self.side)
 
     def __len__(self) -> int:
         return self.head - self.tail
@@ -72,10 +72,9 @@ class RingRows:
         capacity = len(self.rows)
         start = self.head & (capacity - 1)
         cut = min(count, capacity - start)
-        places: list[tuple[slice | I64, slice]] = [(slice(start, start + cut), slice(0, cut))]
+        self.payload.write(slice(start, start + cut), delta.columns, slice(0, cut))
         if cut < count:
-            places.append((slice(0, count - cut), slice(cut, count)))
-        self.payload.write(delta.columns, places)
+            self.payload.write(slice(0, count - cut), delta.columns, slice(cut, count))
         self.head += count
         return np.arange(self.head - count, self.head)
 
@@ -105,7 +104,7 @@ class RingRows:
         old, new = self.live(), np.arange(self.tail, self.head) & (capacity - 1)
         self.rows = _moved(self.rows, old, new, capacity)
         self.walk = _moved(self.walk, old, new, capacity)
-        self.payload.move(old, new, capacity)
+        self.payload.resize(capacity, old, new)
 
     @property
     def nbytes(self) -> int:
@@ -119,21 +118,23 @@ class RingRows:
             "tail": self.tail,
             "walk": self.walk[slots],
             "rows": self.rows[slots],
-            "payload": self.payload.save(slots),
+            "payload": save_columns(self.payload.take(slots)),
         }
 
     def load(self, saved: dict[str, object]) -> None:
         """Take over saved rows, under their numbers."""
-        tail, rows, payload = saved["tail"], saved["rows"], saved["payload"]
+        tail, walk, rows, payload = (saved[k] for k in ("tail", "walk", "rows", "payload"))
         assert isinstance(tail, int)
+        assert isinstance(walk, np.ndarray)
         assert isinstance(rows, np.ndarray)
         assert isinstance(payload, dict)
         self.tail = self.head = tail
         self._grow(len(rows))
         self.head = tail + len(rows)
         self.rows[self.live()] = rows
-        self.walk[self.live()] = saved["walk"]
-        self.payload.load(payload, self.live())
+        self.walk[self.live()] = walk
+        columns = load_columns(self.payload.fields, payload)
+        self.payload.write(self.live(), columns, slice(0, len(rows)))
 
     def check(self) -> None:
         """Assert the invariants."""
@@ -158,7 +159,7 @@ class PoolRows:
     direct: bool = False
     walk: I64 = field(default_factory=lambda: np.zeros((SMALLEST, 2), np.int64))
     rows: I64 = field(init=False)
-    payload: Payload = field(init=False)
+    payload: RowColumns = field(init=False)
     free: I64 = field(default_factory=lambda: np.empty(SMALLEST, np.int64))
     frees: int = 0
     top: int = 0
@@ -166,7 +167,7 @@ class PoolRows:
 
     def __post_init__(self) -> None:
         self.rows = np.zeros((SMALLEST, BANDS + self.bands), np.int64)
-        self.payload = Payload(self.side.schema, self.side.kept, SMALLEST)
+        self.payload = empty_columns(self.side)
 
     def __len__(self) -> int:
         return self.top - self.frees
@@ -187,7 +188,7 @@ class PoolRows:
             [self.free[self.frees : self.frees + reused], np.arange(self.top, self.top + fresh)]
         )
         self.top += fresh
-        self.payload.write(delta.columns, [(slots, slice(0, count))])
+        self.payload.write(slots, delta.columns, slice(0, count))
         return slots
 
     def schedule(self, refs: I64, keep: I64) -> None:
@@ -226,7 +227,7 @@ class PoolRows:
             self.rows = grown(self.rows, top)  # type: ignore[assignment]
             self.walk = grown(self.walk, len(self.rows))  # type: ignore[assignment]
             self.free = grown(self.free, len(self.rows))  # type: ignore[assignment]
-            self.payload.reserve(len(self.rows))
+            self.payload.resize(len(self.rows), slice(0, self.top), slice(0, self.top))
 
     @property
     def nbytes(self) -> int:
@@ -240,20 +241,22 @@ class PoolRows:
             "walk": self.walk[: self.top].copy(),
             "rows": self.rows[: self.top].copy(),
             "free": self.free[: self.frees].copy(),
-            "payload": self.payload.save(np.arange(self.top)),
+            "payload": save_columns(self.payload.take(np.arange(self.top))),
         }
 
     def load(self, saved: dict[str, object]) -> None:
         """Take over saved rows, in their slots."""
-        rows, free, payload = saved["rows"], saved["free"], saved["payload"]
+        walk, rows, free, payload = (saved[k] for k in ("walk", "rows", "free", "payload"))
+        assert isinstance(walk, np.ndarray)
         assert isinstance(rows, np.ndarray)
         assert isinstance(free, np.ndarray)
         assert isinstance(payload, dict)
         self._reserve(len(rows))
         self.top = len(rows)
         self.rows[: self.top] = rows
-        self.walk[: self.top] = saved["walk"]
-        self.payload.load(payload, np.arange(self.top))
+        self.walk[: self.top] = walk
+        columns = load_columns(self.payload.fields, payload)
+        self.payload.write(slice(0, self.top), columns, slice(0, self.top))
         self.release(free)
         live = self.live()
         self.schedule(live, self.walk[live, KEEP])
@@ -276,6 +279,13 @@ def rows_of(form: Form, side: Side, bands: int, number: int) -> SideRows:
     if form is Form.FIFO:
         return RingRows(side, bands, number)
     return PoolRows(side, bands, number, direct=form is Form.DIRECT)
+
+
+def empty_columns(side: Side) -> RowColumns:
+    """Return room for the columns that results are made of."""
+    columns = RowColumns(tuple(side.schema[name] for name in side.kept))
+    columns.resize(SMALLEST, slice(0, 0), slice(0, 0))
+    return columns
 
 
 def _moved(array: I64, old: I64, new: I64, capacity: int) -> I64:
