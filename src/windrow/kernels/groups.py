@@ -48,16 +48,17 @@ def name_emissions(events, rows, recent, emitted):
 
 @kernel
 def changed_rows(emitted, count, values, valid, shown, last, last_valid, always, out, out_valid):
-    """Write -old and +new for each emission that changes what its group shows; return rows.
+    """Write -old and +new for each emission that changes what its group shows.
 
         values, valid:           (calls × emissions)   what the calls gave
         shown, last, last_valid: by group              what was emitted last
         out:                     (3 + calls × rows)    time, weight, group, then the calls
 
-    A group shows a row while it has tuples, or `always`.
+    A group shows a row while it has tuples, or `always`. Return the rows written, and how many
+    of them are old ones.
     """
     calls = len(values)
-    n = 0
+    n = removed = 0
     for e in range(count):
         group = emitted[1, e]
         old = shown[group]
@@ -79,6 +80,7 @@ def changed_rows(emitted, count, values, valid, shown, last, last_valid, always,
                 out[3 + c, n] = last[group, c]
                 out_valid[c, n] = last_valid[group, c]
             n += 1
+            removed += 1
         if new:
             out[0, n] = emitted[0, e]
             out[1, n] = 1
@@ -91,22 +93,22 @@ def changed_rows(emitted, count, values, valid, shown, last, last_valid, always,
                 out_valid[c, n] = valid[c, e]
             n += 1
         shown[group] = new
-    return n
+    return n, removed
 
 
 @kernel
-def empty_groups(emitted, count, rows, recent, found):
-    """Collect, each once, the groups of the emissions that have no tuples left; return how many.
+def empty_groups(emitted, count, rows, recent):
+    """Put the groups that have no tuples left, each once, at the start of emitted[2].
 
-    `recent`, -1 for each group, is left as it was.
+    Return how many. `recent`, -1 for each group, is left as it was.
     """
     n = 0
     for e in range(count):
         group = emitted[1, e]
         if rows[group] == 0 and recent[group] < 0:
             recent[group] = 0
-            found[n] = group
+            emitted[2, n] = group
             n += 1
     for k in range(n):
-        recent[found[k]] = -1
+        recent[emitted[2, k]] = -1
     return n

@@ -34,7 +34,8 @@ class Batch:
 
     def bits(self, call: Call) -> I64:
         """Return the first argument as int64s; of doubles, their bits."""
-        return np.ascontiguousarray(self.column(call).data).view(np.int64)
+        data = np.ascontiguousarray(self.columns[call.args[0].name].data)
+        return data.view(np.int64) if data.dtype == np.float64 else data  # type: ignore[return-value]
 
     @property
     def expiries(self) -> I64:

@@ -99,6 +99,7 @@ class GroupByTask:
         self.folds: list[Accumulator] = [
             accumulator(call, interner, predicted=expirer is not None) for call in op.calls
         ]
+        self._real = [is_float(call.type) for call in op.calls]
         self._with_expiry = EXPIRY_COLUMN in op.carried
         self._reads = [f.name for f in op.read]
         self._nothing = Delta.empty(op.schema, signed=True)
@@ -132,11 +133,7 @@ class GroupByTask:
         events[GROUP] = delta.columns[GROUP_COLUMN].data if self.op.keys else 0
         events[WEIGHT] = 1 if delta.weight is None else delta.weight
         events[TIME] = delta.ts
-        out = self._fold(events, delta.columns)
-        counters.tuples_out += len(out)
-        if out.weight is not None:
-            counters.negatives_out += int(np.count_nonzero(out.weight < 0))
-        return out
+        return self._fold(events, delta.columns)
 
     def _turned(self, delta: Delta, clock: int) -> Delta:
         """Return the changes of this step as signed ones, with their groups."""
@@ -185,7 +182,9 @@ class GroupByTask:
         out = np.empty((3 + calls, 2 * count), np.int64)
         out_valid = np.empty((calls, 2 * count), np.bool_)
         kept = (state.shown, state.last, state.last_valid, not self.op.keys)
-        rows = changed_rows(emitted, count, values, valid, *kept, out, out_valid)
+        rows, removed = changed_rows(emitted, count, values, valid, *kept, out, out_valid)
+        self.counters.tuples_out += rows
+        self.counters.negatives_out += removed
         made = self._delta(out[:, :rows], out_valid[:, :rows])
         if self.op.keys:
             self._release(emitted, count)
@@ -199,16 +198,15 @@ class GroupByTask:
             names = (f.name for f in self.op.keys)
             columns = dict(zip(names, self.codec.columns(words), strict=True))
         for c, call in enumerate(self.op.calls):
-            data = out[3 + c].view(np.float64) if is_float(call.type) else out[3 + c]
+            data = out[3 + c].view(np.float64) if self._real[c] else out[3 + c]
             valid = None if not call.nullable or out_valid[c].all() else out_valid[c]
             columns[call.output] = Vector(call.type, data, valid)
         return Delta(out[0], columns, weight=out[1])
 
     def _release(self, emitted: I64, count: int) -> None:
         state = self.state
-        found = np.empty(count, np.int64)
-        gone = found[: empty_groups(emitted, count, state.rows, state.recent, found)]
-        if len(gone):
+        if found := empty_groups(emitted, count, state.rows, state.recent):
+            gone = emitted[2, :found]
             state.table.release(gone)
             for fold in self.folds:
                 fold.release(gone)
