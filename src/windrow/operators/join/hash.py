@@ -176,6 +176,7 @@ class HashJoin:
         """Take over a saved state."""
         keys, heads, scan_at = saved["keys"], saved["heads"], saved["scan_at"]
         left, right = saved["left"], saved["right"]
+        assert isinstance(keys, dict)
         assert isinstance(heads, np.ndarray)
         assert isinstance(left, dict)
         assert isinstance(right, dict)
