@@ -21,5 +21,7 @@ def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile a small step that kernels call; it melts into them."""
-    compiled: Callable[..., Any] = numba.njit(cache=True, nogil=True, error_model="numpy", inline="always")(function)
+    compiled: Callable[..., Any] = numba.njit(
+        cache=True, nogil=True, error_model="numpy", inline="always"
+    )(function)
     return compiled

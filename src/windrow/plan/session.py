@@ -33,7 +33,6 @@ from windrow.plan.catalog import Catalog, Relation, Stream
 from windrow.plan.nodes import Query
 from windrow.plan.settings import SETTINGS, check_setting
 
-
 After = Callable[[Statement, object], None]
 
 
