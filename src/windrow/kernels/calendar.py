@@ -1,177 +1,203 @@
 """A calendar queue: rows wait in partitions by the time of their end [THESIS 3.5.2].
 
-        time ──►  ·····│ cur │cur+1│cur+2│ ··· │cur+B│ ·········
-                   run + heap   unsorted chains          far: one chain, beyond the circle
+    time ──►  ·······│ cur │cur+1│cur+2│ ··· │limit-1│ limit ·········
+              run and heap │  partitions, unsorted   │ far: one list, beyond the circle
 
-    partition b holds  b << shift <= exp < (b + 1) << shift,  in slot b & (B - 1)
+    partition b holds  b << shift <= exp < (b + 1) << shift,  in slot b & (slots - 1)
 
-A partition is sorted when its time comes; it is then the `run`. Rows that are pushed later for a
-time at or before the open partition go to a small heap. Everything is indexed by row number:
+A partition is a chain of chunks of pairs (exp, row), in order of age. When its time comes it is
+sorted, stably, and is then the `run`. Rows that are pushed later for a time at or before the open
+partition go to a small heap. Rows of one end are thus never in two places, but for run and heap,
+where those of the run are older: so rows of one end leave in order of age.
 
-    entries[row, EXP], entries[row, NEXT] (row + 1; 0 ends a chain), entries[row, SEQ]
-    slots[HEAD, slot] (row + 1), slots[COUNT, slot]
-    run[0..1]: ends and rows of the open partition; run[2..3]: room to merge
+    chunks[c]  15 pairs, then the next chunk + 1          slots[s]  first chunk + 1, last + 1, rows
+    run[0..1]  ends and rows; run[2..3] room to merge     heap[i]   end, row, serial number
+    far[i]     end, row
 """
 
 from __future__ import annotations
 
 from windrow.kernels.lean import lean
 
-EXP, NEXT, SEQ = 0, 1, 2
-HEAD, COUNT = 0, 1
-(
-    SHIFT,
-    CUR,
-    ROWS,
-    IN_SLOTS,
-    RUN_AT,
-    RUN_END,
-    HEAP,
-    FAR_HEAD,
-    FAR,
-    FAR_MIN,
-    SCANNED,
-    SERIAL,
-    WANTED,
-) = range(13)
-META = 13
+PAIRS = 15
+NEXT = 30
+CHUNK_WORDS = 32
+FIRST, LAST, COUNT, SLOT_WORDS = 0, 1, 2, 4
+EXP, ROW, SERIAL, HEAP_WORDS = 0, 1, 2, 3
+
+SHIFT, CUR, LIMIT, ROWS, IN_SLOTS, RUN_AT, RUN_END = 0, 1, 2, 3, 4, 5, 6
+HEAP, PUSHED, FAR, FAR_MIN, CHUNKS, FREE_CHUNK, FREE_CHUNKS, RUN_WANTED = (
+    7,
+    8,
+    9,
+    10,
+    11,
+    12,
+    13,
+    14,
+)
+META = 15
 
 SMALL_SORT = 16
 
 
 @lean
-def is_before(entries, a, b):
-    """Tell whether row a leaves before row b: by end, then by age."""
-    if entries[a, EXP] != entries[b, EXP]:
-        return entries[a, EXP] < entries[b, EXP]
-    return entries[a, SEQ] < entries[b, SEQ]
+def is_before(heap, a, b):
+    """Tell whether place a of the heap leaves before place b: by end, then by age."""
+    if heap[a, EXP] != heap[b, EXP]:
+        return heap[a, EXP] < heap[b, EXP]
+    return heap[a, SERIAL] < heap[b, SERIAL]
 
 
 @lean
-def is_earlier(entries, run, line, a, b):
-    """Tell whether place a of a line of the run leaves before place b."""
-    if run[line, a] != run[line, b]:
-        return run[line, a] < run[line, b]
-    return entries[run[line + 1, a], SEQ] < entries[run[line + 1, b], SEQ]
+def swap(heap, a, b):
+    """Exchange two places of the heap."""
+    for k in range(HEAP_WORDS):
+        heap[a, k], heap[b, k] = heap[b, k], heap[a, k]
 
 
 @lean
-def heap_push(entries, heap, size, row):
+def heap_push(heap, size, exp, row, serial):
     """Add a row to a heap of `size` rows."""
     at = size
-    while at > 0:
-        parent = (at - 1) >> 1
-        if not is_before(entries, row, heap[parent]):
-            break
-        heap[at] = heap[parent]
-        at = parent
-    heap[at] = row
+    heap[at, EXP] = exp
+    heap[at, ROW] = row
+    heap[at, SERIAL] = serial
+    while at > 0 and is_before(heap, at, (at - 1) >> 1):
+        swap(heap, at, (at - 1) >> 1)
+        at = (at - 1) >> 1
 
 
 @lean
-def heap_pop(entries, heap, size):
-    """Take the first row off a heap of `size` rows."""
-    last = heap[size - 1]
+def heap_pop(heap, size):
+    """Take the first row off a heap of `size` rows; it stands behind the others then."""
+    last = size - 1
+    swap(heap, 0, last)
     at = 0
-    while True:
+    while 2 * at + 1 < last:
         child = 2 * at + 1
-        if child >= size - 1:
-            break
-        if child + 1 < size - 1 and is_before(entries, heap[child + 1], heap[child]):
+        if child + 1 < last and is_before(heap, child + 1, child):
             child += 1
-        if not is_before(entries, heap[child], last):
+        if not is_before(heap, child, at):
             break
-        heap[at] = heap[child]
+        swap(heap, at, child)
         at = child
-    heap[at] = last
 
 
 @lean
-def link(entries, slots, meta, row, partition):
-    """Put a row into the chain of its partition."""
-    slot = partition & (slots.shape[1] - 1)
-    entries[row, NEXT] = slots[HEAD, slot]
-    slots[HEAD, slot] = row + 1
-    slots[COUNT, slot] += 1
+def free_chunks(chunks, meta):
+    """Return how many chunks can still be taken."""
+    return meta[FREE_CHUNKS] + len(chunks) - meta[CHUNKS]
+
+
+@lean
+def put(chunks, slots, meta, slot, exp, row):
+    """Append a row to a partition. Needs a free chunk."""
+    place = slots[slot, COUNT] % PAIRS
+    if place == 0:
+        if meta[FREE_CHUNKS] > 0:
+            chunk = meta[FREE_CHUNK] - 1
+            meta[FREE_CHUNK] = chunks[chunk, NEXT]
+            meta[FREE_CHUNKS] -= 1
+        else:
+            chunk = meta[CHUNKS]
+            meta[CHUNKS] += 1
+        chunks[chunk, NEXT] = 0
+        if slots[slot, COUNT] == 0:
+            slots[slot, FIRST] = chunk + 1
+        else:
+            chunks[slots[slot, LAST] - 1, NEXT] = chunk + 1
+        slots[slot, LAST] = chunk + 1
+    chunk = slots[slot, LAST] - 1
+    chunks[chunk, 2 * place] = exp
+    chunks[chunk, 2 * place + 1] = row
+    slots[slot, COUNT] += 1
     meta[IN_SLOTS] += 1
 
 
 @lean
-def link_far(entries, meta, row, partition):
-    """Put a row into the chain beyond the circle."""
-    entries[row, NEXT] = meta[FAR_HEAD]
-    meta[FAR_HEAD] = row + 1
-    if meta[FAR] == 0 or partition < meta[FAR_MIN]:
-        meta[FAR_MIN] = partition
-    meta[FAR] += 1
-
-
-@lean
-def push_rows(exp, rows, start, fresh, entries, slots, heap, meta):
-    """Queue rows from `start` on; return the first that the heap has no room for.
-
-    `fresh` rows get a new serial number; others keep theirs (they are being queued anew).
-    """
+def push_rows(exp, rows, start, chunks, slots, heap, far, meta):
+    """Queue rows from `start` on; return the first for which there is no room."""
     shift = meta[SHIFT]
-    cur = meta[CUR]
-    beyond = cur + slots.shape[1]
     for i in range(start, len(rows)):
-        row = rows[i]
         partition = exp[i] >> shift
-        if partition <= cur and meta[HEAP] == len(heap):
-            return i
-        entries[row, EXP] = exp[i]
-        if fresh:
-            entries[row, SEQ] = meta[SERIAL]
-            meta[SERIAL] += 1
-        if partition <= cur:
-            heap_push(entries, heap, meta[HEAP], row)
+        if partition <= meta[CUR]:
+            if meta[HEAP] == len(heap):
+                return i
+            heap_push(heap, meta[HEAP], exp[i], rows[i], meta[PUSHED])
             meta[HEAP] += 1
-        elif partition < beyond:
-            link(entries, slots, meta, row, partition)
+        elif partition < meta[LIMIT]:
+            if free_chunks(chunks, meta) == 0:
+                return i
+            put(chunks, slots, meta, partition & (len(slots) - 1), exp[i], rows[i])
         else:
-            link_far(entries, meta, row, partition)
+            if meta[FAR] == len(far):
+                return i
+            far[meta[FAR], EXP] = exp[i]
+            far[meta[FAR], ROW] = rows[i]
+            if meta[FAR] == 0 or partition < meta[FAR_MIN]:
+                meta[FAR_MIN] = partition
+            meta[FAR] += 1
+        meta[PUSHED] += 1
         meta[ROWS] += 1
     return len(rows)
 
 
 @lean
-def bring_near(entries, slots, meta):
-    """Move the rows that the circle now reaches from the far chain to their partitions."""
-    beyond = meta[CUR] + slots.shape[1]
-    at = meta[FAR_HEAD]
-    meta[FAR_HEAD] = 0
-    meta[FAR] = 0
-    while at != 0:
-        row = at - 1
-        at = entries[row, NEXT]
-        partition = entries[row, EXP] >> meta[SHIFT]
-        if partition < beyond:
-            link(entries, slots, meta, row, partition)
+def bring_near(chunks, slots, far, meta):
+    """Let the circle begin after `cur`, and move what it now reaches from `far` to partitions.
+
+    Returns False, changing nothing, if chunks might not be enough.
+    """
+    if free_chunks(chunks, meta) < min(meta[FAR], len(slots) + meta[FAR] // PAIRS):
+        return False
+    meta[LIMIT] = meta[CUR] + len(slots)
+    left = 0
+    for i in range(meta[FAR]):
+        partition = far[i, EXP] >> meta[SHIFT]
+        if partition < meta[LIMIT]:
+            put(chunks, slots, meta, partition & (len(slots) - 1), far[i, EXP], far[i, ROW])
         else:
-            link_far(entries, meta, row, partition)
-    meta[SCANNED] = meta[CUR]
+            if left == 0 or partition < meta[FAR_MIN]:
+                meta[FAR_MIN] = partition
+            far[left, EXP] = far[i, EXP]
+            far[left, ROW] = far[i, ROW]
+            left += 1
+    meta[FAR] = left
+    return True
 
 
 @lean
-def sort_run(entries, run, count):
-    """Sort the first `count` rows of the run by end, then age: blocks, then merges."""
-    in_order = True
-    for i in range(1, count):
-        if is_earlier(entries, run, 0, i, i - 1):
-            in_order = False
-            break
-    if in_order:
+def merge_halves(run, source, low, mid, high):
+    """Merge two sorted stretches of the run's lines at `source` into the other lines."""
+    target = 2 - source
+    i = low
+    j = mid
+    for out in range(low, high):
+        if i < mid and (j == high or run[source, i] <= run[source, j]):
+            run[target, out] = run[source, i]
+            run[target + 1, out] = run[source + 1, i]
+            i += 1
+        else:
+            run[target, out] = run[source, j]
+            run[target + 1, out] = run[source + 1, j]
+            j += 1
+
+
+@lean
+def sort_run(run, count):
+    """Sort the first `count` rows of the run by end, stably: small blocks, then merges."""
+    i = 1
+    while i < count and run[0, i - 1] <= run[0, i]:
+        i += 1
+    if i >= count:
         return
     for low in range(0, count, SMALL_SORT):
         for i in range(low + 1, min(low + SMALL_SORT, count)):
             exp = run[0, i]
             row = run[1, i]
             j = i
-            while j > low and (
-                exp < run[0, j - 1]
-                or (exp == run[0, j - 1] and entries[row, SEQ] < entries[run[1, j - 1], SEQ])
-            ):
+            while j > low and exp < run[0, j - 1]:
                 run[0, j] = run[0, j - 1]
                 run[1, j] = run[1, j - 1]
                 j -= 1
@@ -180,25 +206,9 @@ def sort_run(entries, run, count):
     source = 0
     width = SMALL_SORT
     while width < count:
-        target = 2 - source
         for low in range(0, count, 2 * width):
-            mid = min(low + width, count)
-            high = min(low + 2 * width, count)
-            i = low
-            j = mid
-            for out in range(low, high):
-                left = i < mid
-                if left and j < high:
-                    left = not is_earlier(entries, run, source, j, i)
-                if left:
-                    run[target, out] = run[source, i]
-                    run[target + 1, out] = run[source + 1, i]
-                    i += 1
-                else:
-                    run[target, out] = run[source, j]
-                    run[target + 1, out] = run[source + 1, j]
-                    j += 1
-        source = target
+            merge_halves(run, source, low, min(low + width, count), min(low + 2 * width, count))
+        source = 2 - source
         width *= 2
     if source == 2:
         for i in range(count):
@@ -207,91 +217,117 @@ def sort_run(entries, run, count):
 
 
 @lean
-def open_partition(entries, slots, run, meta, slot):
-    """Move a partition's rows into the run, which is used up, in order."""
-    count = slots[COUNT, slot]
-    at = slots[HEAD, slot]
+def copy_partition(chunks, slots, slot, ends, rows, start):
+    """Copy a partition's rows to `ends` and `rows` from `start` on; return where they stop."""
+    chunk = slots[slot, FIRST] - 1
+    count = slots[slot, COUNT]
     for i in range(count):
-        row = at - 1
-        run[0, count - 1 - i] = entries[row, EXP]
-        run[1, count - 1 - i] = row
-        at = entries[row, NEXT]
-    slots[HEAD, slot] = 0
-    slots[COUNT, slot] = 0
-    meta[IN_SLOTS] -= count
-    meta[RUN_AT] = 0
-    meta[RUN_END] = count
-    sort_run(entries, run, count)
+        place = i % PAIRS
+        if i > 0 and place == 0:
+            chunk = chunks[chunk, NEXT] - 1
+        ends[start + i] = chunks[chunk, 2 * place]
+        rows[start + i] = chunks[chunk, 2 * place + 1]
+    return start + count
 
 
 @lean
-def pop_rows(clock, entries, slots, run, heap, out, meta):
-    """Fill `out` (ends, rows) with what ends at or before `clock`, in order; return how many.
+def open_partition(chunks, slots, run, meta, slot):
+    """Move a partition's rows into the run, which is used up, and sort them."""
+    count = copy_partition(chunks, slots, slot, run[0], run[1], 0)
+    if count > 0:
+        chunks[slots[slot, LAST] - 1, NEXT] = meta[FREE_CHUNK]
+        meta[FREE_CHUNK] = slots[slot, FIRST]
+        meta[FREE_CHUNKS] += (count + PAIRS - 1) // PAIRS
+        slots[slot, COUNT] = 0
+        meta[IN_SLOTS] -= count
+        sort_run(run, count)
+    meta[RUN_AT] = 0
+    meta[RUN_END] = count
 
-    Stops early when `out` is full, or when the next partition does not fit the run:
-    meta[WANTED] then says how long the run must be. Call again after making room.
-    """
-    target = clock >> meta[SHIFT]
-    circle = slots.shape[1]
-    n = 0
-    meta[WANTED] = 0
-    while True:
-        while n < out.shape[1]:
-            from_run = meta[RUN_AT] < meta[RUN_END]
-            if meta[HEAP] > 0:
-                row = heap[0]
-                if from_run and is_before(entries, run[1, meta[RUN_AT]], row):
-                    row = run[1, meta[RUN_AT]]
-                else:
-                    from_run = False
-            elif from_run:
-                row = run[1, meta[RUN_AT]]
-            else:
+
+@lean
+def take_due(clock, run, heap, out, n, meta):
+    """Move what is due from run and heap to `out`, from place n on; return the next place."""
+    while n < out.shape[1]:
+        from_run = meta[RUN_AT] < meta[RUN_END]
+        if meta[HEAP] > 0 and not (from_run and run[0, meta[RUN_AT]] <= heap[0, EXP]):
+            if heap[0, EXP] > clock:
                 break
-            if entries[row, EXP] > clock:
+            heap_pop(heap, meta[HEAP])
+            meta[HEAP] -= 1
+            out[0, n] = heap[meta[HEAP], EXP]
+            out[1, n] = heap[meta[HEAP], ROW]
+        elif from_run:
+            if run[0, meta[RUN_AT]] > clock:
                 break
-            if from_run:
-                meta[RUN_AT] += 1
-            else:
-                heap_pop(entries, heap, meta[HEAP])
-                meta[HEAP] -= 1
-            out[0, n] = entries[row, EXP]
-            out[1, n] = row
-            n += 1
-        if n == out.shape[1] or meta[CUR] >= target:
+            out[0, n] = run[0, meta[RUN_AT]]
+            out[1, n] = run[1, meta[RUN_AT]]
+            meta[RUN_AT] += 1
+        else:
             break
-        if meta[IN_SLOTS] == 0:
-            if meta[FAR] == 0 or meta[FAR_MIN] > target:
-                meta[CUR] = target
-                break
-            meta[CUR] = meta[FAR_MIN] - 1
-        if meta[FAR] > 0 and 2 * (meta[CUR] - meta[SCANNED]) >= circle:
-            bring_near(entries, slots, meta)
-        slot = (meta[CUR] + 1) & (circle - 1)
-        if slots[COUNT, slot] > run.shape[1]:
-            meta[WANTED] = slots[COUNT, slot]
-            break
-        meta[CUR] += 1
-        if slots[COUNT, slot] > 0:
-            open_partition(entries, slots, run, meta, slot)
-    meta[ROWS] -= n
+        n += 1
     return n
 
 
 @lean
-def queued_rows(entries, slots, run, heap, out, meta):
-    """Fill `out` with all queued rows, in no order; return how many."""
+def pop_rows(clock, chunks, slots, run, heap, far, out, meta):
+    """Fill `out` (ends, rows) with what ends at or before `clock`, in order.
+
+    Returns how many, and whether that is all. If not, `out` is full, or the next partition has
+    meta[RUN_WANTED] rows and does not fit the run, or chunks are short: make room, call again.
+    """
+    target = clock >> meta[SHIFT]
+    n = 0
+    meta[RUN_WANTED] = 0
+    while True:
+        n = take_due(clock, run, heap, out, n, meta)
+        if n == out.shape[1]:
+            break
+        if meta[CUR] >= target:
+            meta[ROWS] -= n
+            return n, True
+        if meta[IN_SLOTS] == 0:
+            near = meta[FAR] > 0 and meta[FAR_MIN] <= target
+            meta[CUR] = meta[FAR_MIN] - 1 if near else target
+            if not near:
+                bring_near(chunks, slots, far, meta)
+                continue
+        if 2 * (meta[LIMIT] - meta[CUR]) <= len(slots) and not bring_near(chunks, slots, far, meta):
+            break
+        slot = (meta[CUR] + 1) & (len(slots) - 1)
+        if slots[slot, COUNT] > run.shape[1]:
+            meta[RUN_WANTED] = slots[slot, COUNT]
+            break
+        meta[CUR] += 1
+        open_partition(chunks, slots, run, meta, slot)
+    meta[ROWS] -= n
+    return n, False
+
+
+@lean
+def drain(chunks, slots, run, heap, far, meta, ends, rows):
+    """Fill `ends` and `rows` with all that is queued; rows of one end are in order of age.
+
+    The heap is sorted on the way, and still a heap.
+    """
     n = 0
     for i in range(meta[RUN_AT], meta[RUN_END]):
-        out[n] = run[1, i]
+        ends[n] = run[0, i]
+        rows[n] = run[1, i]
         n += 1
+    for left in range(meta[HEAP], 0, -1):
+        heap_pop(heap, left)
+    for i in range(meta[HEAP] // 2):
+        swap(heap, i, meta[HEAP] - 1 - i)
     for i in range(meta[HEAP]):
-        out[n] = heap[i]
+        ends[n] = heap[i, EXP]
+        rows[n] = heap[i, ROW]
         n += 1
-    for slot in range(-1, slots.shape[1]):
-        at = meta[FAR_HEAD] if slot < 0 else slots[HEAD, slot]
-        while at != 0:
-            out[n] = at - 1
-            n += 1
-            at = entries[at - 1, NEXT]
+    for slot in range(len(slots)):
+        if slots[slot, COUNT] > 0:
+            n = copy_partition(chunks, slots, slot, ends, rows, n)
+    for i in range(meta[FAR]):
+        ends[n] = far[i, EXP]
+        rows[n] = far[i, ROW]
+        n += 1
     return n

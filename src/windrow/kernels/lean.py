@@ -7,6 +7,8 @@ from typing import Any
 
 import numba
 
+FLAGS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy", "_nrt": False}
+
 
 def lean(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile a loop that makes no arrays, or a step that such loops call.
@@ -15,7 +17,5 @@ def lean(function: Callable[..., Any]) -> Callable[..., Any]:
     the counts out of inner loops only in simple cases. Without them a search for a string takes
     17 ns instead of 72. A function that allocates does not compile so.
     """
-    compiled: Callable[..., Any] = numba.njit(
-        cache=True, nogil=True, error_model="numpy", _nrt=False
-    )(function)
+    compiled: Callable[..., Any] = numba.njit(**FLAGS)(function)
     return compiled

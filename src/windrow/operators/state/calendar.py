@@ -8,24 +8,28 @@ import numpy as np
 
 from windrow.core.time import FOREVER
 from windrow.kernels.calendar import (
+    CHUNK_WORDS,
+    CHUNKS,
     COUNT,
     CUR,
     EXP,
     FAR,
+    FREE_CHUNKS,
     HEAP,
+    HEAP_WORDS,
     IN_SLOTS,
+    LIMIT,
     META,
+    PAIRS,
     ROWS,
     RUN_AT,
     RUN_END,
-    SCANNED,
-    SEQ,
-    SERIAL,
+    RUN_WANTED,
     SHIFT,
-    WANTED,
+    SLOT_WORDS,
+    drain,
     pop_rows,
     push_rows,
-    queued_rows,
 )
 from windrow.operators.state.key_table import grown
 from windrow.operators.task import Saved
@@ -53,18 +57,21 @@ def empty_meta() -> I64:
 class CalendarQueue:
     """Rows by time of end, in a circle of partitions that are sorted when their time comes.
 
-    Rows are small numbers, of a `RowPool` for instance; a row is queued at most once. Rows that
-    never end are not queued. O(1) a row, amortised: the number of partitions follows the number
-    of rows, and their width the spread of their ends. Invariants, asserted by `check`:
-      1. every row is in the run, in the heap, in a partition or in the far chain, once;
-      2. partitions hold rows of later times than the run and the heap are for;
-      3. nothing ends before `soonest`.
+    Rows are any numbers; those that never end are not queued. O(1) a row, amortised: the number of
+    partitions follows the number of rows, and their width the spread of their ends.
+    Invariants, asserted by `check`:
+      1. every row is in the run, in the heap, in a partition or in the far list;
+      2. the run and the heap hold rows of the open partition and earlier, partitions later ones
+         up to `limit`, the far list those from `limit` on;
+      3. nothing ends before `soonest`;
+      4. chunks are free or hold rows of a partition.
     """
 
-    entries: I64 = field(default_factory=lambda: np.zeros((PARTITIONS, 4), np.int64))
-    slots: I64 = field(default_factory=lambda: np.zeros((2, PARTITIONS), np.int64))
+    chunks: I64 = field(default_factory=lambda: np.zeros((4, CHUNK_WORDS), np.int64))
+    slots: I64 = field(default_factory=lambda: np.zeros((PARTITIONS, SLOT_WORDS), np.int64))
     run: I64 = field(default_factory=lambda: np.zeros((4, DEPTH), np.int64))
-    heap: I64 = field(default_factory=lambda: np.zeros(DEPTH, np.int64))
+    heap: I64 = field(default_factory=lambda: np.zeros((DEPTH, HEAP_WORDS), np.int64))
+    far: I64 = field(default_factory=lambda: np.zeros((DEPTH, 2), np.int64))
     meta: I64 = field(default_factory=empty_meta)
     soonest: int = FOREVER
     pushed: int = 0  # rows since the last rebuild
@@ -72,23 +79,17 @@ class CalendarQueue:
     def __len__(self) -> int:
         return int(self.meta[ROWS])
 
-    @property
-    def exp(self) -> I64:
-        """The end of each queued row, by row."""
-        return self.entries[:, EXP]
-
     def push(self, exp: I64, rows: I64) -> None:
         """Queue rows, each with an end before FOREVER."""
         if not len(rows):
             return
-        self._reserve(int(rows.max()) + 1)
         first = int(exp.min())
         self.soonest = min(self.soonest, first)
         if not len(self):
             self._anchor(first)
-        self._link(exp, rows, fresh=True)
+        self._put(exp, rows)
         self.pushed += len(rows)
-        if self._is_unfit():
+        if 2 * self.pushed >= len(self) and self._is_unfit():
             self._rebuild()
 
     def pop(self, clock: int) -> tuple[I64, I64]:
@@ -99,40 +100,53 @@ class CalendarQueue:
         size = 256
         while True:
             out = np.empty((2, size), np.int64)
-            n = pop_rows(clock, self.entries, self.slots, self.run, self.heap, out, self.meta)
+            n, is_all = pop_rows(
+                clock, self.chunks, self.slots, self.run, self.heap, self.far, out, self.meta
+            )
             parts.append(out[:, :n])
-            if self.meta[WANTED]:
-                self.run = np.zeros((4, 2 * int(self.meta[WANTED])), np.int64)
-            elif n < size:
+            if is_all:
                 break
-            size = min(2 * size, max(len(self), 256))
+            if self.meta[RUN_WANTED]:
+                self.run = np.zeros((4, 2 * int(self.meta[RUN_WANTED])), np.int64)
+            elif n < size:
+                self._add_chunks()
+            else:
+                size = min(4 * size, max(len(self), 256))
         self._note_soonest(clock)
         if len(parts) == 1:
             return parts[0][0], parts[0][1]
         ends, rows = np.concatenate(parts, axis=1)
         return ends, rows
 
-    def rows(self) -> I64:
-        """Return all queued rows, oldest first."""
-        out = np.empty(len(self), np.int64)
-        found = queued_rows(self.entries, self.slots, self.run, self.heap, out, self.meta)
-        assert found == len(out), "invariant 1: rows are lost"
-        return out[np.argsort(self.entries[out, SEQ])]
+    def queued(self) -> tuple[I64, I64]:
+        """Return the ends of all rows, and the rows; those of one end are in order of age."""
+        ends, rows = np.empty((2, len(self)), np.int64)
+        found = drain(self.chunks, self.slots, self.run, self.heap, self.far, self.meta, ends, rows)
+        assert found == len(rows), "invariant 1: rows are lost"
+        return ends, rows
 
-    def _link(self, exp: I64, rows: I64, *, fresh: bool) -> None:
+    def _put(self, exp: I64, rows: I64) -> None:
         done = 0
         while True:
-            done = push_rows(exp, rows, done, fresh, self.entries, self.slots, self.heap, self.meta)
+            done = push_rows(
+                exp, rows, done, self.chunks, self.slots, self.heap, self.far, self.meta
+            )
             if done == len(rows):
                 return
-            self.heap = grown(self.heap, len(self.heap) + 1)  # type: ignore[assignment]
+            if self.meta[HEAP] == len(self.heap):
+                self.heap = grown(self.heap, len(self.heap) + 1)  # type: ignore[assignment]
+            elif self.meta[FAR] == len(self.far):
+                self.far = grown(self.far, len(self.far) + 1)  # type: ignore[assignment]
+            else:
+                self._add_chunks()
 
-    def _reserve(self, rows: int) -> None:
-        self.entries = grown(self.entries, rows)  # type: ignore[assignment]
+    def _add_chunks(self) -> None:
+        self.chunks = grown(self.chunks, len(self.chunks) + 1)  # type: ignore[assignment]
 
     def _anchor(self, first: int) -> None:
         """Let the circle of an empty queue begin at a time."""
-        self.meta[CUR] = self.meta[SCANNED] = (first >> int(self.meta[SHIFT])) - 1
+        self.meta[CUR] = (first >> int(self.meta[SHIFT])) - 1
+        self.meta[LIMIT] = self.meta[CUR] + len(self.slots)
 
     def _note_soonest(self, clock: int) -> None:
         meta = self.meta
@@ -140,19 +154,16 @@ class CalendarQueue:
         if meta[IN_SLOTS] or meta[FAR]:
             self.soonest = max(clock + 1, (int(meta[CUR]) + 1) << int(meta[SHIFT]))
         if meta[HEAP]:
-            self.soonest = min(self.soonest, int(self.entries[self.heap[0], EXP]))
+            self.soonest = min(self.soonest, int(self.heap[0, EXP]))
         if meta[RUN_AT] < meta[RUN_END]:
             self.soonest = min(self.soonest, int(self.run[0, meta[RUN_AT]]))
 
     def _is_unfit(self) -> bool:
         """Tell whether partitions are too few, too many, too narrow or too wide.
 
-        At most once in half as many pushes as there are rows, so that rebuilding stays O(1) a row.
+        Asked once in half as many pushes as there are rows, so that rebuilding stays O(1) a row.
         """
-        count = len(self)
-        if 2 * self.pushed < count:
-            return False
-        circle = self.slots.shape[1]
+        count, circle = len(self), len(self.slots)
         return (
             count > 2 * DEPTH * circle
             or (circle > PARTITIONS and 8 * count < DEPTH * circle)
@@ -161,32 +172,28 @@ class CalendarQueue:
 
     def _rebuild(self) -> None:
         """Choose partitions anew for the rows that are there, and queue these again."""
-        rows = self.rows()
-        exp = self.entries[rows, EXP]
+        exp, rows = self.queued()
         circle = PARTITIONS
         while circle * DEPTH < len(rows):
             circle *= 2
-        serial = int(self.meta[SERIAL])
-        self.meta = empty_meta()
-        self.meta[SERIAL] = serial
-        self.meta[SHIFT] = fitting_shift(exp, circle)
-        self.slots = np.zeros((2, circle), np.int64)
-        self.run = np.zeros((4, DEPTH), np.int64)
-        self.heap = np.zeros(DEPTH, np.int64)
-        self._anchor(int(exp.min()))
-        self._link(exp, rows, fresh=False)
+        fresh = CalendarQueue(slots=np.zeros((circle, SLOT_WORDS), np.int64))
+        fresh.meta[SHIFT] = fitting_shift(exp, circle)
+        fresh._anchor(int(exp.min()))
+        fresh._put(exp, rows)
+        self.chunks, self.slots, self.run = fresh.chunks, fresh.slots, fresh.run
+        self.heap, self.far, self.meta = fresh.heap, fresh.far, fresh.meta
         self.pushed = 0
 
     @property
     def nbytes(self) -> int:
         """Exact size of the arrays."""
-        arrays = (self.entries, self.slots, self.run, self.heap, self.meta)
+        arrays = (self.chunks, self.slots, self.run, self.heap, self.far, self.meta)
         return sum(a.nbytes for a in arrays)
 
     def save(self) -> Saved:
-        """Return rows and their ends, oldest first."""
-        rows = self.rows()
-        return {"rows": rows, "exp": self.entries[rows, EXP]}
+        """Return rows and their ends."""
+        exp, rows = self.queued()
+        return {"exp": exp, "rows": rows}
 
     @classmethod
     def load(cls, saved: Saved) -> CalendarQueue:
@@ -200,15 +207,19 @@ class CalendarQueue:
 
     def check(self) -> None:
         """Assert the invariants."""
-        meta, rows = self.meta, self.rows()
-        waiting = int(meta[IN_SLOTS] + meta[FAR] + meta[HEAP] + meta[RUN_END] - meta[RUN_AT])
-        assert len(np.unique(rows)) == len(rows) == waiting, "invariant 1: a row is queued twice"
-        assert self.slots[COUNT].sum() == meta[IN_SLOTS], "invariant 1: chains are miscounted"
-        near = np.concatenate([self.run[1, meta[RUN_AT] : meta[RUN_END]], self.heap[: meta[HEAP]]])
-        later = self.exp[np.setdiff1d(rows, near)] >> meta[SHIFT]
-        assert (self.exp[near] >> meta[SHIFT] <= meta[CUR]).all(), "invariant 2: open too early"
-        assert (later > meta[CUR]).all(), "invariant 2: left behind"
-        assert not len(rows) or self.exp[rows].min() >= self.soonest, "invariant 3: too late"
+        meta = self.meta
+        exp, _ = self.queued()
+        counts = int(meta[RUN_END] - meta[RUN_AT]), int(meta[HEAP]), int(meta[IN_SLOTS])
+        assert sum(counts) + int(meta[FAR]) == len(self), "invariant 1: rows are miscounted"
+        partition = exp >> meta[SHIFT]
+        near, far = counts[0] + counts[1], len(self) - int(meta[FAR])
+        assert (partition[:near] <= meta[CUR]).all(), "invariant 2: opened too early"
+        assert (partition[near:] > meta[CUR]).all(), "invariant 2: left behind"
+        assert (partition[near:far] < meta[LIMIT]).all(), "invariant 2: beyond the circle"
+        assert (partition[far:] >= meta[LIMIT]).all(), "invariant 2: near, yet in the far list"
+        assert not len(exp) or exp.min() >= self.soonest, "invariant 3: too late"
+        taken = int((-(-self.slots[:, COUNT] // PAIRS)).sum())
+        assert taken + meta[FREE_CHUNKS] == meta[CHUNKS], "invariant 4: a chunk is lost"
 
 
 def fitting_shift(exp: I64, circle: int) -> int:

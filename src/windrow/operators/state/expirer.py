@@ -110,7 +110,9 @@ class FifoExpirer:
             delta = births(delta, self.fields)
             exp = cast("I64", delta.exp)
             first = ring.append(delta.ts, exp, delta.columns)
-            mortal = first + int(np.searchsorted(exp, FOREVER))
+            mortal = ring.head
+            if len(exp) and exp[-1] == FOREVER:
+                mortal = first + int(np.searchsorted(exp, FOREVER))
         else:
             first = mortal = ring.head
         tail, stop = ring.tail, ring.first_after(clock)
@@ -197,9 +199,10 @@ class CalendarExpirer:
 
     def live(self) -> Delta:
         """See `Expirer`."""
-        rows = self.queue.rows()
-        rows = rows[np.argsort(self.pool.ts[rows], kind="stable")]
-        return Delta(self.pool.ts[rows], self.pool.take(rows), self.queue.exp[rows])
+        exp, rows = self.queue.queued()
+        order = np.argsort(self.pool.ts[rows], kind="stable")
+        rows = rows[order]
+        return Delta(self.pool.ts[rows], self.pool.take(rows), exp[order])
 
     def live_codes(self) -> list[I64]:
         """See `Expirer`."""
@@ -225,7 +228,7 @@ class CalendarExpirer:
         """See `Expirer`."""
         self.pool.check()
         self.queue.check()
-        assert np.array_equal(np.sort(self.queue.rows()), self.pool.live()), "rows differ"
+        assert np.array_equal(np.sort(self.queue.queued()[1]), self.pool.live()), "rows differ"
 
 
 class ScanningExpirer:
