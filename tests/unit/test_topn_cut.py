@@ -32,6 +32,8 @@ class Down:
     def __eq__(self, other):
         return self.value == other.value
 
+    __hash__ = None
+
     def __lt__(self, other):
         return other.value < self.value
 

@@ -7,7 +7,7 @@ text:                  (arena, starts, lengths) of the interner
 
 from __future__ import annotations
 
-from windrow.kernels.jit import kernel
+from windrow.kernels.lean import lean
 from windrow.kernels.text import compare_codes
 
 WORD, KIND, DESCENDING, NULLS_FIRST = 0, 1, 2, 3
@@ -17,15 +17,14 @@ INTEGER, FLOAT, TEXT = 0, 1, 2
 """How the words of a term are to be read."""
 
 
-@kernel
-def merge_runs(ts, bounds, order):
+@lean
+def merge_runs(ts, bounds, at, order):
     """Fill `order` with the rows of several runs by time; at one instant the first run first.
 
     ts:  │ 1 4 4 9 │ 2 4 │ 7 │       run r is rows [bounds[r], bounds[r + 1])
     order:  1 2 4 4 4 7 9
     """
-    runs = len(bounds) - 1
-    at = bounds[:-1].copy()
+    runs = len(at)
     n = 0
     while n < len(order):
         best = -1
@@ -39,7 +38,7 @@ def merge_runs(ts, bounds, order):
             n += 1
 
 
-@kernel
+@lean
 def compare_rows(words, a, b, how, null_word, text):
     """Return -1 if row a of `words` comes before row b, 1 if after, 0 if no term tells.
 
@@ -71,7 +70,7 @@ def compare_rows(words, a, b, how, null_word, text):
     return 0
 
 
-@kernel
+@lean
 def sort_instants(ts, words, how, null_word, text, order, spare):
     """Sort the rows of each instant by value; `order` comes in as 0, 1, 2 ... O(n log n).
 

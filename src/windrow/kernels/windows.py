@@ -1,14 +1,64 @@
-"""Count windows by key: each key's newest rows, in a chain that is turned round and round."""
+"""Count windows: the newest rows in a ring; the newest of each key in a chain that is turned."""
 
 from __future__ import annotations
 
-from windrow.kernels.jit import kernel
+from windrow.kernels.jit import inlined, kernel
 
 OLDEST, NEWEST, HELD = 0, 1, 2
 """Columns of `keys`: the slots at both ends of a key's chain, and its length."""
 
 NEWER, NUMBER = 0, 1
 """Columns of `links`: the next newer slot of the same key, and the number of the row's arrival."""
+
+
+@inlined
+def shown_with(number, step):
+    """Return the arrival with which an arrival is shown: the next multiple of the step."""
+    return -(-number // step) * step
+
+
+@kernel
+def turn_ring(ts, rows, before, count, step, ring, out, out_words):
+    """Let rows in, in groups of `step`, and out when `count` newer ones are shown; return changes.
+
+        arrivals   ... │ gone with this group │ held │ this group │
+                       shown - count ─────────┘      └──── shown
+
+    Arrival `before` + 1 is the first of `rows`; those up to `before` are in the ring at their
+    number modulo its length, a power of two. `out` gets time and weight of each change,
+    `out_words` its row. A row that comes and goes at one instant is in neither.
+    """
+    mask = len(ring) - 1
+    last = before + len(ts)
+    n = 0
+    for shown in range(shown_with(before + 1, step), last + 1, step):
+        now = ts[shown - before - 1]
+        for number in range(max(1, shown - count - step + 1), shown - count + 1):
+            entered = shown_with(number, step)
+            if entered > before and ts[entered - before - 1] == now:
+                continue
+            out[0, n] = now
+            out[1, n] = -1
+            if number > before:
+                out_words[n] = rows[number - before - 1]
+            else:
+                out_words[n] = ring[number & mask]
+            n += 1
+        for number in range(shown - step + 1, shown + 1):
+            leaves = shown_with(number + count, step)
+            if leaves <= last and ts[leaves - before - 1] == now:
+                continue
+            out[0, n] = now
+            out[1, n] = 1
+            if number > before:
+                out_words[n] = rows[number - before - 1]
+            else:
+                out_words[n] = ring[number & mask]
+            n += 1
+    first = max(before + 1, last - last % step - count + 1)
+    for number in range(first, last + 1):
+        ring[number & mask] = rows[number - before - 1]
+    return n
 
 
 @kernel

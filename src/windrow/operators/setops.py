@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from windrow.core.schema import Field, Schema
@@ -15,12 +17,12 @@ from windrow.kernels.bags import (
 )
 from windrow.kernels.merging import merge_runs
 from windrow.operators.codec import RowCodec
-from windrow.operators.delta import Delta
+from windrow.operators.delta import NO_TIMES, Delta
 from windrow.operators.state.bag import encode_sparingly, interned_words
 from windrow.operators.state.key_table import KeyTable, grown
 from windrow.operators.stateless import Stateless
 from windrow.operators.task import Counters, Saved
-from windrow.operators.vector import I64, Vector
+from windrow.operators.vector import I64
 
 KINDS = {
     "except_all": EXCEPT_ALL,
@@ -58,10 +60,11 @@ class MergeUnion(Stateless):
 
 def _merged(parts: list[Delta]) -> Delta:
     joined = Delta.concat(parts)
-    if all(a.ts[-1] <= b.ts[0] for a, b in zip(parts, parts[1:], strict=False)):
+    if all(a.ts[-1] <= b.ts[0] for a, b in pairwise(parts)):
         return joined
     order = np.empty(len(joined), np.int64)
-    merge_runs(joined.ts, np.cumsum([0, *map(len, parts)]), order)
+    bounds = np.cumsum([0, *map(len, parts)])
+    merge_runs(joined.ts, bounds, bounds[:-1].copy(), order)
     return joined.take(order)
 
 
@@ -86,7 +89,7 @@ class BagOperator:
             tuple(Field(a.name, a.type, a.nullable or b.nullable) for a, b in pairs)
         )
         self.kind = KINDS[kind]
-        self._right_names = right_schema.names
+        self._names = (left_schema.names, right_schema.names)
         self.codec = RowCodec(self.schema.fields)
         self.table = KeyTable(self.codec.width)
         self.copies: I64 = np.zeros((self.table.capacity, 2), np.int64)
@@ -103,8 +106,8 @@ class BagOperator:
         total = len(left) + len(right)
         if not total:
             return self._empty
-        left_codes = self._encode(left, self.schema.names)
-        right_codes = self._encode(right, self._right_names)
+        left_codes = self._encode(left, self._names[0])
+        right_codes = self._encode(right, self._names[1])
         self._reserve()
         out = np.empty((3, total), np.int64)
         spare = np.empty(total, np.int64)
@@ -113,17 +116,22 @@ class BagOperator:
             (right.ts, right_codes, right.weights()),
             self.copies, self.kind, self.before, spare, out,
         )  # fmt: skip
-        ts, codes, weight = (line.copy() for line in out[:, :made])
-        columns = self.codec.columns(self.table.words[codes])
+        result = self._rows(out[:, :made].copy()) if made else self._empty
         touched = np.concatenate([left_codes, right_codes])
         idle = idle_codes(touched, self.copies, self.before, spare)
         self.table.release(spare[:idle])
-        result = Delta(ts, dict(zip(self.schema.names, columns, strict=True)), None, weight)
         self._count(left, right, result)
         return result
 
+    def _rows(self, changes: I64) -> Delta:
+        ts, codes, weight = changes
+        columns = self.codec.columns(self.table.words[codes])
+        return Delta(ts, dict(zip(self._names[0], columns, strict=True)), None, weight)
+
     def _encode(self, delta: Delta, names: tuple[str, ...]) -> I64:
-        columns: list[Vector] = [delta.columns[n] for n in names]
+        if not len(delta):
+            return NO_TIMES
+        columns = [delta.columns[n] for n in names]
         return encode_sparingly(self.table, self.codec.words(columns, len(delta)))
 
     def _reserve(self) -> None:

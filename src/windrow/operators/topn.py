@@ -51,6 +51,7 @@ class TopNTask:
     ) -> None:
         self.counters = Counters()
         self.schema = schema
+        self._names = schema.names
         self.order = RowOrder(schema, keys, interner)
         self.cut = (min(offset, FAR), min(offset + limit, FAR))
         self.table = KeyTable(self.order.codec.width)
@@ -74,17 +75,21 @@ class TopNTask:
         (delta,) = inputs
         if not len(delta):
             return self._empty
-        columns = [delta.columns[n] for n in self.schema.names]
+        columns = [delta.columns[n] for n in self._names]
         codes = encode_sparingly(self.table, self.order.codec.words(columns, len(delta)))
-        ts, told, weight = self._told(delta.ts, codes, delta.weights())
-        made = self.order.codec.columns(self.table.words[told])
-        idle = np.unique(codes[self.nodes[codes, COPIES] == 0])
-        self.table.release(idle)
-        out = Delta(ts, dict(zip(self.schema.names, made, strict=True)), None, weight)
+        told = self._told(delta.ts, codes, delta.weights())
+        out = self._rows(told) if told.shape[1] else self._empty
+        gone = codes[self.nodes[codes, COPIES] == 0]
+        self.table.release(np.unique(gone) if len(gone) > 1 else gone)
         self._count(delta, out)
         return out
 
-    def _told(self, ts: I64, codes: I64, weights: I64) -> tuple[I64, I64, I64]:
+    def _rows(self, told: I64) -> Delta:
+        ts, codes, weight = told
+        made = self.order.codec.columns(self.table.words[codes])
+        return Delta(ts, dict(zip(self._names, made, strict=True)), None, weight)
+
+    def _told(self, ts: I64, codes: I64, weights: I64) -> I64:
         """Fold changes into the tree; return time, code and weight of each change of the cut."""
         self._reserve()
         out = np.empty((3, 3 * len(ts)), np.int64)
@@ -97,7 +102,8 @@ class TopNTask:
                 self.marks, self.lists, self._path, self.cut, work, out,
             )  # fmt: skip
             if not work[TOUCHED]:
-                return out[0, : work[MADE]], out[1, : work[MADE]], out[2, : work[MADE]].copy()
+                made: I64 = out[:, : work[MADE]].copy()
+                return made
             more = np.empty((3, 2 * out.shape[1] + int(work[TOUCHED])), np.int64)
             more[:, : work[MADE]] = out[:, : work[MADE]]
             out = more
@@ -167,7 +173,9 @@ class TopNTask:
 
     def _in_order(self) -> list[int]:
         """Return the codes of the tree from first to last."""
-        found, stack, at = [], [], int(self.work[ROOT])
+        found: list[int] = []
+        stack: list[int] = []
+        at = int(self.work[ROOT])
         while at or stack:
             while at:
                 stack.append(at)

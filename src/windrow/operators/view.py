@@ -28,11 +28,13 @@ class View:
         self.schema = schema
         self._bag = Bag(schema)
         self._pending = Backlog(schema, signed=True)
+        self._shrinks = False
 
     def apply(self, delta: Delta) -> None:
-        """Take signed changes."""
+        """Take signed changes. As long as nothing leaves, folding would save nothing."""
         self._pending.push(delta)
-        if len(self._pending) > PENDING + 2 * len(self._bag):
+        self._shrinks = self._shrinks or delta.weight is not None
+        if self._shrinks and len(self._pending) > PENDING + 2 * len(self._bag):
             self._fold()
 
     def rows(self) -> tuple[dict[str, Vector], I64]:

@@ -30,6 +30,7 @@ class DeltaStarDistinct:
     def __init__(self, schema: Schema) -> None:
         self.counters = Counters()
         self.schema = schema
+        self._names = schema.names
         self.codec = RowCodec(schema.fields)
         self.table = KeyTable(self.codec.width)
         self.ends: I64 = np.full((self.table.capacity, 2), NOT_THERE, np.int64)
@@ -50,18 +51,23 @@ class DeltaStarDistinct:
         _, due = self.queue.pop(clock)
         if len(due):
             out, told = self._renew(due, clock, out, told)
-        order = np.argsort(out[0, :told], kind="stable")
-        ts, exp, codes = (line[order] for line in out[:, :told])
+        counters = self.counters
+        counters.tuples_in += len(delta)
+        counters.probes += len(delta)
+        counters.expiries += len(due)
+        counters.tuples_out += told
+        return self._rows(out[:, :told]) if told else self._empty
+
+    def _rows(self, told: I64) -> Delta:
+        if told.shape[1] > 1:
+            told = told[:, np.argsort(told[0], kind="stable")]
+        ts, exp, codes = told
         columns = self.codec.columns(self.table.words[codes])
-        self.counters.tuples_in += len(delta)
-        self.counters.probes += len(delta)
-        self.counters.expiries += len(due)
-        self.counters.tuples_out += told
-        return Delta(ts, dict(zip(self.schema.names, columns, strict=True)), exp)
+        return Delta(ts, dict(zip(self._names, columns, strict=True)), exp)
 
     def _arrive(self, delta: Delta, out: I64) -> int:
         assert delta.exp is not None, "δ* needs tuples that say when they leave"
-        columns = [delta.columns[n] for n in self.schema.names]
+        columns = [delta.columns[n] for n in self._names]
         codes = encode_sparingly(self.table, self.codec.words(columns, len(delta)))
         self._reserve()
         fresh = np.empty(len(delta), np.int64)
@@ -80,8 +86,10 @@ class DeltaStarDistinct:
 
     def _enqueue(self, codes: I64) -> None:
         """Let the rows be looked at when they are due; those that never end are not."""
+        if not len(codes):
+            return
         ends = self.ends[codes, SHOWN]
-        if len(codes) and ends.max() == FOREVER:
+        if ends.max() == FOREVER:
             ending = ends < FOREVER
             codes, ends = codes[ending], ends[ending]
         self.queue.push(ends, codes)
@@ -129,10 +137,13 @@ class DeltaStarDistinct:
         there = np.flatnonzero(self.ends[:, SHOWN] != NOT_THERE)
         assert np.array_equal(there, live), "invariant 1: rows and reports differ"
         assert (youngest >= shown).all(), "invariant 1: a duplicate ends too early"
-        queued = np.sort(self.queue.rows())
-        assert np.isin(live[shown < FOREVER], queued).all(), "invariant 2: a row will not end"
-        assert np.isin(queued, live).all(), "invariant 2: a row that is gone waits"
-        assert (self.queue.exp[queued] <= self.ends[queued, SHOWN]).all(), "invariant 2: too late"
+        waiting = self.queue.save()
+        queued, due = waiting["rows"], waiting["exp"]
+        assert isinstance(queued, np.ndarray)
+        assert isinstance(due, np.ndarray)
+        ending = live[shown < FOREVER]
+        assert np.array_equal(np.sort(queued), ending), "invariant 2: rows and queue differ"
+        assert (due <= self.ends[queued, SHOWN]).all(), "invariant 2: queued too late"
 
     def live_codes(self) -> list[I64]:
         """Return the interned codes that rows refer to."""

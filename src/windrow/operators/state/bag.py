@@ -85,6 +85,8 @@ def encode_sparingly(table: KeyTable, words: I64) -> I64:
     A table makes room for as many rows as it is given, in case all are new. Where most are
     known, giving it no more at a time than it already holds keeps it small.
     """
+    if len(words) <= LEAST:
+        return table.encode(words)
     codes = np.empty(len(words), np.int64)
     done = 0
     while done < len(words):

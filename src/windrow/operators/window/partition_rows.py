@@ -32,6 +32,7 @@ class PartitionRowsWindow:
         assert count > 0, "a count window holds at least one tuple"
         self.counters = Counters()
         self.schema = schema
+        self._names = schema.names
         self.count = count
         self.codec = RowCodec(schema.fields)
         self.key_names = keys
@@ -65,7 +66,7 @@ class PartitionRowsWindow:
 
     def _turned(self, delta: Delta) -> Delta:
         rows = len(delta)
-        fresh = self.codec.words([delta.columns[n] for n in self.schema.names], rows)
+        fresh = self.codec.words([delta.columns[n] for n in self._names], rows)
         keys = self.key_codec.words([delta.columns[n] for n in self.key_names], rows)
         codes = self.table.encode(keys)
         self._reserve(rows)
@@ -80,9 +81,7 @@ class PartitionRowsWindow:
         made = self.codec.columns(words[:count])
         weight = out[1, :count].copy()
         self.counters.expiries += int(np.count_nonzero(weight < 0))
-        return Delta(
-            out[0, :count].copy(), dict(zip(self.schema.names, made, strict=True)), None, weight
-        )
+        return Delta(out[0, :count].copy(), dict(zip(self._names, made, strict=True)), None, weight)
 
     def _reserve(self, more: int) -> None:
         self.keys = grown(self.keys, self.table.capacity)  # type: ignore[assignment]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from windrow.core.schema import Schema
-from windrow.kernels.merging import merge_runs
+from windrow.kernels.windows import turn_ring
 from windrow.operators.codec import RowCodec
 from windrow.operators.delta import Delta
 from windrow.operators.task import Counters, Saved
@@ -33,6 +33,7 @@ class RowsWindow:
         assert step > 0, "a count window slides by at least one tuple"
         self.counters = Counters()
         self.schema = schema
+        self._names = schema.names
         self.count = count
         self.step_rows = step
         self.codec = RowCodec(schema.fields)
@@ -66,46 +67,23 @@ class RowsWindow:
 
     def _turned(self, delta: Delta) -> Delta:
         before, rows = self.arrived, len(delta)
-        columns = [delta.columns[n] for n in self.schema.names]
-        fresh = self.codec.words(columns, rows)
-        shown = before - before % self.step_rows
-        show = before + rows - (before + rows) % self.step_rows
-        born = np.arange(shown + 1, show + 1)
-        gone = np.arange(max(1, shown - self.count + 1), max(1, show - self.count + 1))
-        born_at = delta.ts[self._enters(born) - before - 1]
-        gone_at = delta.ts[self._enters(gone + self.count) - before - 1]
-        born, born_at, gone, gone_at = _seen(born, born_at, gone, gone_at)
-        order = np.empty(len(born) + len(gone), np.int64)
-        ts = np.concatenate([gone_at, born_at])
-        merge_runs(ts, np.array([0, len(gone), len(ts)]), order)
-        numbers = np.concatenate([gone, born])[order]
-        words = self._fetch(numbers, fresh)
-        weight = np.where(order < len(gone), -1, 1)
-        self.counters.expiries += len(gone)
-        self._keep(fresh)
-        made = dict(zip(self.schema.names, self.codec.columns(words), strict=True))
-        return Delta(ts[order], made, None, weight)
-
-    def _enters(self, numbers: I64) -> I64:
-        """Return the arrival with which each arrival is shown."""
-        return numbers if self.step_rows == 1 else numbers + (-numbers % self.step_rows)
-
-    def _fetch(self, numbers: I64, fresh: I64) -> I64:
-        """Return tuples by number: from the ring, or from the rows that have just come."""
-        words = np.empty((len(numbers), self.codec.width), np.int64)
-        new = numbers > self.arrived
-        words[new] = fresh[numbers[new] - self.arrived - 1]
-        old = ~new
-        words[old] = self.words[numbers[old] & (len(self.words) - 1)]
-        return words
-
-    def _keep(self, fresh: I64) -> None:
+        fresh = self.codec.words([delta.columns[n] for n in self._names], rows)
         first_kept = self.oldest
-        before, self.arrived = self.arrived, self.arrived + len(fresh)
-        first = max(self.oldest, before + 1)
+        self.arrived += rows
         self._resize(first_kept, before, self.arrived - self.oldest + 1)
-        places = np.arange(first, self.arrived + 1) & (len(self.words) - 1)
-        self.words[places] = fresh[first - before - 1 :]
+        shown = self.arrived - self.arrived % self.step_rows
+        room = 2 * (shown - before + before % self.step_rows)
+        out = np.empty((2, room), np.int64)
+        words = np.empty((room, self.codec.width), np.int64)
+        made = turn_ring(
+            delta.ts, fresh, before, self.count, self.step_rows, self.words, out, words
+        )
+        if not made:
+            return self._empty
+        ts, weight = out[:, :made].copy()
+        self.counters.expiries += int(np.count_nonzero(weight < 0))
+        columns = self.codec.columns(words[:made])
+        return Delta(ts, dict(zip(self._names, columns, strict=True)), None, weight)
 
     def _resize(self, first: int, last: int, rows: int) -> None:
         """Make room for `rows` tuples, keeping those from `first` to `last`."""
@@ -165,18 +143,3 @@ class RowsWindow:
         kept = self._kept() if places else self.words
         codes = [np.ascontiguousarray(kept[:, i]) for i in places]
         return codes + ([] if self._slid is None else self._slid.waiting.live_codes())
-
-
-def _seen(born: I64, born_at: I64, gone: I64, gone_at: I64) -> tuple[I64, I64, I64, I64]:
-    """Leave out tuples that come and go at one instant; numbers ascend without gaps."""
-    if not len(born) or not len(gone) or gone[-1] < born[0]:
-        return born, born_at, gone, gone_at
-    first = max(born[0], gone[0])
-    both = np.arange(first, gone[-1] + 1)
-    brief = both[born_at[both - born[0]] == gone_at[both - gone[0]]]
-    if not len(brief):
-        return born, born_at, gone, gone_at
-    stays, leaves = np.ones(len(born), np.bool_), np.ones(len(gone), np.bool_)
-    stays[brief - born[0]] = False
-    leaves[brief - gone[0]] = False
-    return born[stays], born_at[stays], gone[leaves], gone_at[leaves]
