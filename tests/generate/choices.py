@@ -53,6 +53,10 @@ class Choices:
         """Draw True in about `tenths` of ten cases; shrinks to False."""
         return chance(self.below, tenths)
 
+    def wants(self, tenths: int) -> bool:
+        """Choose whether to use a construct: mostly so in an eager grammar."""
+        return self.chance(8 if self.grammar.eager else tenths)
+
     def pick(self, options: Sequence[object]) -> str:
         """Draw one of the options, as text."""
         return str(choose(self.below, options))
@@ -90,7 +94,7 @@ class Choices:
         if not found or self.chance(1):
             text = expression(self.below, columns, sort)
             return f"({text})" if " " in text else text
-        return self.pick(found)
+        return found[0] if self.chance(6) else self.pick(found)
 
     def tie(self, left: Sequence[Col], right: Sequence[Col], kind: str) -> str:
         """Draw an equality of two sides ("join"), or another comparison ("theta")."""

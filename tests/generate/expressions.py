@@ -133,15 +133,15 @@ CONNECTIVE = re.compile(r"^\w+\(.*\)$|^CASE ")
 def expression(below: Below, columns: Sequence[Col], sort: str, depth: int = 1) -> str:
     """Draw an expression of a sort; columns first, then constants, then what is made of them."""
     if sort == "bool" or (depth > 0 and chance(below, 4)):
-        return filled(below, columns, choose(below, (FORMS[sort])), depth)
+        return filled(below, columns, choose(below, FORMS[sort]), depth)
     leaves = [c.text for c in columns if c.sort == sort]
     if below(20) == 19:
         leaves += CONSTANTS[sort]
     if leaves:
-        return choose(below, (leaves))
+        return choose(below, (*leaves[:1], *leaves[:1], *leaves))
     if sort in DERIVED and any(c.sort == "int" for c in columns):
         return filled(below, columns, DERIVED[sort], 0)
-    return choose(below, (CONSTANTS[sort]))
+    return choose(below, CONSTANTS[sort])
 
 
 def filled(below: Below, columns: Sequence[Col], form: str, depth: int) -> str:

@@ -62,7 +62,8 @@ MONOTONE_WINDOWS = {"unbounded", "none", "since"}
 class Grammar:
     """The constructs that may occur, how many sources a FROM has, how deep sub-queries nest.
 
-    With `keep_ids` every select list holds the ids of its streams, so that rows differ.
+    With `keep_ids` every select list holds the ids of its streams, so that rows differ. An
+    `eager` grammar uses what it has nearly always: for a few operators in small plans.
     """
 
     windows: frozenset[str]
@@ -72,6 +73,7 @@ class Grammar:
     max_sources: int
     depth: int
     keep_ids: bool
+    eager: bool
 
     def __post_init__(self) -> None:
         assert self.windows <= set(WINDOWS), f"unknown: {set(self.windows) - set(WINDOWS)}"
@@ -89,6 +91,7 @@ def grammar(
     max_sources: int = 3,
     depth: int = 1,
     keep_ids: bool = False,
+    eager: bool = False,
     monotone_only: bool = False,
     predictable_only: bool = False,
 ) -> Grammar:
@@ -107,4 +110,5 @@ def grammar(
         max_sources,
         depth,
         keep_ids,
+        eager,
     )

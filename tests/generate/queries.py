@@ -148,7 +148,7 @@ class QueryWriter:
             kinds += offered("union", "intersect")
             kinds += offered("except", "except all") if ask.negation else []
         whole = ask.aggregated or (self.named is not None and depth == self.choices.grammar.depth)
-        if kinds and not whole and self.choices.chance(2):
+        if kinds and not whole and self.choices.wants(2):
             return self.set_operation(self.choices.pick(kinds).upper(), ask, refresh)
         return self.block(ask, refresh, depth)
 
@@ -173,9 +173,9 @@ class QueryWriter:
         choices = self.choices
         block = Block(ask, refresh, depth, self.style(ask, refresh))
         groupable = choices.has("group") and not ask.windowable and block.style != "mixed"
-        grouped = ask.aggregated or (groupable and choices.chance(3))
+        grouped = ask.aggregated or (groupable and choices.wants(3))
         replaces = not ask.windowable and block.style == "external"
-        distinct = replaces and choices.has("distinct") and choices.chance(2)
+        distinct = replaces and choices.has("distinct") and choices.wants(2)
         block.predicates = self.predicate_kinds(block)
         self.draw_sources(block)
         terms = [*self.join_terms(block), *block.bands]
@@ -202,7 +202,7 @@ class QueryWriter:
         kinds = self.choices.offered("exists", "in")
         if block.ask.negation and not block.ask.windowable:
             kinds += self.choices.offered("not exists", "not in")
-        if not kinds or block.style != "external" or not self.choices.chance(2):
+        if not kinds or block.style != "external" or not self.choices.wants(2):
             return ()
         return tuple(self.choices.some(kinds, 1, 2))
 
@@ -211,7 +211,9 @@ class QueryWriter:
     def draw_sources(self, block: Block) -> None:
         """Draw the items of FROM: at least one stream or sub-query, or a relation alone."""
         choices = self.choices
-        count = min(1 + choices.few_more(), choices.grammar.max_sources)
+        partners = choices.offered("join", "theta", "band", "relation", "nrr")
+        more = choices.few_more() or int(choices.grammar.eager and bool(partners))
+        count = min(1 + more, choices.grammar.max_sources)
         if choices.grammar.keep_ids and block.ask.sorts:
             count = 1
         kinds = [self.first_kind(block, alone=count == 1 and not block.predicates)]
@@ -230,7 +232,7 @@ class QueryWriter:
         outermost = self.named is not None and block.depth == choices.grammar.depth
         if outermost and simple and choices.chance(7):
             return "named"
-        kinds = ["stream"] * 6
+        kinds = ["stream"] * (1 if choices.grammar.eager else 6)
         if block.depth > 0 and not block.ask.aggregated:
             kinds += choices.offered("windowed subquery")
             if block.style == "external":
@@ -343,7 +345,7 @@ class QueryWriter:
     def band_everywhere(self, block: Block, kinds: list[str]) -> tuple[str, ...]:
         """Draw ``WINDOW = w`` for sources that are streams all, so that no window is needed."""
         streams = len(kinds) > 1 and set(kinds) == {"stream"} and block.style == "external"
-        if not (streams and self.choices.has("band") and self.choices.chance(2)):
+        if not (streams and self.choices.has("band") and self.choices.wants(2)):
             return ()
         return (f"WINDOW = {self.choices.pick(WIDTHS)}",)
 
@@ -351,7 +353,7 @@ class QueryWriter:
         """Draw WINDOW or DWINDOW on a pair of streams."""
         choices = self.choices
         pairs = list(combinations([s.alias for s in sources if s.kind == "stream"], 2))
-        if not pairs or not choices.has("band") or not choices.chance(2):
+        if not pairs or not choices.has("band") or not choices.wants(2):
             return ()
         left, right = choose(choices.below, pairs)
         word = choices.pick(["WINDOW", "DWINDOW"])

@@ -88,7 +88,7 @@ def _grouped_item(choices: Choices, columns: Sequence[Col], keys: Sequence[Col],
 
 def ordering(choices: Choices, columns: Sequence[Col], free: Sequence[Col]) -> str:
     """Draw ORDER BY and LIMIT. Without LIMIT only outputs can be named; with it, all `free`."""
-    cuts = choices.has("limit") and choices.chance(2)
+    cuts = choices.has("limit") and choices.wants(2)
     terms = [c.text for c in columns if c.sort != "list"]
     if cuts and free and choices.chance(3):
         terms = [c.text for c in free]

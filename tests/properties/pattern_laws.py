@@ -7,6 +7,7 @@ ended at a cut, so that a promise "whatever arrives later" is tried on what did 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from itertools import pairwise
 
 from tests.generate.streams import cut_times, until
@@ -40,7 +41,7 @@ Answers = dict[int, Counter[Row]]
 """A node's answer at each instant looked at, in the order of time."""
 
 
-def observe(root: Plan, *worlds: World, at: int, last: int) -> list[list[Answers]]:
+def observe(root: Plan, *worlds: World, at: Iterable[int], last: int) -> list[list[Answers]]:
     """For each world, the answers of every relation node of the plan, the root's first.
 
     All are taken at the same instants: when any node can change in any world, and `at`.
@@ -48,7 +49,7 @@ def observe(root: Plan, *worlds: World, at: int, last: int) -> list[list[Answers
     everywhere = [Tables(root, world, last) for world in worlds]
     nodes = nodes_of(root)
     found = {i for tables in everywhere for node in nodes for i in tables.instants(node)}
-    instants = tuple(sorted({at, *found}))
+    instants = tuple(sorted({*at, *found}))
     return [
         [_answers(tables, node, instants) for node in nodes if not is_stream(node)]
         for tables in everywhere
@@ -70,13 +71,16 @@ def _answers(tables: Tables, node: Plan, instants: tuple[int, ...]) -> Answers:
     return answers
 
 
-def check_patterns(root: Plan, world: World, cut: int) -> None:
-    """Assert that every node keeps the promise of its pattern, when the world is cut there."""
-    last = max([cut, *cut_times(world)]) + AFTERMATH
-    whole, ended = observe(root, world, until(world, cut), at=cut, last=last)
+def check_patterns(root: Plan, world: World, cuts: Iterable[int]) -> None:
+    """Assert that every node keeps the promise of its pattern, wherever the world is cut."""
+    cuts = sorted(set(cuts))
+    last = max([*cuts, *cut_times(world)]) + AFTERMATH
+    ended = [until(world, cut) for cut in cuts]
+    whole, *predictions = observe(root, world, *ended, at=cuts, last=last)
     relations = [node for node in nodes_of(root) if not is_stream(node)]
-    for node, answers, predicted in zip(relations, whole, ended, strict=True):
-        check_node(node, answers, predicted, cut)
+    for cut, predicted in zip(cuts, predictions, strict=True):
+        for node, answers, foreseen in zip(relations, whole, predicted, strict=True):
+            check_node(node, answers, foreseen, cut)
 
 
 def check_node(node: Plan, answers: Answers, predicted: Answers, cut: int) -> None:
@@ -215,7 +219,7 @@ def is_not_predictable(plan: Plan, world: World) -> bool:
     times = cut_times(world)
     for cut in times[1:-1:3]:
         cut_world = until(world, cut)
-        whole, ended = observe(plan, world, cut_world, at=cut, last=times[-1] + AFTERMATH)
+        whole, ended = observe(plan, world, cut_world, at=[cut], last=times[-1] + AFTERMATH)
         if taken_back(whole[0], ended[0], cut, strong=False) is not None:
             return True
     return False
@@ -234,4 +238,4 @@ def loses_something(plan: Plan, world: World) -> bool:
 
 def _of_root(plan: Plan, world: World) -> Answers:
     last = max(cut_times(world), default=0)
-    return observe(plan, world, at=last, last=last + AFTERMATH)[0][0]
+    return observe(plan, world, at=[last], last=last + AFTERMATH)[0][0]
