@@ -12,7 +12,7 @@ of count 0 are in no chain.
 from __future__ import annotations
 
 from windrow.kernels.chains import LEFT, OLDER, RIGHT, SEEN, link, unlink, within
-from windrow.kernels.jit import kernel
+from windrow.kernels.jit import inlined, kernel
 
 COUNT, TOUCHED, EXTRA, BANDS = 3, 4, 5, 6
 """Further columns of `rows`; joins put into `extra` what they need."""
@@ -22,7 +22,7 @@ NEXT_LEFT, NEXT_RIGHT, MADE, COMPARED = range(4)
 WORK_WORDS = 4
 
 
-@kernel
+@inlined
 def meet(changed, counted, bands, i, at, rows, low, high, sign, made, mine, theirs, ts, weight):
     """Add the pairs of a changed row with the chain at `at`; -1 if there is no room.
 
@@ -36,7 +36,8 @@ def meet(changed, counted, bands, i, at, rows, low, high, sign, made, mine, thei
         looked += 1
         if within(bands, i, rows, other, BANDS, low, high, sign):
             if made == len(ts):
-                return -1, looked
+                made = -1
+                break
             mine[made] = slot
             theirs[made] = other
             ts[made] = now
@@ -46,7 +47,7 @@ def meet(changed, counted, bands, i, at, rows, low, high, sign, made, mine, thei
     return made, looked
 
 
-@kernel
+@inlined
 def recount(rows, slot, change, code, bands, i, heads, side):
     """Change the count of a row, which links or unlinks it."""
     before = rows[slot, COUNT]
