@@ -81,17 +81,15 @@ def test_a_small_machine_is_warned_about() -> None:
     assert checks.check_memory(8 * GIGABYTE).status == "ok"
 
 
-def test_the_first_folder_that_can_be_written_keeps_the_kernels(tmp_path: Path) -> None:
-    blocked = tmp_path / "file"
-    blocked.write_text("")
-    found = checks.check_numba_cache([blocked / "below", tmp_path / "new" / "folder"])
-    assert (found.status, found.found) == ("ok", str(tmp_path / "new" / "folder"))
-    assert checks.check_numba_cache([blocked / "below"]).status == "warn"
+@pytest.mark.parametrize(("cold", "told"), [(True, "cold, "), (False, "warm, ")])
+def test_the_kernel_cache_is_cold_or_warm_and_somewhere(tmp_path: Path, cold, told) -> None:
+    found = checks.check_kernel_cache(tmp_path / "kernels", cold)
+    assert (found.status, found.found) == ("ok", f"{told}{tmp_path / 'kernels'}")
 
 
-def test_numba_keeps_kernels_where_the_user_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NUMBA_CACHE_DIR", "kept/here")
-    assert checks.numba_cache_dirs() == [Path("kept/here")]
+def test_a_kernel_cache_of_one_process_is_warned_about() -> None:
+    folder = Path(checks.tempfile.gettempdir()) / "windrow-kernels-x"
+    assert checks.check_kernel_cache(folder, True).status == "warn"
 
 
 def with_findings(monkeypatch: pytest.MonkeyPatch, *found: Finding) -> None:
@@ -125,4 +123,6 @@ def test_findings_are_json_for_other_programs(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_this_machine_is_looked_at_without_an_error() -> None:
-    assert {"Python", "Java", "pyspark", "memory"} <= {found.need for found in checks.findings()}
+    assert {"Python", "Java", "pyspark", "memory", "kernel cache"} <= {
+        found.need for found in checks.findings()
+    }

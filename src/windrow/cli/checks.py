@@ -47,7 +47,7 @@ def findings() -> Iterator[Finding]:
     yield check_cores(available_cores())
     yield check_memory(memory_bytes())
     yield check_disk(Path(tempfile.gettempdir()))
-    yield check_numba_cache(numba_cache_dirs())
+    yield from kernel_cache()
 
 
 def check_python(version: tuple[int, ...]) -> Finding:
@@ -187,27 +187,20 @@ def check_disk(folder: Path) -> Finding:
     return Finding("disk", "warn", found, "Spark's shuffles want 2 GB", step)
 
 
-def numba_cache_dirs() -> list[Path]:
-    """Return where numba may keep compiled kernels, in the order it tries."""
-    chosen = os.environ.get("NUMBA_CACHE_DIR")
-    if chosen:
-        return [Path(chosen)]
-    kernels = Path(__file__).parent.parent / "kernels" / "__pycache__"
-    user_wide = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "numba"
-    return [kernels, user_wide]
+def kernel_cache() -> Iterator[Finding]:
+    """Look for compiled kernels; nothing where numba is missing, which is told elsewhere."""
+    try:
+        from windrow.kernels.cache import cache_folder, kernels_are_cold  # noqa: PLC0415 - numba
+    except Exception:  # a broken package may raise anything
+        return
+    yield check_kernel_cache(cache_folder(), kernels_are_cold())
 
 
-def check_numba_cache(folders: list[Path]) -> Finding:
-    """Compiled kernels can be kept, so that only the first run compiles."""
-    for folder in folders:
-        if can_write(folder):
-            return Finding("kernel cache", "ok", str(folder), "kernels compile once")
-    step = "Set NUMBA_CACHE_DIR to a folder that you may write."
-    tried = ", ".join(str(folder) for folder in folders)
-    return Finding("kernel cache", "warn", tried, "every process compiles again", step)
-
-
-def can_write(folder: Path) -> bool:
-    """Tell whether the folder, or the nearest one above it that exists, may be written."""
-    nearest = next(path for path in (folder, *folder.parents) if path.exists())
-    return nearest.is_dir() and os.access(nearest, os.W_OK)
+def check_kernel_cache(folder: Path, cold: bool) -> Finding:
+    """Compiled kernels are kept, so that only the first query of a machine compiles."""
+    if folder.parent == Path(tempfile.gettempdir()):
+        step = "Set NUMBA_CACHE_DIR or XDG_CACHE_HOME to a folder that you may write."
+        return Finding("kernel cache", "warn", str(folder), "every process compiles again", step)
+    if cold:
+        return Finding("kernel cache", "ok", f"cold, {folder}", "the first query compiles, once")
+    return Finding("kernel cache", "ok", f"warm, {folder}", "queries start at once")

@@ -1,4 +1,4 @@
-"""How kernels are compiled: one decorator, one set of flags."""
+"""How kernels are compiled: one decorator, one set of flags, one place on disk."""
 
 from __future__ import annotations
 
@@ -6,6 +6,15 @@ from collections.abc import Callable
 from typing import Any
 
 import numba
+
+from windrow.kernels.cache import cache_folder, kernels_are_cold, remove_unused
+
+__all__ = ["inlined", "kernel", "kernels_are_cold"]
+
+# Numba asks for the folder when a decorator runs, so this stands before the first. Functions of
+# the user's own that are decorated later are kept there too; they are only compiled again sooner.
+numba.config.CACHE_DIR = str(cache_folder())
+remove_unused()
 
 
 def kernel(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from windrow.core.errors import BindError, InputError
 from windrow.core.time import BEGINNING, Clock
+from windrow.kernels.cache import tell_if_cold
 from windrow.language.statements import CreateQuery, Drop, Statement
 from windrow.plan.catalog import Relation, Stream
 from windrow.plan.functions.moments import parse_timestamp
@@ -86,6 +87,7 @@ class Database:
             raise BindError(
                 f'unknown strategy "{chosen}"', hint="Use auto, upa, direct or negative."
             )
+        tell_if_cold()
         running = RunningQuery(query, chosen)
         for relation in self._relations.values():
             for ts, sign, arrays in relation.history:
