@@ -54,6 +54,10 @@ class ExpireTask:
         """Assert the structure's invariants."""
         self._expirer.check()
 
+    def current(self) -> Delta:
+        """Return the rows that are alive."""
+        return self._expirer.live()
+
     def live_codes(self) -> list[I64]:
         """Return the interned codes that live rows refer to."""
         return self._expirer.live_codes()

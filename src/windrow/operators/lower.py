@@ -13,12 +13,16 @@ refreshed windows). How each kind of node is lowered: `lowering/`.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 from windrow.operators.dataflow import Dataflow, Stage
+from windrow.operators.delta import Delta
+from windrow.operators.expire import ExpireTask
 from windrow.operators.interner import Interner
 from windrow.operators.lowering.builder import Builder, Wanted
 from windrow.operators.lowering.relational import lower_relation
 from windrow.operators.lowering.streams import lower_stream
+from windrow.operators.rowwise import FilterTask, ProjectTask
 from windrow.operators.source import Source
 from windrow.operators.vector import I64
 from windrow.optimize.rules import RULES, apply_rules
@@ -27,10 +31,16 @@ from windrow.plan.nodes import Query, is_stream
 
 @dataclass(frozen=True, slots=True)
 class Physical:
-    """A lowered query: its stages, and which of them are inputs."""
+    """A lowered query: its stages, and which of them are inputs.
+
+    `netted`: the root's changes of an instant are net already. `shown`: a stage that knows the
+    rows it has shown, and those without memory above it up to the root; none if there is none.
+    """
 
     stages: list[Stage]
     sources: dict[int, Source]
+    netted: bool
+    shown: tuple[int, ...]
 
     @property
     def signature(self) -> str:
@@ -51,7 +61,34 @@ def lower(query: Query, strategy: str, interner: Interner) -> Physical:
         edge = lower_stream(builder, root, wanted)
     else:
         edge = builder.signed(lower_relation(builder, root, wanted))
-    builder.finish(edge, root.schema)
-    return Physical(builder.stages, builder.sources)
+    edge = builder.finish(edge, root.schema)
+    stages = builder.stages
+    return Physical(stages, builder.sources, edge.netted is not None, _shown(stages))
+
+
+def _shown(stages: list[Stage]) -> tuple[int, ...]:
+    """Return the stages, lowest first, from which the current answer can be had."""
+    chain: list[int] = []
+    at = len(stages) - 1
+    while isinstance(stages[at].task, FilterTask | ProjectTask):
+        chain.append(at)
+        (at,) = stages[at].inputs
+    task = stages[at].task
+    if not isinstance(task, Showing) or _keeps_nothing(stages, at):
+        return ()
+    return (at, *reversed(chain))
+
+
+def _keeps_nothing(stages: list[Stage], at: int) -> bool:
+    """Tell whether tuples pass an expirer without end, so that it forgets them at once."""
+    return isinstance(stages[at].task, ExpireTask) and not stages[at].structure
+
+
+@runtime_checkable
+class Showing(Protocol):
+    """A task that knows which rows it has shown and not taken back."""
+
+    def current(self) -> Delta:
+        """Return those rows."""
 
 

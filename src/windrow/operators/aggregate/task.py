@@ -252,6 +252,15 @@ class GroupByTask:
             assert isinstance(expirer, dict)
             self.expirer.load(expirer)
 
+    def current(self) -> Delta:
+        """Return the rows that are shown now."""
+        state, live = self.state, self._live()
+        live = live[state.shown[live]]
+        out = np.zeros((3 + len(self.op.calls), len(live)), np.int64)
+        out[1], out[2] = 1, live
+        out[3:] = state.last[live].T
+        return self._delta(out, state.last_valid[live].T)
+
     def live_codes(self) -> list[I64]:
         """Return the codes of interned values that keys, calls and waiting tuples hold."""
         state = self.state

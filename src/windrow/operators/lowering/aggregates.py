@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from decimal import Decimal
 
 from windrow.core.schema import Field, Schema
@@ -28,7 +29,7 @@ def lower_aggregate(builder: Builder, plan: Aggregate, wanted: Wanted, lower: Lo
     keys = tuple(Field(k.name, k.expr.type, k.expr.nullable) for k in plan.keys)
     expirer, structure = (None, "") if edge.signed else builder.expirer(edge)
     op = GroupBy(keys, folded)
-    return builder.add(
+    made = builder.add(
         GroupByTask(op, builder.interner, expirer),
         (edge,),
         op.schema,
@@ -36,6 +37,7 @@ def lower_aggregate(builder: Builder, plan: Aggregate, wanted: Wanted, lower: Lo
         label="Aggregate",
         structure=f"groups{', ' + structure if structure else ''}",
     )
+    return replace(made, netted=frozenset(k.name for k in keys))
 
 
 def _inputs(

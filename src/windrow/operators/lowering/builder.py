@@ -51,11 +51,20 @@ class Edge:
     """A stage's output: its number, columns, sort, and for predicted edges how tuples leave.
 
     `kind` is MON, WKS or WK for a predicted edge; a signed edge is STR; None for a stream.
+    `netted` names columns that, while they are kept, make each instant's changes net already.
     """
 
     stage: int
     schema: Schema
     kind: PatternKind | None
+    netted: frozenset[str] | None = None
+
+    def net_after(self, columns: tuple[Named, ...]) -> frozenset[str] | None:
+        """Return `netted` of a projection of this edge: renamed, or lost."""
+        if self.netted is None:
+            return None
+        kept = {c.expr.name: c.name for c in columns if isinstance(c.expr, Column)}
+        return frozenset(kept[n] for n in self.netted) if self.netted <= kept.keys() else None
 
     @property
     def signed(self) -> bool:
@@ -132,7 +141,7 @@ class Builder:
             return ScanningExpirer, "plain list"
         if edge.kind is PatternKind.WK:
             return CalendarExpirer, "calendar queue"
-        return FifoExpirer, "ring"
+        return FifoExpirer, "ring" if edge.kind is PatternKind.WKS else ""
 
     def with_columns(self, edge: Edge, exprs: tuple[Expr, ...]) -> tuple[Edge, tuple[str, ...]]:
         """Return the edge with a column for each expression, and the names of those columns."""
@@ -154,11 +163,13 @@ class Builder:
         task = ProjectTask(columns, self.interner)
         return self.add(task, (edge,), schema, edge.kind, label="Compute"), tuple(names)
 
-    def finish(self, edge: Edge, schema: Schema) -> None:
+    def finish(self, edge: Edge, schema: Schema) -> Edge:
         """Make the edge the root: exactly the query's columns, in their order."""
         names = tuple(f.name for f in edge.schema)
         if names != schema.names or edge.stage != len(self.stages) - 1:
             columns = tuple(Named(f.name, as_column(f)) for f in schema)
             task = ProjectTask(columns, self.interner)
-            self.add(task, (edge,), schema, edge.kind, label="Output")
+            made = self.add(task, (edge,), schema, edge.kind, label="Output")
+            return replace(made, netted=edge.net_after(columns))
+        return edge
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from windrow.core.schema import Schema
 from windrow.operators.distinct import DeltaStarDistinct, StoredInputDistinct, StrictDistinct
 from windrow.operators.lowering.aggregates import lower_aggregate
@@ -49,7 +51,8 @@ def lower_relation(builder: Builder, plan: Plan, wanted: Wanted) -> Edge:
         case Filter(source=below, predicate=predicate):
             edge = lower_relation(builder, below, wanted.plus(columns_of(predicate)))
             task = FilterTask(predicate, builder.interner)
-            return builder.add(task, (edge,), edge.schema, edge.kind, label="Filter")
+            made = builder.add(task, (edge,), edge.schema, edge.kind, label="Filter")
+            return replace(made, netted=edge.netted)
         case Project(source=below, columns=columns):
             return _project(builder, below, columns, wanted)
         case Join():
@@ -112,7 +115,8 @@ def _project(builder: Builder, below: Plan, columns: tuple[Named, ...], wanted: 
     edge = lower_relation(builder, below, wanted.of(reads))
     schema = Schema(tuple(c.field for c in kept))
     task = ProjectTask(kept, builder.interner)
-    return builder.add(task, (edge,), schema, edge.kind, label="Project")
+    made = builder.add(task, (edge,), schema, edge.kind, label="Project")
+    return replace(made, netted=edge.net_after(kept))
 
 
 def _unrefreshed(builder: Builder, plan: NrrJoin, wanted: Wanted) -> Edge:

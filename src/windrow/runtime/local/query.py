@@ -16,10 +16,10 @@ from windrow.operators.arrow import vector_to_arrow
 from windrow.operators.dataflow import Dataflow, loaded_delta, saved_delta
 from windrow.operators.delta import Delta
 from windrow.operators.interner import Interner
-from windrow.operators.lower import Physical, lower
+from windrow.operators.lower import Physical, Showing, lower
 from windrow.operators.source import SourceReader
 from windrow.operators.task import Saved
-from windrow.operators.vector import I64, is_interned
+from windrow.operators.vector import I64, Vector, is_interned
 from windrow.operators.view import View, net_per_instant
 from windrow.plan.labels import clock_of
 from windrow.plan.nodes import Query, is_stream
@@ -50,7 +50,7 @@ class RunningQuery:
     def __post_init__(self) -> None:
         self.physical = lower(self.query, self.strategy, self.interner)
         self.flow = Dataflow(self.physical.stages)
-        self.view = None if self.is_stream else View(self.schema)
+        self.view = None if self.is_stream or self.physical.shown else View(self.schema)
         self._readers = {i: SourceReader(s, self.interner) for i, s in self.physical.sources.items()}
         self._buffers = {i: [] for i in self._readers}
 
@@ -134,7 +134,7 @@ class RunningQuery:
         """Return the changes since the last call: _ts, _sign, then the query's columns."""
         log, self._log = self._log, []
         schema = self.schema
-        delta = net_per_instant(Delta.concat(log)) if log else Delta.empty(schema, signed=True)
+        delta = self._netted(Delta.concat(log)) if log else Delta.empty(schema, signed=True)
         weights = delta.weights()
         copies = np.abs(weights)
         if (copies != 1).any():
@@ -152,9 +152,12 @@ class RunningQuery:
         ]
         return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
 
+    def _netted(self, delta: Delta) -> Delta:
+        return delta if self.physical.netted else net_per_instant(delta)
+
     def answer(self, at: int | None = None) -> pa.Table:
         """Return the answer now, or as it will be at a later instant if nothing arrives."""
-        if self.view is None:
+        if self.is_stream:
             raise SemanticError(
                 f'"{self.query.name}" streams its results, so it has no current answer',
                 hint="Read changes(), or keep the newest: WSTREAM(...)[ROWS 10].",
@@ -170,14 +173,25 @@ class RunningQuery:
         return self._answer_later(at)
 
     def _answer_now(self) -> pa.Table:
-        assert self.view is not None
         if self.start is None:
             return self._before_any_tuple()
-        columns, copies = self.view.rows()
+        columns, copies = self._shown() if self.view is None else self.view.rows()
         rows = np.repeat(np.arange(len(copies)), copies)
         arrays = [vector_to_arrow(columns[f.name].take(rows), self.interner) for f in self.schema]
         table = pa.Table.from_arrays(arrays, schema=self.schema.arrow())
         return sort_table(table, self.query.order)
+
+    def _shown(self) -> tuple[dict[str, Vector], I64]:
+        """Return the answer from the operator that has shown it."""
+        first, *above = self.physical.shown
+        task = self.flow.stages[first].task
+        assert isinstance(task, Showing)
+        delta = task.current()
+        for i in above:
+            step = self.flow.stages[i].task
+            assert step is not None
+            delta = step.step((delta,), self.clock)
+        return delta.columns, np.abs(delta.weights())
 
     def _answer_later(self, at: int) -> pa.Table:
         """Let time pass on a copy of the state."""
