@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.changelogs import (
     KEY,
@@ -44,7 +44,6 @@ def combined(left, right, copies):
     return found
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.data(), histories(rows, ports=2))
 @pytest.mark.parametrize("kind", COPIES)
 def test_copies_on_both_sides_make_those_of_the_result(kind, data, history):
@@ -99,7 +98,6 @@ def test_rows_without_copies_are_forgotten():
     assert task.state_rows() == 0
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.data(), histories(rows, ports=3))
 def test_a_union_of_signed_edges_is_their_sum(data, history):
     interner = Interner()
@@ -110,7 +108,6 @@ def test_a_union_of_signed_edges_is_their_sum(data, history):
     assert all(tuple(d.columns) == ROW.names for d in made)
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.data(), lives(rows))
 def test_a_union_of_predicted_edges_keeps_ends(data, tuples):
     split = [Change(c.ts, c.row, 1, c.exp, data.draw(st.integers(0, 1))) for c in tuples]

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.changelogs import (
     KEY,
@@ -36,7 +36,6 @@ def distinct(bags):
     return {now: type(bag)(bag.keys()) for now, bag in bags.items()}
 
 
-@settings(max_examples=80, deadline=None)
 @given(st.data(), lives(rows) | lives())
 @pytest.mark.parametrize("form", PREDICTED)
 def test_each_row_that_some_tuple_has_is_there_once(form, data, tuples):
@@ -49,7 +48,6 @@ def test_each_row_that_some_tuple_has_is_there_once(form, data, tuples):
     assert net(expired(got, LAST)) == changes_between(expected)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.data(), histories(rows))
 def test_counters_report_the_first_copy_and_the_last(data, history):
     interner = Interner()
@@ -107,7 +105,7 @@ def window_batches(distinct_values, window, batch, batches):
 def test_delta_star_is_far_smaller_than_its_input():
     """2 000 values in a window of 200 000 tuples."""
     star, stored = DeltaStarDistinct(KEY), StoredInputDistinct(KEY)
-    for births in window_batches(2_000, 200_000, 20_000, 15):
+    for births in window_batches(2_000, 200_000, 20_000, 11):
         clock = int(births.ts[-1])
         star.step((births,), clock)
         stored.step((births,), clock)

@@ -3,7 +3,7 @@
 from collections import Counter
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.changelogs import (
     KEY,
@@ -56,7 +56,6 @@ def ordered(changes):
     return sorted(stream, key=lambda e: (e[0], by_value(e[1])))
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.data(), histories(rows))
 @pytest.mark.parametrize("task, sign", [(IstreamTask, 1), (DstreamTask, -1)])
 def test_insertions_and_deletions_net_of_an_instant(task, sign, data, history):
@@ -66,7 +65,6 @@ def test_insertions_and_deletions_net_of_an_instant(task, sign, data, history):
     assert told(made, interner) == ordered({k: max(0, sign * n) for k, n in changed.items()})
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.data(), streams(rows), st.integers(1, 7))
 def test_delay_moves_tuples_to_the_next_multiple(data, stream, slide):
     interner = Interner()
@@ -76,7 +74,6 @@ def test_delay_moves_tuples_to_the_next_multiple(data, stream, slide):
     assert told(made, interner) == ordered(moved)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.data(), histories(rows), st.integers(1, 7))
 def test_whole_answers_at_each_multiple(data, history, slide):
     interner = Interner()

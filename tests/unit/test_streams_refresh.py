@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.changelogs import (
     KEY,
@@ -37,7 +37,6 @@ def restored(bags, slide):
     return found
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.data(), histories(rows), st.integers(1, 7))
 def test_the_answer_is_held_between_multiples(data, history, slide):
     interner = Interner()
@@ -48,7 +47,6 @@ def test_the_answer_is_held_between_multiples(data, history, slide):
     assert net(got) == changes_between({n: bags[last_multiple(n, slide)] for n in bags})
 
 
-@settings(max_examples=120, deadline=None)
 @given(st.data(), histories(rows), st.integers(1, 7))
 def test_restore_also_holds_what_was_there_in_between(data, history, slide):
     interner = Interner()

@@ -1,7 +1,7 @@
 """ORDER BY LIMIT: what is shown is the cut of the sorted bag, at every instant."""
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.changelogs import (
     KEY,
@@ -61,7 +61,6 @@ def cut(bag, keys, limit, offset):
 terms = st.tuples(st.sampled_from(ROW.names), st.booleans(), st.booleans())
 
 
-@settings(max_examples=100, deadline=None)
 @given(
     st.data(),
     histories(rows, most=4),

@@ -3,7 +3,7 @@
 from collections import Counter
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.changelogs import (
     KEY,
@@ -28,7 +28,6 @@ def shown(view, interner):
     return Counter(dict(found))
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.data(), histories(rows))
 def test_the_view_is_the_sum_of_its_changes(data, history):
     interner, view = Interner(), View(ROW)
@@ -47,13 +46,14 @@ def test_the_view_is_the_sum_of_its_changes(data, history):
     assert shown(view, interner) == everything
 
 
-def test_changes_wait_only_as_long_as_they_are_few():
+def test_changes_wait_only_as_long_as_they_are_few(monkeypatch):
+    monkeypatch.setattr("windrow.operators.view.PENDING", 1_000)
     view, interner = View(KEY), Interner()
     once = delta([Change(1, (1,), 1), Change(1, (1,), -1)], KEY, interner)
-    many = once.take(np.tile([0, 1], 40_000))
-    for _ in range(5):
+    many = once.take(np.tile([0, 1], 400))
+    for _ in range(100):
         view.apply(many)
-    assert view.nbytes < 5 * 80_000 * 24
+    assert view.nbytes < 100 * 800 * 24 // 10
     assert shown(view, interner) == {}
 
 
@@ -66,7 +66,6 @@ def test_interned_codes_of_the_answer_and_of_what_waits_are_live():
     assert interner.decode(np.unique(live), ROW["s"].type).to_pylist() == ["a", "b"]
 
 
-@settings(max_examples=80, deadline=None)
 @given(histories(rows, most=3))
 def test_netting_keeps_the_net_and_the_order(history):
     interner = Interner()

@@ -1,6 +1,6 @@
 """Count windows: the newest tuples, of the stream or of each key."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.changelogs import (
     KEY,
@@ -47,7 +47,6 @@ def expected(stream, window, slide):
     return net(made)
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.data(), streams(rows), st.integers(1, 6), st.integers(1, 5), st.none() | st.integers(1, 7)
 )
@@ -59,7 +58,6 @@ def test_rows_holds_the_newest_tuples(data, stream, count, step, slide):
     assert net(got) == expected(stream, lambda s: newest(s, count, step), slide)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.data(), streams(rows), st.integers(1, 4), st.none() | st.integers(1, 7))
 def test_partition_rows_holds_the_newest_of_each_key(data, stream, count, slide):
     interner = Interner()

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.changelogs import (
     KEY,
@@ -38,7 +38,6 @@ def alive(stream, end, slide):
     return changes_between(bags if slide is None else refreshed(bags, slide))
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.data(), streams(), st.integers(1, 12), st.none() | st.integers(1, 7))
 def test_range_holds_tuples_for_its_width(data, stream, width, slide):
     interner = Interner()
@@ -48,7 +47,6 @@ def test_range_holds_tuples_for_its_width(data, stream, width, slide):
     assert net(expired(got, LAST)) == alive(stream, lambda c: c.ts + width, slide)
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.data(), streams(), st.integers(-1, 20), st.none() | st.integers(1, 7))
 def test_landmark_windows_never_let_go(data, stream, start, slide):
     interner = Interner()
@@ -63,7 +61,6 @@ def test_landmark_windows_never_let_go(data, stream, start, slide):
         assert net(got) == alive(kept, lambda c: FOREVER, slide)
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.data(), streams(st.tuples(st.integers(0, 30), st.integers(0, 30))))
 def test_until_ends_with_the_first_of_its_columns(data, stream):
     schema = Schema((Field("a", BIGINT, nullable=False), Field("b", BIGINT, nullable=False)))

@@ -12,6 +12,13 @@ NEWER, NUMBER = 0, 1
 
 
 @inlined
+def copy_words(source, i, target, j):
+    """Copy row i of one matrix to row j of another."""
+    for k in range(source.shape[1]):
+        target[j, k] = source[i, k]
+
+
+@inlined
 def shown_with(number, step):
     """Return the arrival with which an arrival is shown: the next multiple of the step."""
     return -(-number // step) * step
@@ -40,9 +47,9 @@ def turn_ring(ts, rows, before, count, step, ring, out, out_words):
             out[0, n] = now
             out[1, n] = -1
             if number > before:
-                out_words[n] = rows[number - before - 1]
+                copy_words(rows, number - before - 1, out_words, n)
             else:
-                out_words[n] = ring[number & mask]
+                copy_words(ring, number & mask, out_words, n)
             n += 1
         for number in range(shown - step + 1, shown + 1):
             leaves = shown_with(number + count, step)
@@ -51,13 +58,13 @@ def turn_ring(ts, rows, before, count, step, ring, out, out_words):
             out[0, n] = now
             out[1, n] = 1
             if number > before:
-                out_words[n] = rows[number - before - 1]
+                copy_words(rows, number - before - 1, out_words, n)
             else:
-                out_words[n] = ring[number & mask]
+                copy_words(ring, number & mask, out_words, n)
             n += 1
     first = max(before + 1, last - last % step - count + 1)
     for number in range(first, last + 1):
-        ring[number & mask] = rows[number - before - 1]
+        copy_words(rows, number - before - 1, ring, number & mask)
     return n
 
 
@@ -87,21 +94,21 @@ def newest_rows(ts, codes, rows, count, first, keys, links, words, out, out_word
                 out[1, 2 * born + 1] = 0
             else:
                 out[1, 2 * i] = -1
-                out_words[2 * i] = words[slot]
+                copy_words(words, slot, out_words, 2 * i)
         if keys[code, HELD] == 1:
             keys[code, OLDEST] = slot
         else:
             links[keys[code, NEWEST], NEWER] = slot
         keys[code, NEWEST] = slot
         links[slot, NUMBER] = first + i
-        words[slot] = rows[i]
+        copy_words(rows, i, words, slot)
         out[1, 2 * i + 1] = 1
-        out_words[2 * i + 1] = rows[i]
+        copy_words(rows, i, out_words, 2 * i + 1)
     n = 0
     for k in range(2 * len(ts)):
         if out[1, k] != 0:
             out[0, n] = ts[k // 2]
             out[1, n] = out[1, k]
-            out_words[n] = out_words[k]
+            copy_words(out_words, k, out_words, n)
             n += 1
     return n, used
