@@ -5,6 +5,7 @@ The profile `dev` is for the fast suite; WINDROW_THOROUGH=1 asks for twenty time
 
 import os
 
+import pytest
 from hypothesis import HealthCheck, Phase, settings
 
 DEV_EXAMPLES = 50
@@ -19,3 +20,9 @@ settings.register_profile(
 )
 settings.register_profile("thorough", settings.get_profile("dev"), max_examples=20 * DEV_EXAMPLES)
 settings.load_profile("thorough" if os.environ.get("WINDROW_THOROUGH") == "1" else "dev")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let hashes overflow where kernels run as plain Python: compiled they do so silently."""
+    if os.environ.get("NUMBA_DISABLE_JIT") == "1":
+        config.addinivalue_line("filterwarnings", "ignore:overflow encountered:RuntimeWarning")

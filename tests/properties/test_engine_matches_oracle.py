@@ -24,6 +24,7 @@ def drives(draw: st.DrawFn, world: World) -> Drive:
         strategy=draw(st.sampled_from(STRATEGIES)),
         cuts=tuple(sorted(cuts)),
         heartbeat=draw(st.booleans()),
+        sweep=draw(st.booleans()),
         restarts=frozenset(draw(st.sets(st.integers(0, 6), max_size=2))),
     )
 

@@ -36,6 +36,7 @@ class Drive:
     heartbeat: bool = True
     restarts: frozenset[int] = frozenset()
     check: bool = True
+    sweep: bool = False
 
 
 def events(world: World) -> list[tuple[int, str, int, Row]]:
@@ -63,6 +64,8 @@ def drive(text: str, world: World, plan: Drive, until: int) -> list[Change]:
         changes += read(query.changes())
         if plan.check:
             db.running(query.name).flow.check()
+        if plan.sweep:
+            db.running(query.name)._sweep()
         if number in plan.restarts:
             restart(db, query.name)
     db.advance(until)

@@ -17,7 +17,7 @@ where those of the run are older: so rows of one end leave in order of age.
 
 from __future__ import annotations
 
-from windrow.kernels.lean import lean
+from windrow.kernels.jit import kernel
 
 PAIRS = 15
 NEXT = 30
@@ -41,7 +41,7 @@ META = 15
 SMALL_SORT = 16
 
 
-@lean
+@kernel
 def is_before(heap, a, b):
     """Tell whether place a of the heap leaves before place b: by end, then by age."""
     if heap[a, EXP] != heap[b, EXP]:
@@ -49,14 +49,14 @@ def is_before(heap, a, b):
     return heap[a, SERIAL] < heap[b, SERIAL]
 
 
-@lean
+@kernel
 def swap(heap, a, b):
     """Exchange two places of the heap."""
     for k in range(HEAP_WORDS):
         heap[a, k], heap[b, k] = heap[b, k], heap[a, k]
 
 
-@lean
+@kernel
 def heap_push(heap, size, exp, row, serial):
     """Add a row to a heap of `size` rows."""
     at = size
@@ -68,7 +68,7 @@ def heap_push(heap, size, exp, row, serial):
         at = (at - 1) >> 1
 
 
-@lean
+@kernel
 def heap_pop(heap, size):
     """Take the first row off a heap of `size` rows; it stands behind the others then."""
     last = size - 1
@@ -84,13 +84,13 @@ def heap_pop(heap, size):
         at = child
 
 
-@lean
+@kernel
 def free_chunks(chunks, meta):
     """Return how many chunks can still be taken."""
     return meta[FREE_CHUNKS] + len(chunks) - meta[CHUNKS]
 
 
-@lean
+@kernel
 def put(chunks, slots, meta, slot, exp, row):
     """Append a row to a partition. Needs a free chunk."""
     place = slots[slot, COUNT] % PAIRS
@@ -115,7 +115,7 @@ def put(chunks, slots, meta, slot, exp, row):
     meta[IN_SLOTS] += 1
 
 
-@lean
+@kernel
 def push_rows(exp, rows, start, chunks, slots, heap, far, meta):
     """Queue rows from `start` on; return the first for which there is no room."""
     shift = meta[SHIFT]
@@ -143,7 +143,7 @@ def push_rows(exp, rows, start, chunks, slots, heap, far, meta):
     return len(rows)
 
 
-@lean
+@kernel
 def bring_near(chunks, slots, far, meta):
     """Let the circle begin after `cur`, and move what it now reaches from `far` to partitions.
 
@@ -167,7 +167,7 @@ def bring_near(chunks, slots, far, meta):
     return True
 
 
-@lean
+@kernel
 def merge_halves(run, source, low, mid, high):
     """Merge two sorted stretches of the run's lines at `source` into the other lines."""
     target = 2 - source
@@ -184,7 +184,7 @@ def merge_halves(run, source, low, mid, high):
             j += 1
 
 
-@lean
+@kernel
 def sort_run(run, count):
     """Sort the first `count` rows of the run by end, stably: small blocks, then merges."""
     i = 1
@@ -216,7 +216,7 @@ def sort_run(run, count):
             run[1, i] = run[3, i]
 
 
-@lean
+@kernel
 def copy_partition(chunks, slots, slot, ends, rows, start):
     """Copy a partition's rows to `ends` and `rows` from `start` on; return where they stop."""
     chunk = slots[slot, FIRST] - 1
@@ -230,7 +230,7 @@ def copy_partition(chunks, slots, slot, ends, rows, start):
     return start + count
 
 
-@lean
+@kernel
 def open_partition(chunks, slots, run, meta, slot):
     """Move a partition's rows into the run, which is used up, and sort them."""
     count = copy_partition(chunks, slots, slot, run[0], run[1], 0)
@@ -245,7 +245,7 @@ def open_partition(chunks, slots, run, meta, slot):
     meta[RUN_END] = count
 
 
-@lean
+@kernel
 def take_due(clock, run, heap, out, n, meta):
     """Move what is due from run and heap to `out`, from place n on; return the next place."""
     while n < out.shape[1]:
@@ -269,7 +269,7 @@ def take_due(clock, run, heap, out, n, meta):
     return n
 
 
-@lean
+@kernel
 def pop_rows(clock, chunks, slots, run, heap, far, out, meta):
     """Fill `out` (ends, rows) with what ends at or before `clock`, in order.
 
@@ -304,7 +304,7 @@ def pop_rows(clock, chunks, slots, run, heap, far, out, meta):
     return n, False
 
 
-@lean
+@kernel
 def drain(chunks, slots, run, heap, far, meta, ends, rows):
     """Fill `ends` and `rows` with all that is queued; rows of one end are in order of age.
 

@@ -7,7 +7,7 @@ text:                  (arena, starts, lengths) of the interner
 
 from __future__ import annotations
 
-from windrow.kernels.lean import lean
+from windrow.kernels.jit import kernel
 from windrow.kernels.text import compare_codes
 
 WORD, KIND, DESCENDING, NULLS_FIRST = 0, 1, 2, 3
@@ -17,7 +17,7 @@ INTEGER, FLOAT, TEXT = 0, 1, 2
 """How the words of a term are to be read."""
 
 
-@lean
+@kernel
 def merge_runs(ts, bounds, at, order):
     """Fill `order` with the rows of several runs by time; at one instant the first run first.
 
@@ -38,7 +38,7 @@ def merge_runs(ts, bounds, at, order):
             n += 1
 
 
-@lean
+@kernel
 def compare_rows(words, a, b, how, null_word, text):
     """Return -1 if row a of `words` comes before row b, 1 if after, 0 if no term tells.
 
@@ -70,7 +70,7 @@ def compare_rows(words, a, b, how, null_word, text):
     return 0
 
 
-@lean
+@kernel
 def sort_instants(ts, words, how, null_word, text, order, spare):
     """Sort the rows of each instant by value; `order` comes in as 0, 1, 2 ... O(n log n).
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from windrow.kernels.lean import lean
+from windrow.kernels.jit import kernel
 
 NEVER = 2**63 - 1
 
 LENGTH, FIRST_END, COMPARISONS = 0, 1, 2
 
 
-@lean
+@kernel
 def gather_rows(words, valid, at, out, out_valid):
     """Copy the places `at` of every column.
 
@@ -24,7 +24,7 @@ def gather_rows(words, valid, at, out, out_valid):
             out_valid[k, i] = valid[k, at[i]]
 
 
-@lean
+@kernel
 def merge_ends(born, born_at, ends, ends_at, ts, weight, at):
     """Merge births and ends, both ascending, into signed changes; ends first at one instant.
 
@@ -55,7 +55,7 @@ def merge_ends(born, born_at, ends, ends_at, ts, weight, at):
         j += 1
 
 
-@lean
+@kernel
 def scan_list(born, exp, rows, clock, kept_exp, kept_rows, meta, out_exp, out_rows):
     """Scan the whole list at every instant up to `clock`; return how many rows ended.
 

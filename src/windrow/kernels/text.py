@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from windrow.kernels.hashing import ENTRIES, FREE
-from windrow.kernels.lean import lean
+from windrow.kernels.jit import kernel
 
 USED = 2
 
@@ -25,7 +25,7 @@ AHEAD = 32
 """Rows that are hashed before they are searched for."""
 
 
-@lean
+@kernel
 def word_at(data, at):
     """Return the eight bytes from `at` on as one word: LLVM makes a single load of it."""
     i = np.uint64(at)
@@ -40,14 +40,14 @@ def word_at(data, at):
     return w
 
 
-@lean
+@kernel
 def mixed(h, w):
     """Mix a word into a hash."""
     h = (h ^ w) * np.uint64(0xBF58476D1CE4E5B9)
     return h ^ (h >> np.uint64(29))
 
 
-@lean
+@kernel
 def short_word(data, at, length):
     """Return fewer than eight bytes from `at` on as one word, 0 above them."""
     if at + 8 <= len(data):
@@ -58,13 +58,13 @@ def short_word(data, at, length):
     return w
 
 
-@lean
+@kernel
 def tag_of(data, start, length):
     """Return the 32 bits of the hash that a slot keeps."""
     return hash_bytes(data, start, length) >> np.uint64(32)
 
 
-@lean
+@kernel
 def hash_bytes(data, start, length):
     """Return 64 bits of the bytes [start, start + length): whole words, the last may overlap."""
     h = np.uint64(0x9E3779B97F4A7C15) ^ np.uint64(length)
@@ -81,7 +81,7 @@ def hash_bytes(data, start, length):
     return h ^ (h >> np.uint64(31))
 
 
-@lean
+@kernel
 def same_bytes(left, i, right, j, length):
     """Tell whether `length` bytes from i on in `left` equal those from j on in `right`."""
     if length < 8:
@@ -95,7 +95,7 @@ def same_bytes(left, i, right, j, length):
     return word_at(left, i + last) == word_at(right, j + last)
 
 
-@lean
+@kernel
 def compare_codes(arena, starts, lengths, a, b):
     """Return -1, 0 or 1 as the bytes of code a come before, are, or come after those of b."""
     if a == b:
@@ -110,7 +110,7 @@ def compare_codes(arena, starts, lengths, a, b):
     return -1 if lengths[a] < lengths[b] else 1
 
 
-@lean
+@kernel
 def look_ahead(data, offsets, first, stop, slots, starts, ahead):
     """Fill ahead[0] with the tags of rows [first, stop), and touch what their search will read.
 
@@ -126,7 +126,7 @@ def look_ahead(data, offsets, first, stop, slots, starts, ahead):
         ahead[1, k] = np.uint64(starts[max(np.int64(ahead[1, k]), 1) - 1])
 
 
-@lean
+@kernel
 def find_bytes(data, start, length, tag, arena, starts, lengths, slots):
     """Return the slot where the search for a string ends: its own, or an empty one."""
     mask = np.uint64(len(slots) - 1)
@@ -141,7 +141,7 @@ def find_bytes(data, start, length, tag, arena, starts, lengths, slots):
     return at
 
 
-@lean
+@kernel
 def put_slot(slots, word):
     """Put the word of a slot into the first empty place of its search."""
     mask = np.uint64(len(slots) - 1)
@@ -151,7 +151,7 @@ def put_slot(slots, word):
     slots[at] = word
 
 
-@lean
+@kernel
 def encode_bytes(data, offsets, first, arena, starts, lengths, slots, free, meta, ahead, codes):
     """Fill `codes` from row `first` on, adding new strings; return the first row left undone.
 
@@ -193,7 +193,7 @@ def encode_bytes(data, offsets, first, arena, starts, lengths, slots, free, meta
     return len(codes)
 
 
-@lean
+@kernel
 def move_slots(slots, target, keep):
     """Fill the empty `target` with the slots of the codes to `keep`."""
     for i in range(len(slots)):
@@ -201,7 +201,7 @@ def move_slots(slots, target, keep):
             put_slot(target, slots[i])
 
 
-@lean
+@kernel
 def fill_slots(arena, starts, lengths, live, slots):
     """Fill empty `slots` with live codes, by their bytes."""
     for i in range(len(live)):
@@ -210,7 +210,7 @@ def fill_slots(arena, starts, lengths, live, slots):
         put_slot(slots, np.int64((tag << np.uint64(32)) | np.uint64(code + 1)))
 
 
-@lean
+@kernel
 def measure_codes(codes, lengths, offsets):
     """Fill `offsets` with where the strings of codes begin and end, laid side by side."""
     total = 0
@@ -221,7 +221,7 @@ def measure_codes(codes, lengths, offsets):
     return total
 
 
-@lean
+@kernel
 def copy_codes(codes, arena, starts, target, offsets):
     """Lay the strings of codes side by side in `target`."""
     for i in range(len(codes)):
@@ -231,7 +231,7 @@ def copy_codes(codes, arena, starts, target, offsets):
             target[to + k] = arena[start + k]
 
 
-@lean
+@kernel
 def copy_segments(source, source_starts, lengths, target, target_starts):
     """Copy each segment of bytes from its place in `source` to its place in `target`."""
     for i in range(len(lengths)):

@@ -10,7 +10,7 @@ ranks   0 1 2 3 4 5 6 ...        copies in order; equal rows take several ranks
 
 from __future__ import annotations
 
-from windrow.kernels.lean import lean
+from windrow.kernels.jit import kernel
 from windrow.kernels.merging import compare_rows
 
 LEFT, RIGHT, COPIES, TOTAL = 0, 1, 2, 3
@@ -28,13 +28,13 @@ DEPTH = 512
 """Levels that a treap of hashes never reaches: 2^60 rows are expected to need about 180."""
 
 
-@lean
+@kernel
 def total_of(nodes, child):
     """Return the copies in a child's subtree."""
     return nodes[child - 1, TOTAL] if child > 0 else 0
 
 
-@lean
+@kernel
 def find_path(code, order, nodes, work, path):
     """Walk from the root towards a row; return its rank, the path's length, and if it is there.
 
@@ -59,7 +59,7 @@ def find_path(code, order, nodes, work, path):
     return rank, depth, False
 
 
-@lean
+@kernel
 def hang(child, nodes, work, path, depth):
     """Make `child` what the path leads to."""
     if depth == 0:
@@ -68,7 +68,7 @@ def hang(child, nodes, work, path, depth):
         nodes[path[0, depth - 1], path[1, depth - 1]] = child
 
 
-@lean
+@kernel
 def insert_node(code, copies, nodes, hashes, work, path, depth):
     """Add a row that is not there; `path` leads to its place.
 
@@ -101,7 +101,7 @@ def insert_node(code, copies, nodes, hashes, work, path, depth):
         nodes[node, TOTAL] = nodes[node, COPIES] + below
 
 
-@lean
+@kernel
 def remove_node(code, nodes, hashes, work, path, depth):
     """Take out a row with all its copies; `path` leads to it. Its children become one tree."""
     for k in range(depth):
@@ -124,7 +124,7 @@ def remove_node(code, nodes, hashes, work, path, depth):
         nodes[code, k] = 0
 
 
-@lean
+@kernel
 def touch(code, change, marks, touched, work):
     """Note a change of the copies of a row that are shown."""
     if marks[code, LISTED] == 0:
@@ -134,7 +134,7 @@ def touch(code, change, marks, touched, work):
     marks[code, NET] += change
 
 
-@lean
+@kernel
 def touch_ranks(low, high, sign, nodes, marks, touched, work):
     """Note that the copies of ranks [low, high) come to be shown, or cease to be."""
     while low < high:
@@ -157,7 +157,7 @@ def touch_ranks(low, high, sign, nodes, marks, touched, work):
         low = stop
 
 
-@lean
+@kernel
 def shift_cut(code, rank, copies, sign, cut, nodes, marks, touched, work):
     """Note what putting `copies` of a row at `rank` changes in the cut (sign -1: taking away).
 
@@ -179,7 +179,7 @@ def shift_cut(code, rank, copies, sign, cut, nodes, marks, touched, work):
         touch(code, sign * own, marks, touched, work)
 
 
-@lean
+@kernel
 def change_copies(code, change, order, nodes, hashes, marks, touched, path, cut, work):
     """Give a row more copies or fewer, in the tree and in the cut."""
     rank, depth, found = find_path(code, order, nodes, work, path)
@@ -198,7 +198,7 @@ def change_copies(code, change, order, nodes, hashes, marks, touched, path, cut,
         shift_cut(code, rank, -change, -1, cut, nodes, marks, touched, work)
 
 
-@lean
+@kernel
 def top_changes(changes, at, order, nodes, hashes, marks, lists, path, cut, work, out):
     """Fold changes instant by instant; tell how the rows of the cut change.
 

@@ -8,6 +8,7 @@ nullable, one word of NULL bits. NULLs are equal to one another here; joins drop
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -19,24 +20,26 @@ from windrow.operators.vector import I64, Bools, Vector
 CANONICAL_NAN = np.float64("nan").view(np.int64)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RowCodec:
     """Between the columns of `fields` and rows of `width` words."""
 
     fields: tuple[Field, ...]
 
-    @property
+    @cached_property
     def nullable(self) -> bool:
         """Tell whether there is a word of NULL bits."""
         return any(f.nullable for f in self.fields)
 
-    @property
+    @cached_property
     def width(self) -> int:
         """Words a row."""
         return len(self.fields) + self.nullable
 
     def words(self, columns: list[Vector], rows: int) -> I64:
-        """Return the rows as words, shape (rows, width)."""
+        """Return the rows as words, shape (rows, width). One column of words is not copied."""
+        if self.width == 1 and columns:
+            return np.ascontiguousarray(column_words(columns[0])).reshape(rows, 1)
         out = np.empty((rows, self.width), np.int64)
         for i, column in enumerate(columns):
             out[:, i] = column_words(column)

@@ -45,7 +45,9 @@ class Physical:
     @property
     def signature(self) -> str:
         """What a saved state must agree with to be taken over."""
-        return "\n".join(f"{s.label}|{s.structure}|{s.schema.names}|{s.inputs}" for s in self.stages)
+        return "\n".join(
+            f"{s.label}|{s.structure}|{s.schema.names}|{s.inputs}" for s in self.stages
+        )
 
     def live_codes(self, flow: Dataflow) -> list[I64]:
         """Return the interned codes that any state refers to."""
@@ -90,5 +92,3 @@ class Showing(Protocol):
 
     def current(self) -> Delta:
         """Return those rows."""
-
-

@@ -1,6 +1,6 @@
 """Operators that look at one tuple at a time: σ and π. They remember nothing.
 
-    σ_p(t) = t if p(t) is true        π(t) = the chosen expressions of t
+σ_p(t) = t if p(t) is true        π(t) = the chosen expressions of t
 """
 
 from __future__ import annotations

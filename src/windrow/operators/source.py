@@ -76,7 +76,11 @@ class SourceReader:
         self._interner = interner
         self._holds = None if source.predicate is None else compile_predicate(source.predicate)
         self._columns = [
-            (c.name, c.expr.type, c.expr.name if isinstance(c.expr, Column) else compile_expr(c.expr))
+            (
+                c.name,
+                c.expr.type,
+                c.expr.name if isinstance(c.expr, Column) else compile_expr(c.expr),
+            )
             for c in source.columns
         ]
 

@@ -12,6 +12,7 @@ from windrow.kernels.zset_joins import BANDS, COUNT, EXTRA, TOUCHED, sweep
 from windrow.operators.codec import RowCodec, column_of
 from windrow.operators.delta import Delta
 from windrow.operators.join.match import Side
+from windrow.operators.state.bag import interned_words
 from windrow.operators.state.key_table import KeyTable, grown
 from windrow.operators.vector import I64, Vector
 
@@ -86,6 +87,10 @@ class BagRows:
         self.table = KeyTable.load(saved["table"])
         self.rows = grown(saved["rows"].copy(), self.table.capacity)  # type: ignore[assignment]
 
+    def live_codes(self) -> list[I64]:
+        """Return the interned codes that live rows refer to."""
+        return interned_words(self.fields, self.table)
+
     def check(self) -> None:
         """Assert the invariants."""
         self.table.check()
@@ -137,6 +142,10 @@ class Keys:
         assert isinstance(saved, dict)
         self.table = KeyTable.load(saved["table"])
         self.heads = grown(saved["heads"].copy(), self.table.capacity)  # type: ignore[assignment]
+
+    def live_codes(self, fields: tuple[Field, ...]) -> list[I64]:
+        """Return the interned codes that live keys refer to; `fields` are those of the key."""
+        return interned_words(fields, self.table)
 
     def check(self, *sides: BagRows) -> None:
         """Assert the invariant, and that heads count their rows."""

@@ -141,6 +141,10 @@ class KeyedForm:
         assert isinstance(nulls, int)
         self.total, self.nulls = total, nulls
 
+    def live_codes(self) -> list[I64]:
+        """Return the interned codes that rows and keys refer to."""
+        return self.keys.live_codes(self.codec.fields) + self.left.live_codes()
+
     def check(self) -> None:
         """Assert the invariants of the state."""
         self.left.check()
@@ -226,6 +230,10 @@ class PairedForm:
         self.pairs.load(pairs)
         self.copies, self.partners = copies.copy(), partners.copy()
         self.marks = np.zeros_like(self.copies)
+
+    def live_codes(self) -> list[I64]:
+        """Return the interned codes that rows and keys refer to."""
+        return self.pairs.live_codes()
 
     def check(self) -> None:
         """Assert the invariants of the state."""

@@ -22,6 +22,8 @@ from windrow.operators.delta import Delta
 from windrow.operators.join.match import Match
 from windrow.operators.join.pairs import Buffer, pair_columns
 from windrow.operators.join.rows import NONE, Form, PoolRows, SideRows, check_chains, rows_of
+from windrow.operators.state.bag import interned_words
+from windrow.operators.state.expirer import interned_codes
 from windrow.operators.state.key_table import KeyTable, grown
 from windrow.operators.task import Counters, Saved
 from windrow.operators.vector import I64
@@ -186,6 +188,14 @@ class HashJoin:
         self.left.load(left)
         self.right.load(right)
         self.scan_at = scan_at
+
+    def live_codes(self) -> list[I64]:
+        """Return the interned codes that keys and rows refer to."""
+        found = interned_words(self.match.left.key_codec.fields, self.keys)
+        for rows in (self.left, self.right):
+            columns = rows.payload.take(rows.live())
+            found += interned_codes(rows.payload.fields, columns)
+        return found
 
     def check(self) -> None:
         """Assert the invariants of the state."""

@@ -165,6 +165,11 @@ class NrrJoinTask:
         if self.memory is not None:
             self.memory.load(saved["memory"])
 
+    def live_codes(self) -> list[I64]:
+        """Return the interned codes that the table, its keys and remembered rows refer to."""
+        found = self.keys.live_codes(self.match.left.key_codec.fields) + self.table.live_codes()
+        return found if self.memory is None else found + self.memory.bag.live_codes()
+
     def check(self) -> None:
         """Assert the invariants of the state."""
         self.table.check()

@@ -13,7 +13,7 @@ from windrow.operators.join.half import KeyedForm, Kind, PairedForm
 from windrow.operators.join.match import Match, Residual, Side
 from windrow.operators.join.zset import count_in, count_out
 from windrow.operators.task import Counters, Saved
-from windrow.operators.vector import Bools, Vector
+from windrow.operators.vector import I64, Bools, Vector
 
 
 class HalfJoinTask:
@@ -67,6 +67,10 @@ class HalfJoinTask:
     def load(self, saved: Saved) -> None:
         """Take over a saved state."""
         self.form.load(saved)
+
+    def live_codes(self) -> list[I64]:
+        """Return the interned codes that the state refers to."""
+        return self.form.live_codes()
 
     def check(self) -> None:
         """Assert the invariants of the state."""

@@ -100,6 +100,11 @@ class ZSetPairs:
         self.left.load(saved["left"])
         self.right.load(saved["right"])
 
+    def live_codes(self) -> list[I64]:
+        """Return the interned codes that rows and keys refer to."""
+        keys = self.keys.live_codes(self.match.left.key_codec.fields)
+        return keys + self.left.live_codes() + self.right.live_codes()
+
     def check(self) -> None:
         """Assert the invariants."""
         self.left.check()
@@ -172,6 +177,10 @@ class ZSetJoin:
     def load(self, saved: Saved) -> None:
         """Take over a saved state."""
         self.pairs.load(saved)
+
+    def live_codes(self) -> list[I64]:
+        """Return the interned codes that the state refers to."""
+        return self.pairs.live_codes()
 
     def check(self) -> None:
         """Assert the invariants of the state."""

@@ -22,7 +22,6 @@ from windrow.plan.expressions import Column, Expr
 from windrow.plan.nodes import Named, as_column
 from windrow.plan.patterns import PatternKind
 
-
 MakeExpirer = Callable[[Schema], Expirer]
 
 
@@ -172,4 +171,3 @@ class Builder:
             made = self.add(task, (edge,), schema, edge.kind, label="Output")
             return replace(made, netted=edge.net_after(columns))
         return edge
-

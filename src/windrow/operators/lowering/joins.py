@@ -54,7 +54,7 @@ def lower_join(builder: Builder, plan: Join, wanted: Wanted, lower: Lower) -> Ed
     match = Match(
         _side(left, left_keys, output, plan.on),
         _side(right, right_keys, output, plan.on),
-        tuple(_band(b, plan) for b in plan.on.bands),
+        tuple(_band(b, plan, wanted.slide) for b in plan.on.bands),
         _residual(plan.on, builder),
     )
     if predicted:
@@ -66,7 +66,10 @@ def lower_join(builder: Builder, plan: Join, wanted: Wanted, lower: Lower) -> Ed
 
 
 def _hash_join(builder: Builder, match: Match, left: Edge, right: Edge) -> Edge:
-    fifo = (left.kind is PatternKind.WKS, right.kind is PatternKind.WKS)
+    fifo = (
+        _leaves_in_order(left.kind, [b.left_lag for b in match.bands]),
+        _leaves_in_order(right.kind, [b.right_lag for b in match.bands]),
+    )
     monotonic = left.kind is right.kind is PatternKind.MON
     forms = [Form.DIRECT if builder.direct else Form.FIFO if f else Form.CALENDAR for f in fifo]
     task = HashJoin(match, *forms)
@@ -74,6 +77,15 @@ def _hash_join(builder: Builder, match: Match, left: Edge, right: Edge) -> Edge:
     structure = "plain lists" if builder.direct else f"{names[fifo[0]]} × {names[fifo[1]]}"
     kind = PatternKind.MON if monotonic else PatternKind.WK
     return builder.add(task, (left, right), match.output, kind, label="Join", structure=structure)
+
+
+def _leaves_in_order(kind: PatternKind | None, lags: list[int | None]) -> bool:
+    """Tell whether a side's rows can be dropped in the order in which they came.
+
+    WKS rows end so. MON rows never end; bands let go of them in the order of their times, which
+    is that of arrival if the time is the tuple's own.
+    """
+    return kind in (PatternKind.WKS, PatternKind.MON) and all(lag == 0 for lag in lags)
 
 
 def lower_half_join(
@@ -89,7 +101,7 @@ def lower_half_join(
     match = Match(
         _side(left, left_keys, wanted.columns, plan.on),
         _side(right, right_keys, frozenset(), plan.on),
-        tuple(_band(b, plan) for b in plan.on.bands),
+        tuple(_band(b, plan, wanted.slide) for b in plan.on.bands),
         _residual(plan.on, builder),
     )
     schema = Schema(tuple(left.schema[n] for n in match.left.output))
@@ -171,35 +183,36 @@ def _residual(on: JoinOn, builder: Builder) -> Callable[[dict[str, Vector]], Boo
     return test
 
 
-def _band(band: Band, plan: Join | SemiJoin | AntiJoin) -> TimeBand:
+def _band(band: Band, plan: Join | SemiJoin | AntiJoin, slide: int | None) -> TimeBand:
     return TimeBand(
         band.left,
         band.right,
         band.low,
         band.high,
-        time_lag(plan.left, band.left),
-        time_lag(plan.right, band.right),
+        time_lag(plan.left, band.left, slide),
+        time_lag(plan.right, band.right, slide),
     )
 
 
-def time_lag(plan: Plan, column: str) -> int | None:
+def time_lag(plan: Plan, column: str, slide: int | None) -> int | None:
     """Return how far a tuple's time column may lie behind the tuple's ts; None if unknown.
 
     In a join the ts is the latest of its tuples' times; bands say how far apart those are, by the
-    shortest path between the streams [WJOIN 5.2].
+    shortest path between the streams [WJOIN 5.2]. SLIDE moves the ts up to its next multiple.
     """
     times = {s.time_column for s in _scans(plan)}
     if column not in times:
         return None
-    distance = dict.fromkeys(times, None) | {column: 0}
+    distance: dict[str, int | None] = {**dict.fromkeys(times), column: 0}
     bands = list(_bands(plan))
     for _ in times:
         for band in bands:
             _relax(distance, band.left, band.right, band.high)
             _relax(distance, band.right, band.left, -band.low)
-    if any(d is None for d in distance.values()):
+    known = [d for d in distance.values() if d is not None]
+    if len(known) < len(distance):
         return None
-    return max(max(d for d in distance.values() if d is not None), 0)
+    return max(*known, 0) + (0 if slide is None else slide - 1)
 
 
 def _relax(distance: dict[str, int | None], start: str, end: str, most: int) -> None:

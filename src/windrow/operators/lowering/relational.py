@@ -186,7 +186,12 @@ def _top(builder: Builder, plan: TopN, wanted: Wanted) -> Edge:
     )
     task = TopNTask(with_keys.schema, keys, plan.limit, plan.offset, builder.interner)
     return builder.add(
-        task, (with_keys,), with_keys.schema, PatternKind.STR, label="TopN", structure="ordered rows"
+        task,
+        (with_keys,),
+        with_keys.schema,
+        PatternKind.STR,
+        label="TopN",
+        structure="ordered rows",
     )
 
 

@@ -74,9 +74,7 @@ def _name(source: Source) -> str:
     return f"Stream {source.entry.name}"
 
 
-def _project(
-    builder: Builder, below: Plan, columns: tuple[Named, ...], wanted: Wanted
-) -> Edge:
+def _project(builder: Builder, below: Plan, columns: tuple[Named, ...], wanted: Wanted) -> Edge:
     kept = tuple(c for c in columns if c.name in wanted.columns)
     reads = frozenset[str]().union(*(columns_of(c.expr) for c in kept))
     edge = lower_stream(builder, below, wanted.of(reads))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
-from windrow.core.schema import Schema
+from windrow.core.schema import Field, Schema
 from windrow.kernels.bags import add_copies
 from windrow.operators.codec import RowCodec
 from windrow.operators.state.key_table import KeyTable, grown
@@ -96,9 +98,9 @@ def encode_sparingly(table: KeyTable, words: I64) -> I64:
     return codes
 
 
-def interned_words(schema: Schema, table: KeyTable) -> list[I64]:
+def interned_words(fields: Iterable[Field], table: KeyTable) -> list[I64]:
     """Return the words of interned columns of all live entries."""
-    places = [i for i, f in enumerate(schema) if is_interned(f.type)]
+    places = [i for i, f in enumerate(fields) if is_interned(f.type)]
     if not places:
         return []
     live = table.live()
