@@ -84,7 +84,9 @@ def plain_sql(text: str) -> str:
     tree = Reader().parse(without_windows(text))[0]
     for query in list(tree.find_all(exp.Query)):
         break_ties(query)
-    return tree.transform(_adjust).sql(dialect="duckdb")
+    for node in reversed(list(tree.walk())):  # what is inside first
+        node.replace(_adjust(node))
+    return tree.sql(dialect="duckdb")
 
 
 def without_windows(text: str) -> str:
@@ -132,6 +134,11 @@ def _adjust(node: exp.Expr) -> exp.Expr:
             return _call("bool_and" if isinstance(node, exp.LogicalAnd) else "bool_or", node.this)
         case exp.IsNan():
             return _call("is_nan", node.this)
+        case exp.Filter(this=exp.Anonymous(this="most_frequent")):
+            counts, limit = node.this.expressions
+            return _call(
+                "most_frequent", exp.Filter(this=counts, expression=node.expression), limit
+            )
         case exp.Anonymous():
             return _our_function(node)
         case _:
