@@ -41,15 +41,22 @@ Answers = dict[int, Counter[Row]]
 """A node's answer at each instant looked at, in the order of time."""
 
 
-def observe(root: Plan, *worlds: World, at: Iterable[int], last: int) -> list[list[Answers]]:
-    """For each world, the answers of every relation node of the plan, the root's first.
+def observe(root: Plan, world: World, cuts: Iterable[int] = ()) -> list[list[Answers]]:
+    """The answers of every relation node, the root's first: in the world, then as it ends at cuts.
 
-    All are taken at the same instants: when any node can change in any world, and `at`.
+    All are taken at the same instants: when any node can change in any of these worlds. Where
+    the world ends, so do the streams that queries make: a stream of whole answers would go on,
+    but what it will say is not yet a result.
     """
-    everywhere = [Tables(root, world, last) for world in worlds]
+    cuts = list(cuts)
+    last = max([*cuts, *cut_times(world)], default=0) + AFTERMATH
     nodes = nodes_of(root)
+    everywhere = [Tables(root, world, last)]
+    everywhere += [Tables(root, until(world, cut), last) for cut in cuts]
     found = {i for tables in everywhere for node in nodes for i in tables.instants(node)}
-    instants = tuple(sorted({*at, *found}))
+    if reads_derived_stream(root):
+        everywhere[1:] = [Tables(root, until(world, cut), cut) for cut in cuts]
+    instants = tuple(sorted({*cuts, *found}))
     return [
         [_answers(tables, node, instants) for node in nodes if not is_stream(node)]
         for tables in everywhere
@@ -74,9 +81,7 @@ def _answers(tables: Tables, node: Plan, instants: tuple[int, ...]) -> Answers:
 def check_patterns(root: Plan, world: World, cuts: Iterable[int]) -> None:
     """Assert that every node keeps the promise of its pattern, wherever the world is cut."""
     cuts = sorted(set(cuts))
-    last = max([*cuts, *cut_times(world)]) + AFTERMATH
-    ended = [until(world, cut) for cut in cuts]
-    whole, *predictions = observe(root, world, *ended, at=cuts, last=last)
+    whole, *predictions = observe(root, world, cuts)
     relations = [node for node in nodes_of(root) if not is_stream(node)]
     for cut, predicted in zip(cuts, predictions, strict=True):
         for node, answers, foreseen in zip(relations, whole, predicted, strict=True):
@@ -91,34 +96,24 @@ def check_node(node: Plan, answers: Answers, predicted: Answers, cut: int) -> No
     pattern = pattern_of(node)
     if not pattern.predictable:
         return
-    taken = taken_back(answers, predicted, cut, strong=not reads_derived_stream(node))
+    taken = taken_back(answers, predicted, cut)
     assert taken is None, f"{told}: {taken[1]} is taken back at {taken[0]} by a later arrival"
     if pattern.kind is PatternKind.MON:
         assert first_loss(answers) is None, f"{told}: an answer is lost at {first_loss(answers)}"
     if identity(node) is None:
         return
     renewed = outlived(answers, predicted, cut)
-    assert renewed is None, f"{told}: {renewed[1]} is not what was known at {cut} of {renewed[0]}"
+    assert renewed is None, (
+        f"{told}: the end of {renewed[1]} was not known at {cut}, see {renewed[0]}"
+    )
     if pattern.lifetime is not None:
         assert lives_for(answers, pattern.lifetime), f"{told}: not all live {pattern.lifetime}"
 
 
-def taken_back(
-    answers: Answers, predicted: Answers, cut: int, *, strong: bool
-) -> tuple[int, Row] | None:
-    """The first (instant, row) that a later arrival takes out of the predicted answer.
-
-    Strongly: all that is predicted must come true. Else: of what was there at the cut, as much
-    as stays in the predicted answer all the time. (A derived stream goes on after the cut even
-    if nothing arrives; what it will then say is not yet a result.)
-    """
-    staying: Counter[Row] | None = None
+def taken_back(answers: Answers, predicted: Answers, cut: int) -> tuple[int, Row] | None:
+    """The first (instant, row) of the predicted answer that does not come true."""
     for at in answers:
-        if at < cut:
-            continue
-        known = predicted[at]
-        staying = known if staying is None else staying & known
-        lost = (known if strong else staying) - answers[at]
+        lost = predicted[at] - answers[at] if at > cut else None
         if lost:
             return at, next(iter(lost))
     return None
@@ -216,26 +211,20 @@ def _both(
 
 def is_not_predictable(plan: Plan, world: World) -> bool:
     """Tell whether, at some of the cuts, what comes later takes back what stood firm: STR."""
-    times = cut_times(world)
-    for cut in times[1:-1:3]:
-        cut_world = until(world, cut)
-        whole, ended = observe(plan, world, cut_world, at=[cut], last=times[-1] + AFTERMATH)
-        if taken_back(whole[0], ended[0], cut, strong=False) is not None:
-            return True
-    return False
+    cuts = cut_times(world)[1:-1:3]
+    whole, *predictions = observe(plan, world, cuts)
+    return any(
+        taken_back(whole[0], predicted[0], cut) is not None
+        for cut, predicted in zip(cuts, predictions, strict=True)
+    )
 
 
 def has_no_one_lifetime(plan: Plan, world: World) -> bool:
     """Tell whether there is no c such that what leaves at τ is what entered at τ - c."""
-    answers = _of_root(plan, world)
+    answers = observe(plan, world)[0][0]
     return not any(lives_for(answers, lifetime) for lifetime in range(1, AFTERMATH))
 
 
 def loses_something(plan: Plan, world: World) -> bool:
     """Tell whether a row leaves the answer."""
-    return first_loss(_of_root(plan, world)) is not None
-
-
-def _of_root(plan: Plan, world: World) -> Answers:
-    last = max(cut_times(world), default=0)
-    return observe(plan, world, at=[last], last=last + AFTERMATH)[0][0]
+    return first_loss(observe(plan, world)[0][0]) is not None
