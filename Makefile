@@ -25,8 +25,8 @@ check: $(TEST_STAMP)  ## style, types, layers, sizes
 	$(BIN)/mypy --strict src
 	$(BIN)/pytest -q tests/test_layers.py tests/test_size.py
 
-bench: $(TEST_STAMP)  ## the benchmarks, if this checkout has some
-	@if [ -d benchmarks ]; then $(BIN)/python -m benchmarks; else echo "no benchmarks yet"; fi
+bench: $(TEST_STAMP)  ## the kernel against Polars, plain Python and itself (docs/benchmarks.md)
+	$(BIN)/windrow bench kernel
 
 fuzz: $(TEST_STAMP)  ## random texts against the parser for FUZZ_SECONDS
 	$(BIN)/python -m tests.fuzz.fuzz_language --seconds $(FUZZ_SECONDS)

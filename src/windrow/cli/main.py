@@ -10,6 +10,7 @@ import click
 from windrow.core.errors import WindrowError
 
 COMMANDS: dict[str, str] = {
+    "bench": "Measure windrow on this machine.",
     "demo": "Show what windrow does, on a shipped example.",
     "doctor": "Check that this machine can run windrow.",
     "explain": "Show the plan of each query in a script.",

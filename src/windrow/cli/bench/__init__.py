@@ -1,0 +1,15 @@
+"""`windrow bench`: how fast windrow is, with answers checked before clocks are believed."""
+
+from __future__ import annotations
+
+import click
+
+from windrow.cli.bench.kernel import kernel
+
+
+@click.group("bench")
+def command() -> None:
+    """Measure windrow on this machine."""
+
+
+command.add_command(kernel)

@@ -1,0 +1,164 @@
+"""upa, negative and direct on the thesis' Query 1 and Query 2 [THESIS 3.6]: time and space."""
+
+from __future__ import annotations
+
+import gc
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+
+import windrow
+from windrow.cli.bench.answers import SameNet
+from windrow.cli.bench.data import LINKS, Tables, links
+from windrow.cli.bench.measure import batches, counted
+from windrow.cli.bench.report import Bar, Facts, verdict_of
+from windrow.runtime.local.database import Database
+from windrow.runtime.local.handle import QueryHandle
+
+WINDOW = 200_000
+"""Ticks, and tuples of each link."""
+SOURCES = 2_000
+STRETCH = 2_000
+"""Ticks that all strategies are timed on and compared by; `direct` is slow."""
+LONGER = 5
+"""Stretches that the fast strategies are timed on in one go."""
+TIMES = 6
+"""How often they are, of which the best counts."""
+DIRECT_BAR = 10.0
+NEGATIVE_BAR = 1.5
+STATE_BAR = 50.0
+
+QUERIES = {
+    "query1": "SELECT link1.src, link1.dst AS one, link2.dst AS two "
+    "FROM link1 [RANGE {window}], link2 [RANGE {window}] "
+    "WHERE link1.src = link2.src AND link1.proto = 'telnet' AND link2.proto = 'telnet'",
+    "query2_src": "SELECT DISTINCT src FROM link1 [RANGE {window}]",
+    "query2_pairs": "SELECT DISTINCT src, dst FROM link1 [RANGE {window}]",
+}
+READS = {"query1": ("link1", "link2"), "query2_src": ("link1",), "query2_pairs": ("link1",)}
+STRATEGIES = ("upa", "negative", "direct")
+
+
+@dataclass(slots=True)
+class Run:
+    """What one strategy took for a tuple, told on the stretch, and remembers."""
+
+    micros: float
+    work: Facts
+    stats: dict[str, Any]
+    changes: pa.Table
+
+
+def measure(share: float) -> list[Bar]:
+    """Time all strategies on all queries, and compare the state of DISTINCT."""
+    window = max(200, round(WINDOW * share))
+    stretch = max(50, round(STRETCH * min(1.0, share * 10)))
+    tables = links(window + stretch * (1 + LONGER * TIMES), max(2, window // (WINDOW // SOURCES)))
+    bars: list[Bar] = []
+    for name, text in QUERIES.items():
+        runs = {s: run(name, text, s, tables, (window, stretch)) for s in STRATEGIES}
+        bars += [slower(name, other, runs) for other in ("direct", "negative")]
+        if name == "query2_src":
+            bars.append(smaller(runs))
+    return bars
+
+
+def run(name: str, text: str, strategy: str, tables: Tables, sizes: tuple[int, int]) -> Run:
+    """Fill the windows, time the stretch, and then a longer one if the strategy is fast."""
+    window, stretch = sizes
+    reads = READS[name]
+    with windrow.connect() as db:
+        for statement in LINKS:
+            db.execute(statement)
+        query = db.query(text.format(window=window), strategy=strategy)
+        for link, piece in batches(slices(tables, 0, window), reads, 100_000):
+            db.push(link, piece)
+            query.changes()
+        gc.collect()
+        told, micros = timed(db, query, slices(tables, window, stretch), reads)
+        if strategy != "direct":
+            bounds = (window + stretch, window + stretch * (1 + LONGER * TIMES), stretch * LONGER)
+            longer = (slices(tables, low, stretch * LONGER) for low in range(*bounds))
+            micros = min(timed(db, query, part, reads)[1] for part in longer)
+        stats = query.stats()
+        return Run(micros, counted(stats), stats, told)
+
+
+def timed(
+    db: Database, query: QueryHandle, part: Tables, reads: tuple[str, ...]
+) -> tuple[pa.Table, float]:
+    """Return the changes of some ticks, and the µs that a tuple took."""
+    start = perf_counter()
+    for name in reads:
+        db.push(name, part[name])
+    changes = query.changes()
+    seconds = perf_counter() - start
+    return changes, seconds * 1e6 / sum(len(part[name]) for name in reads)
+
+
+def slices(tables: Tables, low: int, rows: int) -> Tables:
+    """Return a stretch of each link."""
+    return {name: table.slice(low, rows) for name, table in tables.items()}
+
+
+def slower(name: str, other: str, runs: dict[str, Run]) -> Bar:
+    """Return how many times longer another strategy takes than upa.
+
+    Results are many in Query 1; of DISTINCT they are few, so `direct` has no bar there.
+    """
+    upa, their = runs["upa"], runs[other]
+    bar = NEGATIVE_BAR if other == "negative" else DIRECT_BAR if name == "query1" else None
+    return Bar(
+        f"strategies_{name}_{other}",
+        their.micros / upa.micros,
+        bar,
+        upa.micros / 1e6,
+        1e6 / upa.micros,
+        verdict_of(net_difference(upa, their)),
+        upa.work,
+        {
+            "against": f"{other} {their.micros:.3g} µs a tuple",
+            "upa_micros": upa.micros,
+            f"{other}_micros": their.micros,
+            f"{other}_work": their.work,
+        },
+    )
+
+
+def net_difference(one: Run, other: Run) -> str:
+    """Compare the net changelogs of the stretch."""
+    names = one.changes.column_names
+    check = SameNet(tuple(n for n in names if n not in ("_ts", "_sign")))
+    check.take_changes(one.changes)
+    check.take_other(pl.DataFrame(other.changes))
+    return check.difference()
+
+
+def smaller(runs: dict[str, Run]) -> Bar:
+    """Return how many times more DISTINCT remembers if it stores its input."""
+    mine, theirs = distinct_bytes(runs["upa"]), distinct_bytes(runs["direct"])
+    upa = runs["upa"]
+    return Bar(
+        "strategies_distinct_state",
+        theirs / mine,
+        STATE_BAR,
+        upa.micros / 1e6,
+        1e6 / upa.micros,
+        verdict_of(net_difference(upa, runs["direct"])),
+        upa.work,
+        {
+            "against": f"stored input {theirs:,} bytes, delta-star {mine:,}",
+            "upa_bytes": mine,
+            "direct_bytes": theirs,
+        },
+    )
+
+
+def distinct_bytes(found: Run) -> int:
+    """Return the bytes that the operators of DISTINCT remember."""
+    operators = [op for op in found.stats["operators"] if "istinct" in str(op["operator"])]
+    assert operators, "no operator is called Distinct"
+    return sum(int(op["state_bytes"]) for op in operators)
