@@ -37,7 +37,7 @@ def to_sql(node: exp.Expr, *, pretty: bool = False) -> str:
     'RSTREAM(SELECT * FROM S AS s [RANGE 1 MINUTE])'
     """
     with deep_recursion():
-        return CQL.generate(node, copy=False, pretty=pretty, comments=False)
+        return CQL.generate(node, copy=True, pretty=pretty, comments=False)
 
 
 def print_script(statements: Iterable[Statement], *, pretty: bool = False) -> str:

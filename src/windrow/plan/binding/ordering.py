@@ -29,14 +29,28 @@ def apply_order(
     keys = [output_key(term, columns, bind) for term in terms]
     cuts = limit is not None or offset is not None
     if cuts and not distinct and None in keys:
-        inner = tuple(sort_key(term, bind(term.this)) for term in terms)
-        return Project(_top(plan, inner, limit, offset), columns), ()
+        return _top_by_hidden(plan, columns, terms, bind, limit, offset), ()
     for term, key in zip(terms, keys, strict=True):
         if key is None:
             raise _not_an_output(term, distinct=distinct)
     found = tuple(key for key in keys if key is not None)
     result: Plan = Distinct(projected) if distinct else projected
     return (_top(result, found, limit, offset) if cuts else result), found
+
+
+def _top_by_hidden(
+    plan: Plan,
+    columns: tuple[Named, ...],
+    terms: list[exp.Ordered],
+    bind: BindExpr,
+    limit: int | None,
+    offset: int | None,
+) -> Plan:
+    """Cut by keys that SELECT does not give: they ride along behind the outputs, then go."""
+    hidden = tuple(Named(f"#key{i}", bind(term.this)) for i, term in enumerate(terms))
+    keys = tuple(sort_key(term, as_column(h.field)) for term, h in zip(terms, hidden, strict=True))
+    top = _top(Project(plan, columns + hidden), keys, limit, offset)
+    return Project(top, tuple(Named(c.name, as_column(c.field)) for c in columns))
 
 
 def order_terms(select: exp.Query) -> list[exp.Ordered]:
