@@ -32,6 +32,8 @@ SMALLEST = 64
 
 STRINGS = (lib.Type_STRING, lib.Type_BINARY, lib.Type_LARGE_STRING, lib.Type_LARGE_BINARY)
 
+NARROW = (lib.Type_STRING, lib.Type_BINARY)
+
 ENTRY_BYTES = 40
 """What an entry takes beside its bytes: start, length, free place, two slots."""
 
@@ -64,6 +66,10 @@ class Interner:
     meta: I64 = field(default_factory=lambda: np.zeros(3, np.int64))
     ahead: U64 = field(default_factory=lambda: np.zeros((2, AHEAD), np.uint64))
     swept: int = 0  # weight after the last sweep
+
+    sweeps: int = 0
+    strings: pa.Array | None = None
+    strings_of: tuple[int, int, int] | None = None
 
     def __post_init__(self) -> None:
         self.encode_strings(np.empty(0, np.uint8), np.zeros(2, np.int64))
@@ -126,6 +132,9 @@ class Interner:
 
     def decode(self, codes: I64, type_: pa.DataType, valid: Bools | None = None) -> pa.Array:
         """Return the values of codes. O(output)."""
+        if type_.id in NARROW and (known := self._all_strings(len(codes))) is not None:
+            rows = pa.array(codes) if valid is None else pa.array(codes, mask=~valid)
+            return known.take(rows).view(type_)
         data, offsets = self.decode_strings(codes)
         if type_.id == lib.Type_DECIMAL128:
             return nested.decimals_of(data, type_, valid)
@@ -135,6 +144,22 @@ class Interner:
         bitmap = None if valid is None else bitmap_of(valid)
         buffers = [bitmap, pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(data)]
         return pa.Array.from_buffers(type_, len(codes), buffers)
+
+    def _all_strings(self, wanted: int) -> pa.Array | None:
+        """Return all strings by code, if that was made already or costs less than is wanted.
+
+        Arrow takes a string out of it in 6 ns, where `decode_strings` copies it in 20.
+        """
+        state = (self.sweeps, int(self.meta[ENTRIES]), int(self.meta[FREE]))
+        if self.strings_of == state:
+            return self.strings
+        if wanted < 4 * state[1] or int(self.lengths[: state[1]].sum()) >= 2**31:
+            return None
+        data, offsets = self.decode_strings(np.arange(state[1]))
+        buffers = [None, pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(data)]
+        self.strings = pa.Array.from_buffers(pa.binary(), state[1], buffers)
+        self.strings_of = state
+        return self.strings
 
     def decode_strings(self, codes: I64) -> tuple[U8, I64]:
         """Return the bytes of codes one after the other, and where each begins and ends."""
@@ -170,6 +195,8 @@ class Interner:
         freed = int(self.meta[FREE])
         self.free[freed : freed + len(gone)] = gone
         self.meta[FREE] += len(gone)
+        self.lengths[gone] = 0
+        self.sweeps += 1
         slots = np.zeros(slots_for(len(self)), np.int64)
         move_slots(self.slots, slots, keep)
         self.slots = slots
