@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from types import TracebackType
 
 import numpy as np
@@ -13,16 +12,16 @@ from windrow.core.time import BEGINNING, Clock
 from windrow.kernels.cache import tell_if_cold
 from windrow.language.statements import CreateQuery, Drop, Statement
 from windrow.plan.catalog import Relation, Stream
-from windrow.plan.functions.moments import parse_timestamp
 from windrow.plan.nodes import Query, Scan, inputs_of
 from windrow.plan.session import Session
 from windrow.runtime.local.handle import QueryHandle
-from windrow.runtime.local.ingest import Pushed, to_batch
+from windrow.runtime.local.ingest import Pushed, read_columns, to_batch
 from windrow.runtime.local.inputs import StreamInput
+from windrow.runtime.local.instants import Instant, counts_ticks, to_instant
 from windrow.runtime.local.query import RunningQuery
-from windrow.runtime.local.relations import SIGN, TIME, RelationInput
+from windrow.runtime.local.relations import RelationInput, change_fields
 
-Instant = int | str | datetime
+STRATEGIES = ("auto", "upa", "direct", "negative")
 
 
 class Database:
@@ -45,74 +44,130 @@ class Database:
         self._relations: dict[str, RelationInput] = {}
         self._running: dict[str, RunningQuery] = {}
         self._closed = False
+        self._drained = False
 
     def execute(self, text: str) -> None:
         """Run a script of statements; CREATE QUERY registers and starts."""
+        self._require_open()
         self.session.execute(text, self._after)
 
     def _after(self, statement: Statement, result: object) -> None:
         """Carry out in the engine what the session has just noted."""
         match statement:
-            case CreateQuery() if isinstance(result, Query):
-                self._start(result, None)
+            case CreateQuery(name=name) if isinstance(result, Query):
+                if not (statement.if_not_exists and name.lower() in self._running):
+                    self._start(result, None)
             case Drop(kind="QUERY", name=name):
                 self._running.pop(name.lower(), None)
+            case Drop(name=name):
+                self._forget(name)
         for entry in self.session.catalog.entries.values():
             if isinstance(entry, Stream):
                 self._streams.setdefault(entry.name, StreamInput(entry))
             else:
                 self._relations.setdefault(entry.name, RelationInput(entry))
 
-    def query(self, text: str, *, strategy: str | None = None, name: str | None = None) -> QueryHandle:
+    def _forget(self, name: str) -> None:
+        """Drop an input, unless a standing query reads it."""
+        names = [*self._streams, *self._relations]
+        key = next((known for known in names if known.lower() == name.lower()), None)
+        if key is None:
+            return
+        stream = self._streams.get(key)
+        readers = [q.query.name for q in self._readers(key)]
+        if readers:
+            entry = stream.stream if stream is not None else self._relations[key].relation
+            self.session.catalog.add(entry)
+            raise BindError(
+                f'"{key}" is read by {", ".join(readers)}',
+                detail="A standing query cannot lose its input.",
+                hint=f"DROP QUERY {readers[0]} first.",
+            )
+        self._streams.pop(key, None)
+        self._relations.pop(key, None)
+
+    def query(
+        self, text: str, *, strategy: str | None = None, name: str | None = None
+    ) -> QueryHandle:
         """Register a standing query and return the handle to read it by.
 
         `text` is a query, or the name of one that a script has registered.
         """
+        self._require_open()
         if text.lower() in self._running:
             return QueryHandle(self, text.lower())
+        self._require_free(name)
         bound = self.session.bind_text(text, name or self._free_name())
         self.session.queries[bound.name.lower()] = bound
         self._start(bound, strategy)
         return QueryHandle(self, bound.name.lower())
 
+    def _require_free(self, name: str | None) -> None:
+        if name is None:
+            return
+        if name.lower() in self.session.queries or self.session.catalog.get(name) is not None:
+            raise BindError(
+                f'"{name}" exists already',
+                detail="Streams, relations and queries have different names.",
+                hint="Choose another name, or drop what has it.",
+            )
+
     def _free_name(self) -> str:
         n = 1
-        while f"query_{n}" in self.session.queries:
+        while f"query_{n}" in self.session.queries or self.session.catalog.get(f"query_{n}"):
             n += 1
         return f"query_{n}"
 
     def _start(self, query: Query, strategy: str | None) -> None:
         chosen = strategy or str(self.session.settings["strategy"])
-        if chosen not in ("auto", "upa", "direct", "negative"):
-            raise BindError(
-                f'unknown strategy "{chosen}"', hint="Use auto, upa, direct or negative."
-            )
-        tell_if_cold()
-        running = RunningQuery(query, chosen)
+        try:
+            if chosen not in STRATEGIES:
+                raise BindError(
+                    f'unknown strategy "{chosen}"', hint=f"Use {', '.join(STRATEGIES)}."
+                )
+            tell_if_cold()
+            running = RunningQuery(query, chosen)
+        except BaseException:
+            self.session.queries.pop(query.name.lower(), None)
+            self._running.pop(query.name.lower(), None)
+            raise
         for relation in self._relations.values():
-            for ts, sign, arrays in relation.history:
+            for changes in relation.history:
+                ts, sign, arrays = changes.on(running.time_type)
                 running.feed(relation.relation.name, ts, arrays, sign)
         self._running[query.name.lower()] = running
 
     def push(self, name: str, data: Pushed) -> None:
         """Add tuples to a stream, or rows to a relation, and bring all answers up to date."""
         self._require_open()
+        self._require_input()
         entry = self._entry(name)
         if isinstance(entry, Relation):
             self._push_relation(self._relations[entry.name], data)
             return
         stream = self._streams[entry.name]
-        ts, batch = stream.accept(to_batch(data, entry.schema, entry.name))
+        fitting = to_batch(data, entry.schema, entry.name, time=entry.time_column)
+        ts, batch = stream.accept(fitting)
         self._deliver(entry.name, ts, batch.arrays)
 
     def _push_relation(self, target: RelationInput, data: Pushed) -> None:
         relation = target.relation
-        batch = to_batch(data, relation.schema, relation.name, extra=(TIME, SIGN))
-        now = max((s.frontier for s in self._streams.values()), default=BEGINNING)
-        ts, sign, arrays = target.accept(batch, now)
+        columns = read_columns(data, relation.name)
+        extra = change_fields(columns)
+        batch = to_batch(columns, relation.schema, relation.name, extra=extra)
+        now = {clock: self._newest(clock) for clock in Clock if self._on(clock)}
+        changes = target.accept(batch, now)
         for query in self._readers(relation.name):
+            ts, sign, arrays = changes.on(query.time_type)
             query.feed(relation.name, np.maximum(ts, query.clock), arrays, sign)
             self._run(query)
+
+    def _on(self, clock: Clock) -> list[StreamInput]:
+        """Return the streams whose time is of this kind: two kinds are never compared."""
+        return [s for s in self._streams.values() if s.stream.clock is clock]
+
+    def _newest(self, clock: Clock) -> int:
+        return max((s.frontier for s in self._on(clock)), default=BEGINNING)
 
     def _deliver(self, name: str, ts: np.ndarray, arrays: dict[str, pa.Array]) -> None:
         for query in self._readers(name):
@@ -127,23 +182,33 @@ class Database:
         query.run(self.clock_of(query), ends=ends)
 
     def clock_of(self, query: RunningQuery) -> int:
-        """Return the query's clock: the least frontier of the streams it reads."""
+        """Return the query's clock: the least frontier of the streams it reads.
+
+        A query of relations alone goes with the newest of all streams.
+        """
         names = stream_names(query.query)
-        return min(
-            (self._streams[n].frontier for n in names),
-            default=max((s.frontier for s in self._streams.values()), default=query.clock),
-        )
+        if names:
+            return min(self._streams[n].frontier for n in names)
+        return max(self._newest(query.time_type), query.clock)
 
     def held_back_by(self, query: RunningQuery) -> str | None:
-        """Return the stream whose clock is the query's, if there are several."""
+        """Return the stream that the others wait for; None if all have come equally far."""
         names = stream_names(query.query)
-        return min(names, key=lambda n: self._streams[n].frontier) if len(names) > 1 else None
+        reached = [self._streams[n].frontier for n in names]
+        if len(set(reached)) < 2:
+            return None
+        return names[reached.index(min(reached))]
 
     def advance(self, instant: Instant, stream: str | None = None) -> None:
-        """A heartbeat: all streams, or one, have reached `instant`."""
+        """A heartbeat: all streams, or one, have reached `instant`.
+
+        In a database with both kinds of clock a number is meant for the streams that count
+        ticks, and a time for the others.
+        """
         self._require_open()
-        for target in self._heard(stream):
-            at = to_instant(instant, target.stream.clock)
+        self._require_input()
+        heard = [(s, to_instant(instant, s.stream.clock)) for s in self._heard(instant, stream)]
+        for target, at in heard:
             ts, batch = target.heartbeat(at)
             for query in self._readers(target.stream.name):
                 if len(ts):
@@ -151,9 +216,10 @@ class Database:
         for query in self._running.values():
             self._run(query)
 
-    def _heard(self, stream: str | None) -> list[StreamInput]:
+    def _heard(self, instant: Instant, stream: str | None) -> list[StreamInput]:
         if stream is None:
-            return list(self._streams.values())
+            wanted = Clock.TICKS if counts_ticks(instant) else Clock.TIMESTAMP
+            return self._on(wanted) or list(self._streams.values())
         entry = self._entry(stream)
         if isinstance(entry, Relation):
             raise InputError(f'"{stream}" is a relation: it has no heartbeat')
@@ -162,20 +228,25 @@ class Database:
     def drain(self) -> None:
         """End of input: every answer up to the last event time comes out."""
         self._require_open()
+        self._drained = True
         for target in self._streams.values():
             ts, batch = target.end()
             for query in self._readers(target.stream.name):
                 if len(ts):
                     query.feed(target.stream.name, ts, batch.arrays)
-        last = max((s.frontier for s in self._streams.values()), default=BEGINNING)
-        for target in self._streams.values():
-            target.frontier = max(target.frontier, last)
+        for clock in Clock:
+            last = self._newest(clock)
+            for target in self._on(clock):
+                target.frontier = max(target.frontier, last)
         for query in self._running.values():
             self._run(query, ends=True)
 
     def late(self, name: str) -> pa.Table:
         """Return the tuples of a stream that came too late to be used."""
-        return _kept(self._streams[self._entry(name).name].late, self._entry(name))
+        entry = self._entry(name)
+        if isinstance(entry, Relation):
+            raise InputError(f'"{name}" is a relation: no row of it is late')
+        return _kept(self._streams[entry.name].late, entry)
 
     def rejected(self, name: str) -> pa.Table:
         """Return the rows that did not fit their declaration, as text, with the reason."""
@@ -188,6 +259,7 @@ class Database:
 
     def running(self, name: str) -> RunningQuery:
         """Return a standing query by its name."""
+        self._require_open()
         found = self._running.get(name)
         if found is None:
             raise InputError(f'query "{name}" has been dropped')
@@ -203,6 +275,14 @@ class Database:
     def _require_open(self) -> None:
         if self._closed:
             raise InputError("this database is closed", hint="Open another with connect().")
+
+    def _require_input(self) -> None:
+        if self._drained:
+            raise InputError(
+                "the input of this database has ended",
+                detail="drain() was called: every answer is final.",
+                hint="Open another with connect().",
+            )
 
     def close(self) -> None:
         """Forget everything."""
@@ -233,24 +313,5 @@ def stream_names(query: Query) -> tuple[str, ...]:
     return tuple(found)
 
 
-def to_instant(instant: Instant, clock: Clock) -> int:
-    """Return an instant of the clock: ticks as they are; times from ISO text or datetime."""
-    if isinstance(instant, datetime):
-        moment = instant if instant.tzinfo else instant.replace(tzinfo=UTC)
-        instant = moment.isoformat()
-    if isinstance(instant, int):
-        return instant
-    parsed = parse_timestamp(instant) if clock is Clock.TIMESTAMP else None
-    if parsed is None:
-        kind = "a timestamp" if clock is Clock.TIMESTAMP else "an integer"
-        raise InputError(
-            f"{instant!r} is no instant of this clock", hint=f"Give {kind} to advance()."
-        )
-    return parsed
-
-
 def _kept(tables: list[pa.Table], entry: Stream | Relation) -> pa.Table:
     return pa.concat_tables(tables) if tables else entry.schema.arrow().empty_table()
-
-
-

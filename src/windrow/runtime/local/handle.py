@@ -8,9 +8,10 @@ import pyarrow as pa
 
 from windrow.plan.explain import explain_text
 from windrow.runtime.local.explain import explain_physical
+from windrow.runtime.local.instants import Instant, to_instant
 
 if TYPE_CHECKING:
-    from windrow.runtime.local.database import Database, Instant
+    from windrow.runtime.local.database import Database
 
 
 class QueryHandle:
@@ -26,8 +27,6 @@ class QueryHandle:
 
     def answer(self, at: Instant | None = None) -> pa.Table:
         """Return the answer now, or at a later instant if nothing else arrives."""
-        from windrow.runtime.local.database import to_instant  # noqa: PLC0415 - they hold each other
-
         running = self._db.running(self.name)
         return running.answer(None if at is None else to_instant(at, running.time_type))
 

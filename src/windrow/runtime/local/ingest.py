@@ -7,16 +7,19 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from windrow.core.errors import InputError
 from windrow.core.schema import Field, Schema
-from windrow.core.types import TIMESTAMP, sql_name
 from windrow.operators.vector import I64, Bools
 from windrow.plan.binding.scope import near
+from windrow.plan.functions.moments import FIRST_MOMENT, LAST_MOMENT
+from windrow.runtime.local.fitting import Given, fitted
 
 Pushed = object
 """A pyarrow Table or RecordBatch, a pandas or polars frame, a list of dicts, or a dict of lists."""
+
+FARTHEST = 2**62
+"""Ticks on either side of 0 that a tuple's time may be: adding a window must not overflow."""
 
 
 @dataclass(slots=True)
@@ -33,60 +36,80 @@ class Batch:
         return Batch(len(rows), {n: a.take(chosen) for n, a in self.arrays.items()})
 
 
-def to_batch(data: Pushed, schema: Schema, target: str, extra: tuple[str, ...] = ()) -> Batch:
+def to_batch(
+    data: Pushed,
+    schema: Schema,
+    target: str,
+    *,
+    time: str | None = None,
+    extra: tuple[Field, ...] = (),
+) -> Batch:
     """Return the pushed rows under the declared schema.
 
-    Columns may come in any order; a nullable one may be missing. `extra` names columns that may
-    come on top (of a relation's changes). Rows with a value that does not fit become poison.
+    Columns may come in any order, in upper or lower case; a nullable one may be missing. `time`
+    is the column that must be an instant of the clock. `extra` are columns that may come on top
+    (of a relation's changes). Rows with a value that does not fit become poison.
     """
-    columns = _columns(data, target)
+    given = read_columns(data, target)
+    columns = _declared(given, [*schema.names, *(f.name for f in extra)])
     _check_names(columns, schema, target, extra)
-    rows = len(next(iter(columns.values()))) if columns else 0
+    rows = _row_count(columns, target)
     arrays: dict[str, pa.Array] = {}
-    bad: dict[str, Bools] = {}
-    for field in (*schema, *(Field(name, pa.int64()) for name in extra if name in columns)):
-        given = columns.get(field.name)
-        if given is None:
-            given = pa.nulls(rows, field.type)
-        array, wrong = _fitted(given, field)
+    faults: list[tuple[Bools, str]] = []
+    for field in (*schema, *(f for f in extra if f.name in columns)):
+        column = columns.get(field.name)
+        array, wrong = fitted(pa.nulls(rows, field.type) if column is None else column, field)
         arrays[field.name] = array
-        if wrong is not None:
-            bad[field.name] = wrong
-    if not bad:
+        faults += wrong
+    if time is not None:
+        faults += _outside_of_time(time, arrays[time])
+    if not faults:
         return Batch(rows, arrays)
-    return _without_poison(arrays, columns, bad, rows)
+    return _without_poison(arrays, columns, faults, rows)
 
 
-def _columns(data: Pushed, target: str) -> dict[str, pa.Array | list[object]]:
+def read_columns(data: Pushed, target: str) -> dict[str, Given]:
+    """Return the columns that were pushed, under their given names."""
     if isinstance(data, pa.RecordBatch):
         return dict(zip(data.schema.names, data.columns, strict=True))
     if isinstance(data, pa.Table):
         return {n: _one_chunk(c) for n, c in zip(data.schema.names, data.columns, strict=True)}
     if isinstance(data, Mapping):
-        return {str(k): _listed(v) for k, v in data.items()}
+        return {str(k): _listed(v, str(k), target) for k, v in data.items()}
     if isinstance(data, Sequence) and not isinstance(data, str | bytes):
         return _from_dicts(data, target)
+    if type(data).__module__.startswith("pandas."):
+        return read_columns(pa.Table.from_pandas(data, preserve_index=False), target)
     if hasattr(data, "__arrow_c_stream__"):
-        return _columns(pa.table(data), target)
+        return read_columns(pa.table(data), target)
     if hasattr(data, "to_arrow"):
-        return _columns(data.to_arrow(), target)
+        return read_columns(data.to_arrow(), target)
     raise InputError(
         f'cannot read tuples for "{target}" from {type(data).__name__}',
         hint="Push a pyarrow Table, a pandas or polars DataFrame, or a list of dicts.",
     )
 
 
-def _listed(values: object) -> pa.Array | list[object]:
+def _listed(values: object, name: str, target: str) -> Given:
     if isinstance(values, pa.ChunkedArray):
         return _one_chunk(values)
     if isinstance(values, pa.Array):
         return values
     if isinstance(values, np.ndarray):
         return pa.array(values)
-    return list(values)  # type: ignore[call-overload,no-any-return]
+    if isinstance(values, Sequence) and not isinstance(values, str | bytes):
+        return list(values)
+    if hasattr(values, "__arrow_c_stream__"):
+        return _one_chunk(pa.chunked_array(values))
+    if hasattr(values, "to_numpy"):
+        return pa.array(values, from_pandas=True)
+    raise InputError(
+        f'column "{name}" for "{target}" is {type(values).__name__}, not a list',
+        hint='Push a dict of lists such as {"ts": [1], "k": [2]}, or a list of dicts.',
+    )
 
 
-def _from_dicts(rows: Sequence[object], target: str) -> dict[str, pa.Array | list[object]]:
+def _from_dicts(rows: Sequence[object], target: str) -> dict[str, Given]:
     names: dict[str, None] = {}
     for row in rows:
         if not isinstance(row, Mapping):
@@ -95,17 +118,29 @@ def _from_dicts(rows: Sequence[object], target: str) -> dict[str, pa.Array | lis
                 hint='Push a list such as [{"ts": 1, "k": 2}].',
             )
         names.update(dict.fromkeys(row))
-    return {name: [row.get(name) for row in rows] for name in names}  # type: ignore[attr-defined]
+    return {str(n): [row.get(n) for row in rows] for n in names}  # type: ignore[attr-defined]
 
 
 def _one_chunk(column: pa.ChunkedArray) -> pa.Array:
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
+def _declared(columns: dict[str, Given], names: list[str]) -> dict[str, Given]:
+    """Return the columns under their declared names: case does not matter, as in SQL."""
+    by_lower = {name.lower(): name for name in names}
+    renamed: dict[str, Given] = {}
+    for name, values in columns.items():
+        known = by_lower.get(name.lower(), name)
+        if known in renamed:
+            raise InputError(f'column "{known}" is given twice', detail="Nothing was pushed.")
+        renamed[known] = values
+    return renamed
+
+
 def _check_names(
-    columns: Mapping[str, object], schema: Schema, target: str, extra: tuple[str, ...]
+    columns: Mapping[str, object], schema: Schema, target: str, extra: tuple[Field, ...]
 ) -> None:
-    known = {*schema.names, *extra}
+    known = {*schema.names, *(f.name for f in extra)}
     for name in columns:
         if name not in known:
             raise InputError(
@@ -122,69 +157,37 @@ def _check_names(
             )
 
 
-def _fitted(given: pa.Array | list[object], field: Field) -> tuple[pa.Array, Bools | None]:
-    """Return the column in its declared type, and which rows do not fit (None: all do)."""
-    try:
-        array = _converted(given, field.type)
-        wrong = None
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
-        array, wrong = _row_by_row(given, field.type)
-    if not field.nullable and array.null_count:
-        missing: Bools = array.is_null().to_numpy(zero_copy_only=False)
-        wrong = missing if wrong is None else wrong | missing
-    return array, wrong
+def _row_count(columns: Mapping[str, Given], target: str) -> int:
+    lengths = {len(values) for values in columns.values()}
+    if len(lengths) > 1:
+        raise InputError(
+            f'columns for "{target}" have different lengths',
+            detail=f"They are {', '.join(f'{n}: {len(v)}' for n, v in columns.items())}.",
+        )
+    return lengths.pop() if lengths else 0
 
 
-def _converted(given: pa.Array | list[object], type_: pa.DataType) -> pa.Array:
-    if isinstance(given, list):
-        return pa.array(given, type_) if type_ != TIMESTAMP else _moments(given)
-    if given.type == type_:
-        return given
-    if pa.types.is_timestamp(given.type) and given.type.tz is None and type_ == TIMESTAMP:
-        return given.cast(pa.timestamp("us")).view(TIMESTAMP)
-    if pa.types.is_dictionary(given.type):
-        given = given.dictionary_decode()
-    if type_ == TIMESTAMP and pa.types.is_string(given.type):
-        return pc.cast(given, TIMESTAMP)
-    return given.cast(type_)
-
-
-def _moments(values: list[object]) -> pa.Array:
-    """Return timestamps from datetimes, ISO texts or microseconds; no zone means UTC."""
-    if values and all(isinstance(v, str) or v is None for v in values):
-        return pc.cast(pa.array(values, pa.string()), TIMESTAMP)
-    if values and all(isinstance(v, int) or v is None for v in values):
-        return pa.array(values, pa.int64()).view(TIMESTAMP)
-    return pa.array(values, TIMESTAMP)
-
-
-def _row_by_row(given: pa.Array | list[object], type_: pa.DataType) -> tuple[pa.Array, Bools]:
-    """Convert a column in which some value does not fit. Only reached when one does not."""
-    values = given if isinstance(given, list) else given.to_pylist()
-    parts: list[pa.Array] = []
-    wrong = np.zeros(len(values), np.bool_)
-    for i, value in enumerate(values):
-        try:
-            parts.append(_converted([value], type_))
-        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
-            wrong[i] = True
-            parts.append(pa.nulls(1, type_))
-    return pa.concat_arrays(parts) if parts else pa.nulls(0, type_), wrong
+def _outside_of_time(name: str, array: pa.Array) -> list[tuple[Bools, str]]:
+    """Return the rows whose time no window can be added to."""
+    moments = pa.types.is_timestamp(array.type)
+    first, last = (FIRST_MOMENT, LAST_MOMENT) if moments else (-FARTHEST, FARTHEST)
+    times = array.view(pa.int64()) if moments else array.cast(pa.int64())
+    ts: I64 = times.fill_null(0).to_numpy(zero_copy_only=False)
+    outside = (ts < first) | (ts > last)
+    return [(outside, f"{name} is out of range")] if outside.any() else []
 
 
 def _without_poison(
     arrays: dict[str, pa.Array],
-    given: Mapping[str, pa.Array | list[object]],
-    bad: dict[str, Bools],
+    given: Mapping[str, Given],
+    faults: list[tuple[Bools, str]],
     rows: int,
 ) -> Batch:
-    wrong = np.logical_or.reduce(list(bad.values()))
-    reasons = [
-        "; ".join(f"{n} is not {sql_name(arrays[n].type)}" for n, rows_ in bad.items() if rows_[i])
-        for i in np.flatnonzero(wrong)
-    ]
+    wrong = np.logical_or.reduce([mask for mask, _ in faults])
+    chosen = np.flatnonzero(wrong).tolist()
+    reasons = ["; ".join(reason for mask, reason in faults if mask[i]) for i in chosen]
     shown = {
-        name: pa.array([_text(values, i) for i in np.flatnonzero(wrong)], pa.string())
+        name: pa.array([_text(values, i) for i in chosen], pa.string())
         for name, values in given.items()
     }
     poison = pa.table({"_reason": pa.array(reasons, pa.string()), **shown})
@@ -193,6 +196,11 @@ def _without_poison(
     return good
 
 
-def _text(values: pa.Array | list[object], i: int) -> str | None:
-    value = values[i] if isinstance(values, list) else values[i].as_py()
+def _text(values: Given, i: int) -> str | None:
+    if not isinstance(values, list) and not values[i].is_valid:
+        return None
+    try:
+        value = values[i] if isinstance(values, list) else values[i].as_py()
+    except (OverflowError, ValueError):  # a moment that Python has no datetime for
+        value = values[i].value
     return None if value is None else str(value)

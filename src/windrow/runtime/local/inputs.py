@@ -96,7 +96,9 @@ class StreamInput:
 def times_of(array: pa.Array) -> I64:
     """Return a time column as int64s of the clock's unit."""
     if array.type != pa.int64():
-        array = array.cast(pa.int64()) if pa.types.is_integer(array.type) else array.view(pa.int64())
+        array = (
+            array.cast(pa.int64()) if pa.types.is_integer(array.type) else array.view(pa.int64())
+        )
     times: I64 = array.to_numpy(zero_copy_only=False)
     return times
 

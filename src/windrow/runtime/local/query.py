@@ -51,7 +51,9 @@ class RunningQuery:
         self.physical = lower(self.query, self.strategy, self.interner)
         self.flow = Dataflow(self.physical.stages)
         self.view = None if self.is_stream or self.physical.shown else View(self.schema)
-        self._readers = {i: SourceReader(s, self.interner) for i, s in self.physical.sources.items()}
+        self._readers = {
+            i: SourceReader(s, self.interner) for i, s in self.physical.sources.items()
+        }
         self._buffers = {i: [] for i in self._readers}
 
     @property
@@ -104,6 +106,8 @@ class RunningQuery:
         if not buffered:
             return Delta.empty(stage.schema, signed=True)
         whole = Delta.concat(buffered)
+        if not (whole.ts[1:] >= whole.ts[:-1]).all():  # a relation may be told of its future
+            whole = whole.take(np.argsort(whole.ts, kind="stable"))
         assert self.start is not None
         if len(whole) and whole.ts[0] < self.start:
             whole.ts = np.maximum(whole.ts, self.start)
@@ -146,8 +150,10 @@ class RunningQuery:
             *(vector_to_arrow(delta.columns[f.name], self.interner) for f in schema),
         ]
         fields = [
-            pa.field("_ts", TIMESTAMP if self.time_type is Clock.TIMESTAMP else BIGINT, False),
-            pa.field("_sign", pa.int8(), False),
+            pa.field(
+                "_ts", TIMESTAMP if self.time_type is Clock.TIMESTAMP else BIGINT, nullable=False
+            ),
+            pa.field("_sign", pa.int8(), nullable=False),
             *schema.arrow(),
         ]
         return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
@@ -200,11 +206,11 @@ class RunningQuery:
         return ahead._answer_now()
 
     def _before_any_tuple(self) -> pa.Table:
-        """Return the answer over empty inputs: the row of an aggregate without GROUP BY."""
-        empty = RunningQuery(self.query, self.strategy)
-        empty.start = 0
-        empty.run(0)
-        return empty._answer_now()
+        """Return the answer over empty streams, from what relations hold so far."""
+        ahead = RunningQuery.resumed(self.query, self.strategy, self.snapshot())
+        ahead.start = 0
+        ahead.run(0)
+        return ahead._answer_now()
 
     def snapshot(self) -> Saved:
         """Return everything that `resumed` needs to go on from here."""

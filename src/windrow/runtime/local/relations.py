@@ -1,18 +1,62 @@
-"""Relations at the door: their changes over time, upserts by key, deletions by sign."""
+"""Relations at the door: their changes over time, upserts by key, deletions by sign.
+
+R(τ) = the bag of rows whose signs up to and at τ sum to their number, never below 0
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from numbers import Integral
 
 import numpy as np
 import pyarrow as pa
 
 from windrow.core.errors import InputError
-from windrow.operators.vector import I64
+from windrow.core.schema import Field
+from windrow.core.time import BEGINNING, Clock
+from windrow.core.types import BIGINT, TIMESTAMP
+from windrow.operators.vector import I64, Bools
 from windrow.plan.catalog import Relation
+from windrow.runtime.local.fitting import Given
 from windrow.runtime.local.ingest import Batch
 
 TIME, SIGN = "_ts", "_sign"
+
+Row = dict[str, object]
+
+
+def change_fields(columns: Mapping[str, Given]) -> tuple[Field, ...]:
+    """Return the columns that may come on top of a relation's own: when, and which way.
+
+    `_ts` is what comes: whole numbers, or moments in any form that a TIMESTAMP takes.
+    """
+    given = columns.get(TIME)
+    if isinstance(given, list):
+        whole = all(v is None or isinstance(v, Integral) for v in given)
+    else:
+        whole = given is None or pa.types.is_integer(given.type) or pa.types.is_null(given.type)
+    return Field(TIME, BIGINT if whole else TIMESTAMP), Field(SIGN, BIGINT)
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Rows that appear (+1) or go (-1). Those without a time of their own do so when pushed."""
+
+    ts: I64
+    timed: Bools
+    sign: I64
+    arrays: dict[str, pa.Array]
+    pushed: Mapping[Clock, int]  # when, on each clock
+
+    def on(self, clock: Clock) -> tuple[I64, I64, dict[str, pa.Array]]:
+        """Return times, signs and columns in time order, as seen by queries of one clock."""
+        ts = np.where(self.timed, self.ts, self.pushed.get(clock, BEGINNING))
+        if (ts[1:] >= ts[:-1]).all():
+            return ts, self.sign, self.arrays
+        order = np.argsort(ts, kind="stable")
+        rows = pa.array(order)
+        return ts[order], self.sign[order], {n: a.take(rows) for n, a in self.arrays.items()}
 
 
 @dataclass(slots=True)
@@ -20,61 +64,137 @@ class RelationInput:
     """One relation: all its changes so far, and with a key the row that each key has now."""
 
     relation: Relation
-    history: list[tuple[I64, I64, dict[str, pa.Array]]] = field(default_factory=list)
-    current: dict[tuple[object, ...], dict[str, object]] = field(default_factory=dict)
+    history: list[Changes] = field(default_factory=list)
+    current: dict[tuple[str, ...], tuple[int, Row]] = field(default_factory=dict)
     poison: list[pa.Table] = field(default_factory=list)
+    _events: dict[tuple[str, ...], list[tuple[int, int]]] | None = None
 
-    def accept(self, batch: Batch, now: int) -> tuple[I64, I64, dict[str, pa.Array]]:
-        """Take rows in; return the changes they make: times, signs, columns.
+    def accept(self, batch: Batch, pushed: Mapping[Clock, int]) -> Changes:
+        """Take rows in; return the changes they make.
 
-        A row takes effect at its `_ts`, else `now`. `_sign` -1 deletes it. With a key, a row
-        replaces the one that had its key.
+        A row takes effect at its `_ts`, else when it is pushed. `_sign` -1 deletes it. With a
+        key, a row replaces the one that had its key. A row that would make the relation's past
+        impossible is set aside: a deletion of what is not there, a key's row before its last.
         """
         if batch.poison is not None:
             self.poison.append(batch.poison)
-        ts = _given(batch, TIME, now)
-        sign = _given(batch, SIGN, 1)
-        arrays = {f.name: batch.arrays[f.name] for f in self.relation.schema}
+        given = batch.arrays.get(TIME)
+        timed: Bools = np.zeros(batch.rows, np.bool_)
+        if given is not None:
+            timed = given.is_valid().to_numpy(zero_copy_only=False)
+        clock = Clock.TIMESTAMP if given is not None and given.type == TIMESTAMP else Clock.TICKS
+        now = pushed.get(clock, max(pushed.values(), default=BEGINNING))
+        ts = _whole(given, batch.rows, now)
+        sign = _whole(batch.arrays.get(SIGN), batch.rows, 1)
         if not np.isin(sign, (-1, 1)).all():
             raise InputError(
                 f'_sign of "{self.relation.name}" must be 1 or -1', detail="Nothing was pushed."
             )
         order = np.argsort(ts, kind="stable")
-        ts, sign = ts[order], sign[order]
-        arrays = {name: a.take(pa.array(order)) for name, a in arrays.items()}
-        change = (ts, sign, arrays) if not self.relation.key else self._upsert(ts, sign, arrays)
-        self.history.append(change)
-        return change
+        rows = pa.array(order)
+        arrays = {f.name: batch.arrays[f.name].take(rows) for f in self.relation.schema}
+        changes = self._possible(Changes(ts[order], timed[order], sign[order], arrays, pushed))
+        self.history.append(changes)
+        return changes
 
-    def _upsert(
-        self, ts: I64, sign: I64, arrays: dict[str, pa.Array]
-    ) -> tuple[I64, I64, dict[str, pa.Array]]:
+    def _possible(self, changes: Changes) -> Changes:
+        if self.relation.key:
+            return self._upsert(changes)
+        if self._events is None and (changes.sign > 0).all():
+            return changes
+        return self._checked(changes)
+
+    def _upsert(self, changes: Changes) -> Changes:
         """Turn rows by key into deletions of what was there and insertions."""
-        times: list[int] = []
-        signs: list[int] = []
-        rows: list[dict[str, object]] = []
-        given = pa.table(arrays).to_pylist()
-        for t, s, row in zip(ts.tolist(), sign.tolist(), given, strict=True):
-            key = tuple(row[name] for name in self.relation.key)
-            old = self.current.pop(key, None)
+        kept: list[tuple[int, bool, int, Row]] = []
+        refused: list[Row] = []
+        for t, timed, sign, row in _rows(changes):
+            key = tuple(repr(row[name]) for name in self.relation.key)
+            since, old = self.current.get(key, (BEGINNING, None))
+            if t < since:
+                refused.append(row)
+                continue
             if old is not None:
-                times.append(t)
-                signs.append(-1)
-                rows.append(old)
-            if s > 0:
-                self.current[key] = row
-                times.append(t)
-                signs.append(1)
-                rows.append(row)
-        table = pa.Table.from_pylist(rows, schema=self.relation.schema.arrow())
-        columns = {n: table[n].combine_chunks() for n in table.schema.names}
-        return np.array(times, np.int64), np.array(signs, np.int64), columns
+                del self.current[key]
+                kept.append((t, timed, -1, old))
+            if sign > 0:
+                self.current[key] = (t, row)
+                kept.append((t, timed, 1, row))
+        self._set_aside(refused, "its key has a row of a later time")
+        return self._as_changes(kept, changes)
+
+    def _checked(self, changes: Changes) -> Changes:
+        """Set aside deletions of rows that are not there."""
+        if self._events is None:
+            self._events = {}
+            for past in self.history:
+                for t, _, sign, row in _rows(past):
+                    self._events.setdefault(_identity(row), []).append((t, sign))
+        kept: list[tuple[int, bool, int, Row]] = []
+        refused: list[Row] = []
+        for t, timed, sign, row in _rows(changes):
+            events = self._events.setdefault(_identity(row), [])
+            if sign < 0 and _fewest_from(events, t) < 1:
+                refused.append(row)
+                continue
+            events.append((t, sign))
+            kept.append((t, timed, sign, row))
+        self._set_aside(refused, "there is no such row to delete")
+        return self._as_changes(kept, changes)
+
+    def _set_aside(self, rows: list[Row], reason: str) -> None:
+        if rows:
+            columns = {
+                name: pa.array(
+                    [None if r[name] is None else str(r[name]) for r in rows], pa.string()
+                )
+                for name in self.relation.schema.names
+            }
+            self.poison.append(pa.table({"_reason": pa.array([reason] * len(rows)), **columns}))
+
+    def _as_changes(self, kept: list[tuple[int, bool, int, Row]], source: Changes) -> Changes:
+        table = pa.Table.from_pylist([r for *_, r in kept], schema=self.relation.schema.arrow())
+        return Changes(
+            np.array([t for t, *_ in kept], np.int64),
+            np.array([timed for _, timed, *_ in kept], np.bool_),
+            np.array([sign for *_, sign, _ in kept], np.int64),
+            {n: table[n].combine_chunks() for n in table.schema.names},
+            source.pushed,
+        )
 
 
-def _given(batch: Batch, name: str, default: int) -> I64:
+def _rows(changes: Changes) -> list[tuple[int, bool, int, Row]]:
+    rows = pa.table(changes.arrays).to_pylist()
+    return list(
+        zip(changes.ts.tolist(), changes.timed.tolist(), changes.sign.tolist(), rows, strict=True)
+    )
+
+
+def _identity(row: Row) -> tuple[str, ...]:
+    """Return what equal rows have in common: NaN equals NaN, lists are compared by content."""
+    return tuple(map(repr, row.values()))
+
+
+def _fewest_from(events: list[tuple[int, int]], start: int) -> int:
+    """Return the least number of copies at any instant from `start` on.
+
+    >>> _fewest_from([(1, 1), (5, 1), (8, -1)], 3), _fewest_from([(5, 1)], 3)
+    (1, 0)
+    """
+    copies, fewest = 0, None
+    for t, sign in sorted(events, key=lambda event: (event[0], -event[1])):
+        if t > start and fewest is None:
+            fewest = copies
+        copies += sign
+        if fewest is not None:
+            fewest = min(fewest, copies)
+    return copies if fewest is None else fewest
+
+
+def _whole(array: pa.Array | None, rows: int, default: int) -> I64:
     """Return an optional column of whole numbers, with a default for what is missing."""
-    array = batch.arrays.get(name)
     if array is None:
-        return np.full(batch.rows, default, np.int64)
-    values: I64 = array.fill_null(default).to_numpy(zero_copy_only=False)
+        return np.full(rows, default, np.int64)
+    whole = array.view(pa.int64()) if array.type == TIMESTAMP else array
+    values: I64 = whole.fill_null(default).to_numpy(zero_copy_only=False)
     return values

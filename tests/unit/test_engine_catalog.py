@@ -1,0 +1,247 @@
+"""Relations and queries of the engine: how they come, change and go."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pyarrow as pa
+import pytest
+
+import windrow
+from windrow.core.errors import BindError, InputError, SemanticError
+from windrow.runtime.local.database import Database
+from windrow.runtime.local.handle import QueryHandle
+
+ROWS = [{"ts": 1, "k": 7, "s": "a"}, {"ts": 2, "k": None, "s": "b"}]
+
+
+@pytest.fixture
+def db() -> Database:
+    db = windrow.connect()
+    db.execute("CREATE STREAM s (ts BIGINT, k BIGINT, s STRING) TIMESTAMP BY ts")
+    return db
+
+
+def rows(query: QueryHandle) -> list[dict]:
+    return query.answer().to_pylist()
+
+
+def changes(query: QueryHandle) -> list[tuple]:
+    return [tuple(row.values()) for row in query.changes().to_pylist()]
+
+
+@pytest.fixture
+def moments() -> Database:
+    db = windrow.connect()
+    db.execute("CREATE STREAM m (ts TIMESTAMP, k BIGINT) TIMESTAMP BY ts")
+    return db
+
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+# -- relations ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def shop() -> Database:
+    db = windrow.connect()
+    db.execute("""
+        CREATE STREAM s (ts BIGINT, k BIGINT) TIMESTAMP BY ts;
+        CREATE RELATION owners (k BIGINT, owner STRING, PRIMARY KEY (k));
+        CREATE RELATION bag (k BIGINT, word STRING);
+        CREATE NON RETROACTIVE RELATION prices (k BIGINT, price BIGINT, PRIMARY KEY (k));
+    """)
+    return db
+
+
+OWNED = "SELECT s.k, owner FROM s [RANGE 100] JOIN owners ON s.k = owners.k"
+
+
+def test_a_relation_alone_is_answered_before_any_stream_begins(shop: Database) -> None:
+    query = shop.query("SELECT * FROM bag")
+    total = shop.query("SELECT COUNT(*) AS n FROM bag")
+    shop.push("bag", [{"k": 1, "word": "a"}])
+    late = shop.query("SELECT word FROM bag")
+    assert rows(query) == [{"k": 1, "word": "a"}]
+    assert (rows(total), rows(late)) == ([{"n": 1}], [{"word": "a"}])
+    shop.push("bag", [{"k": 1, "word": "a", "_sign": -1}])
+    assert (rows(query), rows(total)) == ([], [{"n": 0}])
+
+
+def test_a_row_replaces_the_row_of_its_key(shop: Database) -> None:
+    query = shop.query(OWNED)
+    shop.push("owners", [{"k": 1, "owner": "ada"}, {"k": 2, "owner": "bob"}])
+    shop.push("s", [{"ts": 5, "k": 1}])
+    assert rows(query) == [{"k": 1, "owner": "ada"}]
+    shop.push("owners", [{"k": 1, "owner": "eve"}])
+    assert rows(query) == [{"k": 1, "owner": "eve"}]
+    shop.push("owners", [{"k": 1, "owner": None, "_sign": -1}])
+    shop.push("owners", [{"k": 9, "owner": None, "_sign": -1}])
+    assert rows(query) == []
+
+
+def test_a_relation_may_be_told_of_its_future_in_any_order(shop: Database) -> None:
+    query = shop.query("SELECT s.k, word FROM s [RANGE 100] JOIN bag ON s.k = bag.k")
+    shop.push("s", [{"ts": 5, "k": 1}])
+    shop.push("bag", [{"k": 1, "word": "later", "_ts": 30}])
+    shop.push("bag", [{"k": 1, "word": "soon", "_ts": 20}])
+    shop.push("bag", [{"k": 1, "word": "now"}])
+    seen = []
+    for at in (5, 20, 30):
+        shop.advance(at)
+        seen.append(sorted(row["word"] for row in rows(query)))
+    assert seen == [["now"], ["now", "soon"], ["later", "now", "soon"]]
+
+
+def test_a_key_does_not_go_back_in_time(shop: Database) -> None:
+    query = shop.query(OWNED)
+    shop.push("s", [{"ts": 5, "k": 1}])
+    shop.push("owners", [{"k": 1, "owner": "future", "_ts": 30}])
+    shop.push("owners", [{"k": 1, "owner": "now"}])
+    (rejected,) = shop.rejected("owners").to_pylist()
+    assert (rejected["_reason"], rejected["owner"]) == ("its key has a row of a later time", "now")
+    shop.advance(30)
+    assert rows(query) == [{"k": 1, "owner": "future"}]
+
+
+def test_a_row_that_is_not_there_cannot_be_deleted(shop: Database) -> None:
+    query = shop.query("SELECT word FROM bag")
+    twice = [{"k": 1, "word": "a"}] * 2
+    shop.push("bag", twice)
+    gone = {"k": 1, "word": "a", "_sign": -1}
+    shop.push("bag", [gone, gone, gone, {"k": 2, "word": None, "_sign": -1}])
+    assert rows(query) == []
+    assert shop.rejected("bag").to_pylist() == [
+        {"_reason": "there is no such row to delete", "k": "1", "word": "a"},
+        {"_reason": "there is no such row to delete", "k": "2", "word": None},
+    ]
+    shop.push("bag", [{"k": 1, "word": "a"}])
+    assert rows(query) == [{"word": "a"}]
+
+
+def test_a_row_is_not_deleted_before_it_is_there(shop: Database) -> None:
+    query = shop.query("SELECT s.k, word FROM s [RANGE 100] JOIN bag ON s.k = bag.k")
+    shop.push("s", [{"ts": 5, "k": 1}])
+    shop.push("bag", [{"k": 1, "word": "a", "_ts": 30}])
+    shop.push("bag", [{"k": 1, "word": "a", "_ts": 20, "_sign": -1}])
+    assert len(shop.rejected("bag")) == 1
+    shop.push("bag", [{"k": 1, "word": "a", "_ts": 40, "_sign": -1}])
+    shop.advance(30)
+    assert rows(query) == [{"k": 1, "word": "a"}]
+    shop.advance(40)
+    assert rows(query) == []
+
+
+def test_a_sign_is_one_way_or_the_other(shop: Database) -> None:
+    with pytest.raises(InputError, match="must be 1 or -1"):
+        shop.push("bag", [{"k": 1, "word": "a", "_sign": 2}])
+
+
+def test_updates_of_an_nrr_do_not_reach_back(shop: Database) -> None:
+    query = shop.query("SELECT s.ts, price FROM s [RANGE 100] JOIN prices ON s.k = prices.k")
+    shop.push("prices", [{"k": 1, "price": 2}])
+    shop.push("s", [{"ts": 8, "k": 1}])
+    shop.push("prices", [{"k": 1, "price": 3, "_ts": 10}])
+    shop.push("s", [{"ts": 10, "k": 1}])
+    assert rows(query) == [{"ts": 8, "price": 2}, {"ts": 10, "price": 3}]
+
+
+def test_times_of_a_relation_may_be_moments(moments: Database) -> None:
+    moments.execute("CREATE RELATION r (k BIGINT, w STRING)")
+    query = moments.query("SELECT w FROM m [RANGE 1 HOUR] JOIN r ON m.k = r.k")
+    moments.push("m", [{"ts": NOON, "k": 1}])
+    moments.push(
+        "r", [{"k": 1, "w": "x", "_ts": "2026-01-01T12:00:10Z"}, {"k": 1, "w": "y", "_ts": None}]
+    )
+    moments.push("r", pa.table({"k": [1], "w": ["z"], "_ts": [NOON + timedelta(seconds=20)]}))
+    seen = []
+    for seconds in (0, 10, 20):
+        moments.advance(NOON + timedelta(seconds=seconds))
+        seen.append(sorted(row["w"] for row in rows(query)))
+    assert seen == [["y"], ["x", "y"], ["x", "y", "z"]]
+
+
+def test_a_relation_has_neither_heartbeat_nor_late_rows(shop: Database) -> None:
+    with pytest.raises(InputError, match="no heartbeat"):
+        shop.advance(5, stream="bag")
+    with pytest.raises(InputError, match="no row of it is late"):
+        shop.late("bag")
+
+
+# -- queries come and go -----------------------------------------------------------------------
+
+
+def test_a_query_that_comes_late_starts_empty(db: Database) -> None:
+    db.push("s", [{"ts": 1, "k": 1}])
+    query = db.query("SELECT k FROM s [RANGE 10]")
+    total = db.query("SELECT COUNT(*) AS n FROM s [RANGE 10]")
+    assert (rows(query), rows(total)) == ([], [{"n": 0}])
+    db.push("s", [{"ts": 2, "k": 2}])
+    assert (rows(query), rows(total)) == ([{"k": 2}], [{"n": 1}])
+
+
+def test_a_dropped_query_cannot_be_read_and_its_name_is_free(db: Database) -> None:
+    query = db.query("SELECT k FROM s [RANGE 10]", name="q")
+    with pytest.raises(BindError, match='"q" exists already'):
+        db.query("SELECT k FROM s [RANGE 10]", name="q")
+    with pytest.raises(BindError, match='"s" exists already'):
+        db.query("SELECT k FROM s [RANGE 10]", name="s")
+    db.execute("DROP QUERY q")
+    with pytest.raises(InputError, match="has been dropped"):
+        query.answer()
+    assert rows(db.query("SELECT k FROM s [RANGE 10]", name="q")) == []
+
+
+def test_a_query_that_exists_goes_on_where_it_is(db: Database) -> None:
+    db.execute("CREATE QUERY q AS SELECT k FROM s [RANGE 10]")
+    db.push("s", [{"ts": 1, "k": 1}])
+    db.execute("CREATE QUERY IF NOT EXISTS q AS SELECT k FROM s [RANGE 10]")
+    assert rows(db.query("q")) == [{"k": 1}]
+    db.execute("CREATE OR REPLACE QUERY q AS SELECT k FROM s [RANGE 10]")
+    assert rows(db.query("Q")) == []
+
+
+def test_a_query_with_an_unknown_strategy_is_not_registered(db: Database) -> None:
+    with pytest.raises(BindError, match='unknown strategy "best"'):
+        db.query("SELECT k FROM s [RANGE 10]", strategy="best", name="q")
+    assert db.query("SELECT k FROM s [RANGE 10]", name="q").name == "q"
+
+
+def test_an_input_that_is_read_cannot_be_dropped(db: Database) -> None:
+    query = db.query("SELECT k FROM s [RANGE 10]", name="q")
+    with pytest.raises(BindError, match='"s" is read by q'):
+        db.execute("DROP STREAM S")
+    db.push("s", [{"ts": 1, "k": 1}])
+    assert rows(query) == [{"k": 1}]
+    db.execute("DROP QUERY q; DROP STREAM s")
+    db.execute("CREATE STREAM s (ts TIMESTAMP, other STRING) TIMESTAMP BY ts")
+    fresh = db.query("SELECT other FROM s [RANGE 10]")
+    db.push("s", [{"ts": NOON, "other": "x"}])
+    assert rows(fresh) == [{"other": "x"}]
+
+
+def test_a_closed_database_says_so(db: Database) -> None:
+    with db:
+        query = db.query("SELECT k FROM s [RANGE 10]")
+    for use in (
+        query.answer,
+        query.changes,
+        lambda: db.push("s", ROWS),
+        lambda: db.advance(5),
+        lambda: db.execute("SHOW STREAMS"),
+        lambda: db.query("SELECT k FROM s [NOW]"),
+    ):
+        with pytest.raises(InputError, match="is closed"):
+            use()
+
+
+def test_an_answer_of_the_past_is_refused_and_of_the_future_is_told(db: Database) -> None:
+    query = db.query("SELECT k FROM s [RANGE 10]")
+    db.push("s", [{"ts": 5, "k": 1}])
+    assert len(query.answer(at=14)) == 1
+    assert len(query.answer(at=15)) == 0
+    assert len(query.answer()) == 1
+    with pytest.raises(InputError, match="has passed"):
+        query.answer(at=4)
+    stream = db.query("ISTREAM(SELECT k FROM s [RANGE 10])")
+    with pytest.raises(SemanticError, match="no current answer"):
+        stream.answer()
