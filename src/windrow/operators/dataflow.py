@@ -51,11 +51,17 @@ class Dataflow:
     waiting: dict[tuple[int, int], Delta] = field(default_factory=dict)
     begun: bool = False
     _mixed: set[int] = field(init=False)
+    _nothing: dict[int, Delta] = field(init=False)
 
     def __post_init__(self) -> None:
         self.clocks = [BEGINNING] * len(self.stages)
         lagging = [False] * len(self.stages)
         self._mixed = set()
+        self._nothing = {
+            i: Delta.empty(s.schema, signed=True)
+            for i, s in enumerate(self.stages)
+            if s.task is None
+        }
         for i, stage in enumerate(self.stages):
             below = [lagging[j] for j in stage.inputs]
             if len(below) > 1 and any(below):
@@ -73,25 +79,28 @@ class Dataflow:
         `start` is the time of the query's first event; `ends` says that nothing will follow, so
         that the instant of the clock is closed as well.
         """
-        parts = [self._round({}, start, start=start, ends=False)] if not self.begun else []
+        if self.begun:
+            return self._round(sources, clock, start=start, ends=ends)
+        first = self._round({}, start, start=start, ends=False)
         self.begun = True
-        return Delta.concat([*parts, self._round(sources, clock, start=start, ends=ends)])
+        return Delta.concat([first, self._round(sources, clock, start=start, ends=ends)])
 
     def _round(self, sources: dict[int, Delta], clock: int, *, start: int, ends: bool) -> Delta:
         """Run every task once. The first round of all is over empty inputs, at `start`."""
         outputs: list[Delta] = []
         for i, stage in enumerate(self.stages):
             if stage.task is None:
-                outputs.append(sources.get(i) or Delta.empty(stage.schema, signed=True))
+                given = sources.get(i)
+                outputs.append(self._nothing[i] if given is None else given)
                 self.clocks[i] = clock
                 continue
             at = min(self.clocks[j] for j in stage.inputs)
-            given = tuple(outputs[j] for j in stage.inputs)
+            inputs = tuple(outputs[j] for j in stage.inputs)
             if i in self._mixed:
-                given = self._aligned(i, given, at)
-            first = [] if self.begun else _there_at_first(stage.task, start)
-            made = self._run(stage.task, given, at, ends=ends and stage.lags)
-            outputs.append(Delta.concat([*first, made]))
+                inputs = self._aligned(i, inputs, at)
+            first = None if self.begun else stage.task.begin(start)
+            made = self._run(stage.task, inputs, at, ends=ends and stage.lags)
+            outputs.append(made if first is None else Delta.concat([first, made]))
             self.clocks[i] = at - 1 if stage.lags and not ends else at
         return outputs[-1]
 
@@ -145,11 +154,6 @@ class Dataflow:
         for stage in self.stages:
             if stage.task is not None:
                 stage.task.check()
-
-
-def _there_at_first(task: Task, start: int) -> list[Delta]:
-    first = task.begin(start)
-    return [] if first is None else [first]
 
 
 def saved_delta(delta: Delta) -> Saved:
