@@ -17,6 +17,9 @@ numba.config.CACHE_DIR = str(cache_folder())
 remove_unused()
 
 
+FLAGS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy"}
+
+
 def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile a loop over arrays, once a machine: the result is kept on disk.
 
@@ -28,15 +31,11 @@ def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     the references of every array that one compiled function hands to another, inside inner
     loops too. Without them a search for a string takes 17 ns instead of 72, a join a third.
     """
-    compiled: Callable[..., Any] = numba.njit(
-        cache=True, nogil=True, error_model="numpy", _nrt=False
-    )(function)
+    compiled: Callable[..., Any] = numba.njit(**FLAGS, _nrt=False)(function)
     return compiled
 
 
 def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile a small step that kernels call; it melts into them."""
-    compiled: Callable[..., Any] = numba.njit(
-        cache=True, nogil=True, error_model="numpy", inline="always"
-    )(function)
+    compiled: Callable[..., Any] = numba.njit(**FLAGS, inline="always")(function)
     return compiled
