@@ -18,6 +18,8 @@ remove_unused()
 
 
 FLAGS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy"}
+INLINE: dict[str, Any] = {**FLAGS, "inline": "always"}
+LEAN: dict[str, Any] = {**FLAGS, "_nrt": False}
 
 
 def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -31,11 +33,11 @@ def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     the references of every array that one compiled function hands to another, inside inner
     loops too. Without them a search for a string takes 17 ns instead of 72, a join a third.
     """
-    compiled: Callable[..., Any] = numba.njit(**FLAGS, _nrt=False)(function)
+    compiled: Callable[..., Any] = numba.njit(**LEAN)(function)
     return compiled
 
 
 def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile a small step that kernels call; it melts into them."""
-    compiled: Callable[..., Any] = numba.njit(**FLAGS, inline="always")(function)
+    compiled: Callable[..., Any] = numba.njit(**INLINE)(function)
     return compiled
