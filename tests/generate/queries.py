@@ -72,11 +72,6 @@ class Block:
         return [column for source in self.sources for column in source.columns]
 
 
-def after_from(cut: str) -> str:
-    """Keep LIMIT from standing right after a source, where it is read as the source's alias."""
-    return f" ORDER BY 1{cut}" if cut.startswith(" LIMIT") else cut
-
-
 @dataclass(slots=True)
 class QueryWriter:
     """Draws one query, top down."""
@@ -160,7 +155,7 @@ class QueryWriter:
         arm = replace(ask, sorts=sorts, named=True, order=False)
         left, right = self.block(arm, refresh, 0), self.block(arm, refresh, 0)
         cut = ordering(self.choices, left.columns, []) if self.cuttable(ask) else ""
-        return Body(f"{left.text} {word} {right.text}{after_from(cut)}", left.columns)
+        return Body(f"{left.text} {word} {right.text}{cut}", left.columns)
 
     @staticmethod
     def cuttable(ask: Ask) -> bool:
@@ -183,8 +178,6 @@ class QueryWriter:
         selected = (grouped_select if grouped else plain_select)(choices, ask, block.columns)
         free = [] if grouped or distinct else block.columns
         cut = ordering(choices, selected.columns, free) if ask.order and replaces else ""
-        if not terms and not selected.tail:
-            cut = after_from(cut)
         sources = ", ".join(source.text for source in block.sources)
         head = f"SELECT {'DISTINCT ' if distinct else ''}{selected.items} FROM {sources}"
         return Body(head + where(terms) + selected.tail + cut, selected.columns)
