@@ -13,7 +13,7 @@ __all__ = ["inlined", "kernel", "kernels_are_cold"]
 
 # Numba asks for the folder when a decorator runs, so this stands before the first. Functions of
 # the user's own that are decorated later are kept there too; they are only compiled again sooner.
-setattr(numba.config, "CACHE_DIR", str(cache_folder()))
+numba.config.CACHE_DIR = str(cache_folder())  # type: ignore[attr-defined]
 remove_unused()
 
 

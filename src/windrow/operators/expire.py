@@ -6,12 +6,27 @@ import numpy as np
 
 from windrow.operators.delta import Delta
 from windrow.operators.state.expirer import Expirer
+from windrow.operators.stateless import Stateless
 from windrow.operators.task import Counters, Saved
 from windrow.operators.vector import I64
 
 
+class BirthsTask(Stateless):
+    """From a MON edge to a signed one: what never leaves needs no expirer."""
+
+    def __init__(self) -> None:
+        self.counters = Counters()
+
+    def step(self, inputs: tuple[Delta, ...], clock: int) -> Delta:
+        """Hand on the births."""
+        (delta,) = inputs
+        out = Delta(delta.ts, delta.columns)
+        self._count(delta, out)
+        return out
+
+
 class ExpireTask:
-    """An `Expirer` at work: predicted edge in, signed edge out."""
+    """An `Expirer` at work: predicted or mixed edge in, signed edge out."""
 
     def __init__(self, expirer: Expirer) -> None:
         self.counters = Counters()
@@ -28,6 +43,8 @@ class ExpireTask:
         counters = self.counters
         counters.tuples_in += len(delta)
         counters.tuples_out += len(out)
+        if delta.weight is not None:
+            counters.negatives_in += int(np.count_nonzero(delta.weight < 0))
         if out.weight is not None:
             counters.negatives_out += int(np.count_nonzero(out.weight < 0))
         counters.expiries = self._expirer.counters.expiries

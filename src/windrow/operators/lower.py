@@ -17,7 +17,6 @@ from typing import Protocol, runtime_checkable
 
 from windrow.operators.dataflow import Dataflow, Stage
 from windrow.operators.delta import Delta
-from windrow.operators.expire import ExpireTask
 from windrow.operators.interner import Interner
 from windrow.operators.lowering.builder import Builder, Wanted
 from windrow.operators.lowering.relational import lower_relation
@@ -58,6 +57,7 @@ def lower(query: Query, strategy: str, interner: Interner) -> Physical:
     """Return the physical plan of a query; its root is a signed edge, or a stream."""
     builder = Builder(strategy, interner)
     root = apply_rules(query.root, RULES)
+    builder.root = root
     wanted = Wanted(frozenset(root.schema.names))
     if is_stream(root):
         edge = lower_stream(builder, root, wanted)
@@ -76,14 +76,9 @@ def _shown(stages: list[Stage]) -> tuple[int, ...]:
         chain.append(at)
         (at,) = stages[at].inputs
     task = stages[at].task
-    if not isinstance(task, Showing) or _keeps_nothing(stages, at):
+    if not isinstance(task, Showing):
         return ()
     return (at, *reversed(chain))
-
-
-def _keeps_nothing(stages: list[Stage], at: int) -> bool:
-    """Tell whether tuples pass an expirer without end, so that it forgets them at once."""
-    return isinstance(stages[at].task, ExpireTask) and not stages[at].structure
 
 
 @runtime_checkable

@@ -106,8 +106,8 @@ def of_pairs(_scale: Scale) -> Check:
 WORKLOADS = (
     Workload(
         name="join",
-        text="SELECT a.ts, a.k, a.src, a.v, b.ts AS bts, b.src AS bsrc, b.v AS bv "
-        "FROM a, b WHERE a.k = b.k AND WINDOW(a, b) = {window}",
+        text="ISTREAM(SELECT a.ts, a.k, a.src, a.v, b.ts AS bts, b.src AS bsrc, b.v AS bv "
+        "FROM a, b WHERE a.k = b.k AND WINDOW(a, b) = {window})",
         reads=("a", "b"),
         columns=PAIR,
         forms=(forms.join,),

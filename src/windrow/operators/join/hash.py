@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from windrow.core.time import BEGINNING, FOREVER
 from windrow.kernels.chains import ALIVE, HEAD_WORDS, LEFT, RIGHT
 from windrow.kernels.joins import (
     COMPARED,
+    FIRST_LEFT,
+    FIRST_RIGHT,
     GONE_LEFT,
     GONE_RIGHT,
     MADE,
@@ -17,11 +21,20 @@ from windrow.kernels.joins import (
     SCAN_EVERY,
     WORK_WORDS,
     join_arrivals,
+    join_rings,
 )
 from windrow.operators.delta import Delta
 from windrow.operators.join.match import Match
 from windrow.operators.join.pairs import Buffer, pair_columns
-from windrow.operators.join.rows import NONE, Form, PoolRows, SideRows, check_chains, rows_of
+from windrow.operators.join.rows import (
+    NONE,
+    Form,
+    PoolRows,
+    RingRows,
+    SideRows,
+    check_chains,
+    rows_of,
+)
 from windrow.operators.state.bag import interned_words
 from windrow.operators.state.expirer import interned_codes
 from windrow.operators.state.key_table import KeyTable, grown
@@ -54,6 +67,8 @@ class HashJoin:
         self.left: SideRows = rows_of(left, match.left, len(match.bands), LEFT)
         self.right: SideRows = rows_of(right, match.right, len(match.bands), RIGHT)
         direct = Form.DIRECT in (left, right)
+        self.in_rings = left is right is Form.FIFO and match.implied
+        self.endless = True
         self.scan_every = scan_every
         self.scan_at = BEGINNING if direct else FOREVER
         self.buffer = Buffer()
@@ -78,34 +93,60 @@ class HashJoin:
         """Enter the new rows and fill the buffer with the pairs they make; return how many."""
         arrived = self._arrived(left, right)
         work = np.zeros(WORK_WORDS, np.int64)
+        self.buffer.reserve(len(left) + len(right))
+        if self.in_rings:
+            self._in_rings(arrived, work)
+        else:
+            self._in_general(arrived, work)
+        self.counters.probes += len(left) + len(right)
+        self.counters.comparisons += int(work[COMPARED])
+        return int(work[MADE])
+
+    def _drive(
+        self, run: Callable[[], None], arrived: tuple[Arrivals, Arrivals], work: I64
+    ) -> None:
+        """Run a loop until it has taken all arrivals, with more room each time."""
+        left, right = len(arrived[0][0]), len(arrived[1][0])
+        run()
+        while work[NEXT_LEFT] < left or work[NEXT_RIGHT] < right:
+            self.buffer.reserve(2 * self.buffer.room)
+            run()
+
+    def _in_rings(self, arrived: tuple[Arrivals, Arrivals], work: I64) -> None:
+        """Join where both sides are rings. References get one more: where the next row would go."""
+        work[FIRST_LEFT], work[FIRST_RIGHT] = self.left.shape[0], self.right.shape[0]
+        for side in arrived:
+            self.endless = self.endless and bool((side[1] == FOREVER).all())
+        ends = 0 if self.endless else 2 if self.match.bands else 1
+        states = (self.left.walk, self.left.rows), (self.right.walk, self.right.rows)
+        shapes = (self.left.shape, self.right.shape)
+        sides = [
+            (*side[:2], np.append(side[2], rows.head), *side[3:])
+            for side, rows in zip(arrived, (self.left, self.right), strict=True)
+            if isinstance(rows, RingRows)
+        ]
+        self._drive(
+            lambda: join_rings(*sides, *states, shapes, self.heads, ends, self.buffer.arrays, work),
+            arrived,
+            work,
+        )
+
+    def _in_general(self, arrived: tuple[Arrivals, Arrivals], work: I64) -> None:
+        """Join sides of any form; plain lists are scanned on the way."""
         work[SCAN_AT], work[SCAN_EVERY] = self.scan_at, self.scan_every
         direct = self.scan_at != FOREVER
         gone = tuple(
             np.empty(len(s.rows), np.int64) if direct else NONE for s in (self.left, self.right)
         )
+        states = (self.left.walk, self.left.rows), (self.right.walk, self.right.rows)
         shapes = (self.left.shape, self.right.shape)
-        self.buffer.reserve(len(left) + len(right))
-        while True:
-            join_arrivals(
-                *arrived,
-                (self.left.walk, self.left.rows),
-                (self.right.walk, self.right.rows),
-                shapes,
-                self.heads,
-                self.match.bounds,
-                gone,
-                self.buffer.arrays,
-                work,
-            )
-            if work[NEXT_LEFT] == len(left) and work[NEXT_RIGHT] == len(right):
-                break
-            self.buffer.reserve(2 * self.buffer.room)
-        self.counters.probes += len(left) + len(right)
-        self.counters.comparisons += int(work[COMPARED])
+        rest = (shapes, self.heads, self.match.bounds, gone)
+        self._drive(
+            lambda: join_arrivals(*arrived, *states, *rest, self.buffer.arrays, work), arrived, work
+        )
         if direct:
             self.scan_at = int(work[SCAN_AT])
             self._scanned(gone, work)
-        return int(work[MADE])
 
     def _arrived(self, left: Delta, right: Delta) -> tuple[Arrivals, Arrivals]:
         """Store new rows; return for each side what the loop reads of them."""
@@ -172,6 +213,7 @@ class HashJoin:
             "left": self.left.save(),
             "right": self.right.save(),
             "scan_at": self.scan_at,
+            "endless": self.endless,
         }
 
     def load(self, saved: Saved) -> None:
@@ -188,6 +230,7 @@ class HashJoin:
         self.left.load(left)
         self.right.load(right)
         self.scan_at = scan_at
+        self.endless = bool(saved["endless"])
 
     def live_codes(self) -> list[I64]:
         """Return the interned codes that keys and rows refer to."""

@@ -95,6 +95,15 @@ class Match:
         left = tuple(self.left.schema[n] for n in self.left.output)
         return Schema(left + tuple(self.right.schema[n] for n in self.right.output))
 
+    @cached_property
+    def implied(self) -> bool:
+        """Tell whether `keep` alone decides: every band is on the tuples' own ts, around 0.
+
+        The later of two tuples is then the one that arrives, and the other's `keep` is the last
+        ts at which it may.
+        """
+        return all(b.left_lag == b.right_lag == 0 and b.low <= 0 <= b.high for b in self.bands)
+
     def left_times(self, delta: Delta) -> I64:
         """Return the band columns of left rows, shape (rows, bands)."""
         return _times(delta, [b.left for b in self.bands])

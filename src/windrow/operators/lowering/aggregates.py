@@ -25,7 +25,9 @@ def lower_aggregate(builder: Builder, plan: Aggregate, wanted: Wanted, lower: Lo
     edge = lower(builder, plan.source, wanted.of(reads))
     schema = Schema(tuple(c.field for c in columns))
     task = ProjectTask(columns, builder.interner)
-    edge = builder.add(task, (edge,), schema, edge.kind, label="Compute")
+    edge = builder.rowwise(task, edge, schema, label="Compute")
+    if edge.mixed:  # an extreme that ends later outlives others only if none is taken back
+        edge = builder.signed(edge)
     keys = tuple(Field(k.name, k.expr.type, k.expr.nullable) for k in plan.keys)
     expirer, structure = (None, "") if edge.signed else builder.expirer(edge)
     op = GroupBy(keys, folded)

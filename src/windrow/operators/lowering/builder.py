@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from windrow.core.schema import Schema
 from windrow.operators.dataflow import Stage
-from windrow.operators.expire import ExpireTask
+from windrow.operators.expire import BirthsTask, ExpireTask
 from windrow.operators.interner import Interner
 from windrow.operators.rowwise import ProjectTask
 from windrow.operators.source import Source
@@ -17,9 +17,10 @@ from windrow.operators.state.expirer import (
     FifoExpirer,
     ScanningExpirer,
 )
+from windrow.operators.state.mixed_expirer import MixedExpirer
 from windrow.operators.task import Task
 from windrow.plan.expressions import Column, Expr
-from windrow.plan.nodes import Named, as_column
+from windrow.plan.nodes import Named, Plan, as_column
 from windrow.plan.patterns import PatternKind
 
 MakeExpirer = Callable[[Schema], Expirer]
@@ -51,12 +52,14 @@ class Edge:
 
     `kind` is MON, WKS or WK for a predicted edge; a signed edge is STR; None for a stream.
     `netted` names columns that, while they are kept, make each instant's changes net already.
+    `mixed`: of an edge of kind STR, whether only early deaths travel on it (see `delta.py`).
     """
 
     stage: int
     schema: Schema
     kind: PatternKind | None
     netted: frozenset[str] | None = None
+    mixed: bool = False
 
     def net_after(self, columns: tuple[Named, ...]) -> frozenset[str] | None:
         """Return `netted` of a projection of this edge: renamed, or lost."""
@@ -67,12 +70,12 @@ class Edge:
 
     @property
     def signed(self) -> bool:
-        """Tell whether deaths travel on it."""
-        return self.kind is PatternKind.STR
+        """Tell whether all deaths travel on it."""
+        return self.kind is PatternKind.STR and not self.mixed
 
     @property
     def predicted(self) -> bool:
-        """Tell whether tuples say at birth when they leave."""
+        """Tell whether tuples say at birth when they leave, and none leaves earlier."""
         return self.kind not in (None, PatternKind.STR)
 
 
@@ -82,6 +85,7 @@ class Builder:
 
     strategy: str
     interner: Interner
+    root: Plan | None = None
     stages: list[Stage] = field(default_factory=list)
     sources: dict[int, Source] = field(default_factory=dict)
 
@@ -105,24 +109,31 @@ class Builder:
         *,
         label: str,
         structure: str = "",
+        mixed: bool = False,
     ) -> Edge:
         """Add a task over edges; return its output edge."""
         stage = Stage(
             label,
             schema,
-            signed=kind is PatternKind.STR or kind is None,
+            signed=(kind is PatternKind.STR or kind is None) and not mixed,
             inputs=tuple(e.stage for e in inputs),
             task=task,
             lags=bool(getattr(task, "lags", False)),
             structure=structure,
         )
         self.stages.append(stage)
-        return Edge(len(self.stages) - 1, schema, kind)
+        return Edge(len(self.stages) - 1, schema, kind, mixed=mixed)
+
+    def rowwise(self, task: Task, edge: Edge, schema: Schema, *, label: str) -> Edge:
+        """Add a task that looks at one tuple at a time: its output is an edge of the same sort."""
+        return self.add(task, (edge,), schema, edge.kind, label=label, mixed=edge.mixed)
 
     def signed(self, edge: Edge) -> Edge:
-        """Return the edge with deaths on it: as it is, or behind an expirer."""
+        """Return the edge with all deaths on it: as it is, or behind an expirer."""
         if edge.signed:
             return edge
+        if edge.kind is PatternKind.MON:
+            return self.births(edge, PatternKind.STR)
         expirer, structure = self.expirer(edge)
         return self.add(
             ExpireTask(expirer(edge.schema)),
@@ -133,14 +144,20 @@ class Builder:
             structure=structure,
         )
 
+    def births(self, edge: Edge, kind: PatternKind | None) -> Edge:
+        """Return a MON edge as a signed one, or as a stream: its tuples only come."""
+        return self.add(BirthsTask(), (edge,), edge.schema, kind, label="Births")
+
     def expirer(self, edge: Edge) -> tuple[MakeExpirer, str]:
-        """Return the structure in which tuples of a predicted edge wait for their end."""
+        """Return the structure in which tuples of an edge that tells ends wait for theirs."""
+        if edge.mixed:
+            return MixedExpirer, "calendar queue, withdrawals hashed"
         assert edge.predicted, "only predicted tuples wait for a known end"
         if self.direct:
             return ScanningExpirer, "plain list"
         if edge.kind is PatternKind.WK:
             return CalendarExpirer, "calendar queue"
-        return FifoExpirer, "ring" if edge.kind is PatternKind.WKS else ""
+        return FifoExpirer, "ring"
 
     def with_columns(self, edge: Edge, exprs: tuple[Expr, ...]) -> tuple[Edge, tuple[str, ...]]:
         """Return the edge with a column for each expression, and the names of those columns."""
@@ -160,7 +177,7 @@ class Builder:
         columns = (*(Named(f.name, as_column(f)) for f in edge.schema), *made)
         schema = Schema(tuple(c.field for c in columns))
         task = ProjectTask(columns, self.interner)
-        return self.add(task, (edge,), schema, edge.kind, label="Compute"), tuple(names)
+        return self.rowwise(task, edge, schema, label="Compute"), tuple(names)
 
     def finish(self, edge: Edge, schema: Schema) -> Edge:
         """Make the edge the root: exactly the query's columns, in their order."""
@@ -168,6 +185,6 @@ class Builder:
         if names != schema.names or edge.stage != len(self.stages) - 1:
             columns = tuple(Named(f.name, as_column(f)) for f in schema)
             task = ProjectTask(columns, self.interner)
-            made = self.add(task, (edge,), schema, edge.kind, label="Output")
+            made = self.rowwise(task, edge, schema, label="Output")
             return replace(made, netted=edge.net_after(columns))
         return edge

@@ -11,6 +11,7 @@ from windrow.operators.join import (
     Form,
     HashJoin,
     Match,
+    MixedAntiJoinTask,
     NrrJoinTask,
     SemiJoinTask,
     Side,
@@ -91,9 +92,13 @@ def _leaves_in_order(kind: PatternKind | None, lags: list[int | None]) -> bool:
 def lower_half_join(
     builder: Builder, plan: SemiJoin | AntiJoin, wanted: Wanted, lower: Lower
 ) -> Edge:
-    """Lower ⋉ and ▷: both sides with their deaths."""
+    """Lower ⋉ and ▷: both sides with their deaths, unless ▷ leaves natural ends to timestamps."""
     reads = _reads(plan.on)
-    left = builder.signed(lower(builder, plan.left, wanted.plus(reads).within(plan.left.schema)))
+    left = lower(builder, plan.left, wanted.plus(reads).within(plan.left.schema))
+    choice = builder.negation(plan, left)
+    mixed = choice is not None and choice.mixed
+    if not mixed:
+        left = builder.signed(left)
     right_wish = wanted.of(reads).within(plan.right.schema)
     right = builder.signed(lower(builder, plan.right, right_wish))
     left, left_keys = builder.with_columns(left, plan.on.left_keys)
@@ -105,19 +110,26 @@ def lower_half_join(
         _residual(plan.on, builder),
     )
     schema = Schema(tuple(left.schema[n] for n in match.left.output))
-    task: Task = (
-        SemiJoinTask(match)
-        if isinstance(plan, SemiJoin)
-        else AntiJoinTask(match, null_aware=plan.null_aware)
-    )
+    task: Task
+    if isinstance(plan, SemiJoin):
+        task = SemiJoinTask(match)
+    elif mixed:
+        task = MixedAntiJoinTask(match, _form(left))
+    else:
+        task = AntiJoinTask(match, null_aware=plan.null_aware)
     return builder.add(
         task,
         (left, right),
         schema,
         PatternKind.STR,
         label=type(plan).__name__,
-        structure="counters by key",
+        structure="counters by key" + ("" if choice is None else choice.shown),
+        mixed=mixed,
     )
+
+
+def _form(left: Edge) -> Form:
+    return Form.FIFO if left.kind is PatternKind.WKS else Form.CALENDAR
 
 
 def lower_nrr_join(
@@ -135,6 +147,8 @@ def lower_nrr_join(
         builder.strategy = "upa"
     left = lower(builder, plan.left, needs.within(plan.left.schema))
     builder.strategy = strategy
+    if left.mixed:
+        left = builder.signed(left)
     right = table(builder, plan.table, needs.within(plan.table.schema).columns)
     left, left_keys = builder.with_columns(left, plan.on.left_keys)
     right, right_keys = builder.with_columns(right, plan.on.right_keys)

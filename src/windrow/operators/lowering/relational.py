@@ -51,7 +51,7 @@ def lower_relation(builder: Builder, plan: Plan, wanted: Wanted) -> Edge:
         case Filter(source=below, predicate=predicate):
             edge = lower_relation(builder, below, wanted.plus(columns_of(predicate)))
             task = FilterTask(predicate, builder.interner)
-            made = builder.add(task, (edge,), edge.schema, edge.kind, label="Filter")
+            made = builder.rowwise(task, edge, edge.schema, label="Filter")
             return replace(made, netted=edge.netted)
         case Project(source=below, columns=columns):
             return _project(builder, below, columns, wanted)
@@ -115,7 +115,7 @@ def _project(builder: Builder, below: Plan, columns: tuple[Named, ...], wanted: 
     edge = lower_relation(builder, below, wanted.of(reads))
     schema = Schema(tuple(c.field for c in kept))
     task = ProjectTask(kept, builder.interner)
-    made = builder.add(task, (edge,), schema, edge.kind, label="Project")
+    made = builder.rowwise(task, edge, schema, label="Project")
     return replace(made, netted=edge.net_after(kept))
 
 
@@ -137,11 +137,12 @@ def _union(builder: Builder, plan: UnionAll, inputs: tuple[Plan, ...], wanted: W
         edges = [builder.signed(e) for e in edges]
     schema = Schema(tuple(plan.schema.fields[i] for i in chosen))
     kinds = {e.kind for e in edges}
-    kind = kinds.pop() if len(kinds) == 1 else PatternKind.WK
+    mixed = any(e.mixed for e in edges)
+    kind = kinds.pop() if len(kinds) == 1 else PatternKind.STR if mixed else PatternKind.WK
     if kind is PatternKind.WKS and not _equal_lifetimes(plan):
         kind = PatternKind.WK
     task = MergeUnion([e.schema for e in edges])
-    return builder.add(task, tuple(edges), schema, kind, label="Union all")
+    return builder.add(task, tuple(edges), schema, kind, label="Union all", mixed=mixed)
 
 
 def _equal_lifetimes(plan: UnionAll) -> bool:
@@ -152,6 +153,8 @@ def _equal_lifetimes(plan: UnionAll) -> bool:
 
 def _distinct(builder: Builder, below: Plan, wanted: Wanted) -> Edge:
     edge = _whole(builder, below, wanted)
+    if edge.mixed:
+        edge = builder.signed(edge)
     if edge.signed:
         task = StrictDistinct(edge.schema)
         return builder.add(

@@ -22,6 +22,7 @@ from windrow.plan.nodes import (
     Rstream,
     Scan,
 )
+from windrow.plan.patterns import PatternKind
 
 
 def lower_stream(builder: Builder, plan: Plan, wanted: Wanted) -> Edge:
@@ -37,9 +38,9 @@ def lower_stream(builder: Builder, plan: Plan, wanted: Wanted) -> Edge:
         case Project(source=below, columns=columns):
             return _project(builder, below, columns, wanted)
         case Istream(source=below):
-            return _output(builder, below, "Istream")
+            return _output(builder, plan, below, "Istream")
         case Dstream(source=below):
-            return _output(builder, below, "Dstream")
+            return _output(builder, plan, below, "Dstream")
         case Rstream(source=below):
             return _rstream(builder, below)
         case Delay(source=below, slide=slide):
@@ -87,8 +88,7 @@ def _relation(builder: Builder, below: Plan, slide: int | None = None) -> Edge:
     """Lower the relation under an output stream: all its columns tell rows apart."""
     from windrow.operators.lowering.relational import lower_relation  # noqa: PLC0415 - mutual
 
-    wanted = Wanted(frozenset(below.schema.names), slide)
-    edge = builder.signed(lower_relation(builder, below, wanted))
+    edge = lower_relation(builder, below, Wanted(frozenset(below.schema.names), slide))
     return ordered(builder, edge, below.schema)
 
 
@@ -98,17 +98,25 @@ def ordered(builder: Builder, edge: Edge, schema: Schema) -> Edge:
         return replace(edge, schema=schema)
     columns = tuple(Named(f.name, Column(f.name, f.type, f.nullable)) for f in schema)
     task = ProjectTask(columns, builder.interner)
-    return builder.add(task, (edge,), schema, edge.kind, label="Order columns")
+    return builder.rowwise(task, edge, schema, label="Order columns")
 
 
-def _output(builder: Builder, below: Plan, label: str) -> Edge:
+def _output(builder: Builder, plan: Plan, below: Plan, label: str) -> Edge:
+    """Lower ISTREAM or DSTREAM.
+
+    At the root, insertions of what never leaves are its births, at once: nothing can cancel
+    them, and nobody asks for an order inside an instant.
+    """
     edge = _relation(builder, below)
+    if edge.kind is PatternKind.MON and label == "Istream" and plan is builder.root:
+        return builder.births(edge, None)
+    edge = builder.signed(edge)
     make = IstreamTask if label == "Istream" else DstreamTask
     task = make(edge.schema, builder.interner)
     return builder.add(task, (edge,), edge.schema, None, label=label)
 
 
 def _rstream(builder: Builder, refresh: Refresh) -> Edge:
-    edge = _relation(builder, refresh.source, refresh.slide)
+    edge = builder.signed(_relation(builder, refresh.source, refresh.slide))
     task = RstreamTask(edge.schema, refresh.slide, builder.interner)
     return builder.add(task, (edge,), edge.schema, None, label="Rstream")

@@ -18,6 +18,7 @@ from windrow.runtime.local.handle import QueryHandle
 from windrow.runtime.local.ingest import Pushed, read_columns, to_batch
 from windrow.runtime.local.inputs import StreamInput
 from windrow.runtime.local.instants import Instant, counts_ticks, to_instant
+from windrow.runtime.local.memory import keep_freed_memory
 from windrow.runtime.local.query import RunningQuery
 from windrow.runtime.local.relations import RelationInput, change_fields
 
@@ -39,6 +40,7 @@ class Database:
     """
 
     def __init__(self) -> None:
+        keep_freed_memory()
         self.session = Session()
         self._streams: dict[str, StreamInput] = {}
         self._relations: dict[str, RelationInput] = {}
