@@ -121,7 +121,7 @@ class HashJoin:
         states = (self.left.walk, self.left.rows), (self.right.walk, self.right.rows)
         shapes = (self.left.shape, self.right.shape)
         sides = [
-            (*side[:2], np.append(side[2], rows.head), *side[3:])
+            (*side[:2], np.arange(rows.head - len(side[0]), rows.head + 1), *side[3:])
             for side, rows in zip(arrived, (self.left, self.right), strict=True)
             if isinstance(rows, RingRows)
         ]

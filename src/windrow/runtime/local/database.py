@@ -12,7 +12,7 @@ from windrow.core.time import BEGINNING, Clock
 from windrow.kernels.cache import tell_if_cold
 from windrow.language.statements import CreateQuery, Drop, Statement
 from windrow.plan.catalog import Relation, Stream
-from windrow.plan.nodes import Query, Scan, inputs_of
+from windrow.plan.nodes import Query
 from windrow.plan.session import Session
 from windrow.runtime.local.handle import QueryHandle
 from windrow.runtime.local.ingest import Pushed, read_columns, to_batch
@@ -188,14 +188,14 @@ class Database:
 
         A query of relations alone goes with the newest of all streams.
         """
-        names = stream_names(query.query)
+        names = query.streams
         if names:
             return min(self._streams[n].frontier for n in names)
-        return max(self._newest(query.time_type), query.clock)
+        return max((s.frontier for s in self._streams.values()), default=query.clock)
 
     def held_back_by(self, query: RunningQuery) -> str | None:
         """Return the stream that the others wait for; None if all have come equally far."""
-        names = stream_names(query.query)
+        names = query.streams
         reached = [self._streams[n].frontier for n in names]
         if len(set(reached)) < 2:
             return None
@@ -269,7 +269,7 @@ class Database:
 
     def streams_of(self, name: str) -> tuple[str, ...]:
         """Return the streams that a standing query reads."""
-        return stream_names(self.running(name).query)
+        return self.running(name).streams
 
     def _entry(self, name: str) -> Stream | Relation:
         return self.session.entry(name)
@@ -301,18 +301,6 @@ class Database:
         trace: TracebackType | None,
     ) -> None:
         self.close()
-
-
-def stream_names(query: Query) -> tuple[str, ...]:
-    """Return the streams that a query reads, each once."""
-    found: dict[str, None] = {}
-    todo = [query.root]
-    while todo:
-        plan = todo.pop()
-        if isinstance(plan, Scan):
-            found[plan.stream.name] = None
-        todo += inputs_of(plan)
-    return tuple(found)
 
 
 def _kept(tables: list[pa.Table], entry: Stream | Relation) -> pa.Table:

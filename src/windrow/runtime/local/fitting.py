@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windrow.core.schema import Field
-from windrow.core.types import DATE, TIMESTAMP, sql_name
+from windrow.core.types import BIGINT, DATE, DOUBLE, STRING, TIMESTAMP, sql_name
 from windrow.operators.evaluate.timestamps import parse_moment
 from windrow.operators.vector import Bools
 
@@ -57,6 +57,14 @@ TAKEN_AS = frozenset({
 """Kinds that may become another."""
 
 
+PLAIN: dict[pa.DataType, frozenset[type]] = {
+    BIGINT: frozenset({int, type(None)}),
+    DOUBLE: frozenset({float, type(None)}),
+    STRING: frozenset({str, type(None)}),
+}
+"""Python values that are a type's own: nothing about them has to be found out."""
+
+
 def fitted(given: Given, field: Field) -> tuple[pa.Array, list[tuple[Bools, str]]]:
     """Return the column in its declared type, and which rows do not fit, with the reason."""
     faults: list[tuple[Bools, str]] = []
@@ -77,6 +85,8 @@ def converted(given: Given, type_: pa.DataType) -> pa.Array:
     """Return the column in the declared type, or raise one of `REFUSALS`."""
     if not isinstance(given, list):
         return _cast(given, type_)
+    if (plain := PLAIN.get(type_)) is not None and plain.issuperset(map(type, given)):
+        return pa.array(given, type_)
     if type_ == TIMESTAMP and all(isinstance(v, datetime) or v is None for v in given):
         return pa.array(given, TIMESTAMP)  # each with its own zone; without one, UTC
     if pa.types.is_decimal(type_) and not any(isinstance(v, float | bool) for v in given):

@@ -171,10 +171,14 @@ def _outside_of_time(name: str, array: pa.Array) -> list[tuple[Bools, str]]:
     """Return the rows whose time no window can be added to."""
     moments = pa.types.is_timestamp(array.type)
     first, last = (FIRST_MOMENT, LAST_MOMENT) if moments else (-FARTHEST, FARTHEST)
-    times = array.view(pa.int64()) if moments else array.cast(pa.int64())
-    ts: I64 = times.fill_null(0).to_numpy(zero_copy_only=False)
+    times = array.view(pa.int64()) if moments else array
+    if times.type != pa.int64():
+        times = times.cast(pa.int64())
+    ts: I64 = (times.fill_null(0) if times.null_count else times).to_numpy(zero_copy_only=False)
+    if not len(ts) or (ts.min() >= first and ts.max() <= last):
+        return []
     outside = (ts < first) | (ts > last)
-    return [(outside, f"{name} is out of range")] if outside.any() else []
+    return [(outside, f"{name} is out of range")]
 
 
 def _without_poison(

@@ -54,6 +54,10 @@ class StreamInput:
         return self.release()
 
     def _without_late(self, ts: I64, batch: Batch) -> tuple[I64, Batch]:
+        if len(ts) == 1 and ts[0] >= max(self.newest, self.frontier):
+            self.newest = int(ts[0])
+            self.frontier = max(self.frontier, self.newest - self.stream.slack)
+            return ts, batch
         running = np.maximum.accumulate(ts)
         before = np.empty_like(ts)
         before[0] = self.newest

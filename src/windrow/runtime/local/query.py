@@ -21,6 +21,7 @@ from windrow.operators.source import SourceReader
 from windrow.operators.task import Saved
 from windrow.operators.vector import I64, Vector, is_interned
 from windrow.operators.view import View, net_per_instant
+from windrow.plan.catalog import Stream
 from windrow.plan.labels import clock_of
 from windrow.plan.nodes import Query, is_stream
 from windrow.runtime.local.presentation import sort_table, timed_column
@@ -39,6 +40,8 @@ class RunningQuery:
     flow: Dataflow = field(init=False)
     interner: Interner = field(default_factory=Interner)
     view: View | None = field(init=False)
+    time_type: Clock = field(init=False)
+    streams: tuple[str, ...] = field(init=False)
     clock: int = BEGINNING
     start: int | None = None
     ended: bool = False
@@ -50,6 +53,9 @@ class RunningQuery:
     def __post_init__(self) -> None:
         self.physical = lower(self.query, self.strategy, self.interner)
         self.flow = Dataflow(self.physical.stages)
+        self.time_type = clock_of(self.query.root)
+        entries = (s.entry for s in self.physical.sources.values())
+        self.streams = tuple(dict.fromkeys(e.name for e in entries if isinstance(e, Stream)))
         self.view = None if self.is_stream or self.physical.shown else View(self.schema)
         self._readers = {
             i: SourceReader(s, self.interner) for i, s in self.physical.sources.items()
@@ -66,11 +72,6 @@ class RunningQuery:
         """Tell whether the output is an append-only stream, not a view."""
         return is_stream(self.query.root)
 
-    @property
-    def time_type(self) -> Clock:
-        """What the query's instants count."""
-        return clock_of(self.query.root)
-
     def reads(self, name: str) -> bool:
         """Tell whether the query has an input of this name."""
         return any(s.entry.name == name for s in self.physical.sources.values())
@@ -85,8 +86,10 @@ class RunningQuery:
                 self._buffers[i].append(reader.read(ts, arrays, weight))
 
     def _note_start(self, ts: I64) -> None:
+        if self.flow.begun:
+            return
         known = ts[ts > BEGINNING]
-        if len(known) and not self.flow.begun:
+        if len(known):
             first = int(known[0])
             self.start = first if self.start is None else min(self.start, first)
 
@@ -95,22 +98,24 @@ class RunningQuery:
         if self.start is None or clock < self.start or self.ended:
             return
         self.clock = max(self.clock, clock)
-        ready = {i: self._ready(i) for i in self._buffers}
+        ready = {i: self._ready(i) for i, waiting in self._buffers.items() if waiting}
+        begins = not self.flow.begun
         out = self.flow.step(ready, self.clock, start=self.start, ends=ends)
+        if begins:
+            out = net_per_instant(out)
         self.ended = ends
         self._publish(out)
 
     def _ready(self, i: int) -> Delta:
-        stage = self.flow.stages[i]
-        buffered = self._buffers[i]
-        if not buffered:
-            return Delta.empty(stage.schema, signed=True)
-        whole = Delta.concat(buffered)
-        if not (whole.ts[1:] >= whole.ts[:-1]).all():  # a relation may be told of its future
+        whole = Delta.concat(self._buffers[i])
+        if len(whole) > 1 and not (whole.ts[1:] >= whole.ts[:-1]).all():  # a relation may be told of its future
             whole = whole.take(np.argsort(whole.ts, kind="stable"))
         assert self.start is not None
         if len(whole) and whole.ts[0] < self.start:
             whole.ts = np.maximum(whole.ts, self.start)
+        if not len(whole) or whole.ts[-1] <= self.clock:
+            self._buffers[i] = []
+            return whole
         now, later = whole.split(self.clock)
         self._buffers[i] = [later] if len(later) else []
         return now
