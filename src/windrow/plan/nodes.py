@@ -34,11 +34,11 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class SortKey:
-    """One term of ORDER BY. NULLs come first ascending, last descending, unless said."""
+    """One term of ORDER BY: NULLs come before or after all else, whatever the direction."""
 
     expr: Expr
-    descending: bool = False
-    nulls_first: bool = True
+    descending: bool
+    nulls_first: bool
 
 
 @dataclass(frozen=True, slots=True)
