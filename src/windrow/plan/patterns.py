@@ -101,8 +101,10 @@ def pattern_of(plan: Plan) -> Pattern:
             return monotonic("a stream only grows")
         case Istream() | Dstream() | Rstream() | Delay():
             return monotonic("an output stream only grows")
-        case Table():
+        case Table(relation) if relation.retroactive:
             return strict("rule 4: a relation may be updated at any time")
+        case Table():
+            return strict("its own rows may change; results keep the version that they met")
         case Window():
             return _window(plan)
         case Filter(source=source) | Project(source=source):
