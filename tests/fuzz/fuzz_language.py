@@ -84,10 +84,11 @@ def declared() -> Catalog:
 
 
 def check_error(error: WindrowError, text: str) -> None:
-    """An error has a message, and a place in the text."""
+    """An error has a message, a place in the text, and a next step."""
     assert error.span is not None, "the error has no place"
     assert 0 <= error.span.start <= error.span.end <= len(text), f"{error.span} is outside"
     assert error.text == text, "the error does not know its text"
+    assert error.hint, f"the error tells no next step: {error.message}"
     assert error.render(), "the error renders to nothing"
 
 

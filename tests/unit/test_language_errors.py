@@ -1,5 +1,7 @@
 """Each failure of the parser tells the fact, the reason, the next step and the place."""
 
+import re
+
 import pytest
 from tests.golden import FOLDER, check_golden
 
@@ -17,6 +19,15 @@ def rendered(text: str) -> str:
 
 def test_errors_read_as_written_down() -> None:
     check_golden(FOLDER / "language.error", rendered)
+
+
+@pytest.mark.parametrize("name", ["language.error", "binding.error"])
+def test_every_error_written_down_has_a_place_and_a_next_step(name: str) -> None:
+    blocks = re.split(r"\n\n(?=\S)", (FOLDER / name).read_text().strip())
+    answers = [block.partition("\n----\n")[2] for block in blocks]
+    errors = [answer for answer in answers if answer.startswith("error: ")]
+    assert len(errors) > 50
+    assert [e for e in errors if "^" not in e or "\nhint: " not in e] == []
 
 
 def test_an_unknown_unit_is_named_and_the_known_ones_listed() -> None:

@@ -78,24 +78,29 @@ class Cursor(SparkParser):
             self.fail(
                 f"expected {word}, found {self.found()}",
                 detail=why,
-                hint=did_you_mean(self.word(), [word]),
+                hint=did_you_mean(self.word(), [word]) or f"Write {word} here.",
             )
 
     def need_close(self, kind: TokenType, opened: Token) -> None:
-        """Step over the bracket that closes `opened`, or fail."""
+        """Step over the bracket that closes `opened`, or fail: there, if the statement ends."""
         if not self._match(kind):
             close = ")" if kind == TokenType.R_PAREN else "]"
             self.fail(
                 f'expected "{close}", found {self.found()}',
                 detail=f'It closes the "{opened.text}" opened before.',
-                hint=self.near_miss(),
+                hint=self.near_miss() or f'Add "{close}" where the "{opened.text}" is to end.',
+                span=None if self._curr else Span(opened.start, opened.end + 1),
             )
 
     def name(self, what: str) -> exp.Identifier:
         """Take a name, quoted or not, or fail because `what` needs one."""
         named = self._parse_id_var(any_token=False)
         if not isinstance(named, exp.Identifier) or not named.name:
-            self.fail(f"expected {what}, found {self.found()}")
+            self.fail(
+                f"expected {what}, found {self.found()}",
+                detail=f"{self._curr.text} is a keyword." if self.word().isidentifier() else "",
+                hint="Names are words of letters, digits and _; all others stand in backticks.",
+            )
         return named
 
     # -- failing -------------------------------------------------------------------------------
@@ -112,6 +117,15 @@ class Cursor(SparkParser):
     def near_miss(self) -> str:
         """Return a hint if the word here, or the one before it, is a mistyped keyword."""
         return did_you_mean(self.word(), CLAUSE_WORDS) or did_you_mean(self.word(-1), CLAUSE_WORDS)
+
+    def missing_expression(self) -> ParseError:
+        """Return the error for a place where an expression has to stand."""
+        return ParseError(
+            f"expected an expression, found {self.found()}",
+            detail=f'Something is missing after "{self._prev.text}".' if self._prev else "",
+            hint=self.near_miss() or "Write a column, a constant or a call there.",
+            span=self.here(),
+        )
 
     def fail(
         self, message: str, *, detail: str = "", hint: str = "", span: Span | None = None

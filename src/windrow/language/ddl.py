@@ -29,8 +29,15 @@ from windrow.language.statements import (
     ShowKind,
     Statement,
 )
-from windrow.language.suggestions import STATEMENT_WORDS, STREAM_WORDS, did_you_mean
+from windrow.language.suggestions import (
+    STATEMENT_WORDS,
+    STREAM_WORDS,
+    TYPE_WORDS,
+    TYPES_HINT,
+    did_you_mean,
+)
 from windrow.language.syntax import Duration
+from windrow.language.windows import BARE_WINDOW, WINDOW_WORDS
 
 Word = TypeVar("Word", bound=str)
 
@@ -46,11 +53,19 @@ def read_statement(p: QueryParser) -> Statement:
         p.fail(
             f"{p.found()} does not begin a statement",
             detail="A statement begins with SELECT, CREATE, DROP, SHOW, EXPLAIN or SET.",
-            hint=did_you_mean(p.word(), (*STATEMENT_WORDS, *STREAM_WORDS)),
+            hint=did_you_mean(p.word(), (*STATEMENT_WORDS, *STREAM_WORDS))
+            or no_statement(p.word()),
         )
     statement = read(p, start) if read is not None else read_select(p, start)
     need_end(p)
     return statement
+
+
+def no_statement(word: str) -> str:
+    """Return a next step for somebody who writes a statement of another SQL."""
+    if word in ("INSERT", "UPDATE", "DELETE", "MERGE"):
+        return "Tuples and updates are not written in the language: push them from Python."
+    return "For example SELECT * FROM s [RANGE 1 MINUTE]."
 
 
 def need_end(p: QueryParser) -> None:
@@ -59,7 +74,17 @@ def need_end(p: QueryParser) -> None:
         return
     if p._curr.token_type == TokenType.L_BRACKET:
         p.misplaced_window()
-    p.fail(f"unexpected {p.found()}", hint=p.near_miss())
+    if p.word() == "QUALIFY":
+        p.fail(
+            "QUALIFY is not part of the language",
+            detail="It filters by OVER (...), which is none either.",
+            hint="Filter groups with HAVING, or a sub-query with WHERE.",
+        )
+    bare_window = BARE_WINDOW if p.word(-1) in WINDOW_WORDS else ""
+    p.fail(
+        f"unexpected {p.found()}",
+        hint=bare_window or p.near_miss() or "Take it out, or end the statement before it with ;.",
+    )
 
 
 def so_far(p: QueryParser, start: Token) -> Span:
@@ -77,6 +102,13 @@ def read_query(p: QueryParser) -> exp.Expr:
 def read_select(p: QueryParser, start: Token) -> Select:
     """Take a query as a statement."""
     return Select(query=read_query(p), span=so_far(p, start))
+
+
+def named(p: QueryParser, what: str) -> tuple[str, Span]:
+    """Take a name: what it is and where it stands."""
+    start = p._curr
+    name = p.name(what).name
+    return name, so_far(p, start)
 
 
 # -- CREATE ------------------------------------------------------------------------------------
@@ -99,20 +131,22 @@ def read_create(p: QueryParser, start: Token) -> Statement:
     return p.fail(
         f"cannot CREATE {p.found()}",
         detail=CREATE_FORMS,
-        hint=did_you_mean(p.word(), ("STREAM", "RELATION", "QUERY")),
+        hint=did_you_mean(p.word(), ("STREAM", "RELATION", "QUERY"))
+        or "Write CREATE STREAM for tuples with a time, CREATE RELATION for a table.",
     )
 
 
 def read_create_query(p: QueryParser, start: Token, *, or_replace: bool) -> CreateQuery:
     """``CREATE QUERY name AS query``."""
     if_not_exists = p.take("IF", "NOT", "EXISTS")
-    name = p.name("the name of the query").name
+    name, name_span = named(p, "the name of the query")
     p.need("AS", "CREATE QUERY name AS is followed by the query.")
     first = p._curr
     query = read_query(p)
     text = p.sql[first.start : p._prev.end + 1] if first else ""
     return CreateQuery(
         name=name,
+        name_span=name_span,
         query=query,
         text=text,
         or_replace=or_replace,
@@ -124,15 +158,17 @@ def read_create_query(p: QueryParser, start: Token, *, or_replace: bool) -> Crea
 def read_create_stream(p: QueryParser, start: Token) -> CreateStream:
     """``CREATE STREAM name (columns) clauses``."""
     if_not_exists = p.take("IF", "NOT", "EXISTS")
-    name = p.name("the name of the stream").name
-    columns, key = read_columns(p)
+    name, name_span = named(p, "the name of the stream")
+    columns, key, key_span = read_columns(p)
     if key:
-        p.fail("a stream has no PRIMARY KEY", hint="A RELATION may have one.", span=p._before())
+        p.fail("a stream has no PRIMARY KEY", hint="A RELATION may have one.", span=key_span)
     clauses = read_clauses(p)
     return CreateStream(
         name=name,
+        name_span=name_span,
         columns=columns,
         time_column=clauses.time_column,
+        time_span=clauses.time_span,
         slack=clauses.slack,
         format=clauses.format,
         options=clauses.options,
@@ -144,17 +180,30 @@ def read_create_stream(p: QueryParser, start: Token) -> CreateStream:
 def read_create_relation(p: QueryParser, start: Token, *, retroactive: bool) -> CreateRelation:
     """``CREATE RELATION name (columns, PRIMARY KEY (c)) clauses``."""
     if_not_exists = p.take("IF", "NOT", "EXISTS")
-    name = p.name("the name of the relation").name
-    columns, key = read_columns(p)
+    name, name_span = named(p, "the name of the relation")
+    columns, key, key_span = read_columns(p)
     clauses = read_clauses(p)
+    if clauses.time_column is not None:
+        p.fail(
+            "a relation has no TIMESTAMP BY",
+            detail="Its rows hold from when they are pushed, or from the time pushed with them.",
+            hint="Leave TIMESTAMP BY out, or declare a STREAM.",
+            span=clauses.time_span,
+        )
     if clauses.slack is not None:
-        p.fail("a relation has no SLACK", span=span_of(clauses.slack))
+        p.fail(
+            "a relation has no SLACK",
+            detail="SLACK sorts the tuples of a stream.",
+            hint="Leave SLACK out.",
+            span=span_of(clauses.slack),
+        )
     return CreateRelation(
         name=name,
+        name_span=name_span,
         columns=columns,
         retroactive=retroactive,
         key=key,
-        time_column=clauses.time_column,
+        key_span=key_span,
         format=clauses.format,
         options=clauses.options,
         if_not_exists=if_not_exists,
@@ -162,23 +211,28 @@ def read_create_relation(p: QueryParser, start: Token, *, retroactive: bool) -> 
     )
 
 
-def read_columns(p: QueryParser) -> tuple[tuple[ColumnSpec, ...], tuple[str, ...]]:
-    """``(name TYPE [NOT NULL], ..., [PRIMARY KEY (name, ...)])``: the columns and the key."""
+def read_columns(
+    p: QueryParser,
+) -> tuple[tuple[ColumnSpec, ...], tuple[str, ...], Span | None]:
+    """``(name TYPE [NOT NULL], ..., [PRIMARY KEY (name, ...)])``: columns, key, the key's place."""
     opened = p._curr
     p.need("(", "The columns and their types follow the name.")
     columns: list[ColumnSpec] = []
     key: tuple[str, ...] = ()
+    key_span: Span | None = None
     while True:
+        start = p._curr
         if not key and p.take("PRIMARY KEY"):
-            key = read_names(p)
+            key, key_span = read_names(p), so_far(p, start)
         else:
             column, is_key = read_column(p)
             columns.append(column)
-            key = key or ((column.name,) if is_key else ())
+            if is_key and not key:
+                key, key_span = (column.name,), column.span
         if not p._match(TokenType.COMMA):
             break
     p.need_close(TokenType.R_PAREN, opened)
-    return tuple(columns), key
+    return tuple(columns), key, key_span
 
 
 def read_names(p: QueryParser) -> tuple[str, ...]:
@@ -200,7 +254,7 @@ def read_column(p: QueryParser) -> tuple[ColumnSpec, bool]:
     if not isinstance(kind, exp.DataType):
         p.fail(
             f'expected the type of column "{name}", found {p.found()}',
-            hint=did_you_mean(p.word(), ("STRING", "BIGINT", "INT", "DOUBLE", "TIMESTAMP")),
+            hint=did_you_mean(p.word(), TYPE_WORDS) or TYPES_HINT,
         )
     check(kind)
     nullable = not p.take("NOT", "NULL")
@@ -215,6 +269,7 @@ class Clauses:
     """What follows the columns of a CREATE, gathered in any order."""
 
     time_column: str | None = None
+    time_span: Span | None = None
     slack: Duration | None = None
     format: str | None = None
     options: tuple[tuple[str, str], ...] = ()
@@ -230,10 +285,11 @@ def read_clauses(p: QueryParser) -> Clauses:
             p.fail(
                 f"unexpected {p.found()}",
                 detail="USING, OPTIONS (...), TIMESTAMP BY and SLACK can follow the columns.",
-                hint=did_you_mean(p.word(), ("USING", "OPTIONS", "TIMESTAMP", "SLACK")),
+                hint=did_you_mean(p.word(), ("USING", "OPTIONS", "TIMESTAMP", "SLACK"))
+                or "Take it out, or end the statement before it with ;.",
             )
         if clause in clauses.seen:
-            p.fail(f"{clause} is written twice")
+            p.fail(f"{clause} is written twice", hint="Leave one of them out.")
         clauses.seen.add(clause)
         p._advance(len(clause.split()))
         read_clause(p, clause, clauses)
@@ -248,7 +304,8 @@ def read_clause(p: QueryParser, clause: str, clauses: Clauses) -> None:
         case "OPTIONS":
             clauses.options = read_options(p)
         case "TIMESTAMP BY":
-            clauses.time_column = p.name("the time column after TIMESTAMP BY").name
+            what = "the time column after TIMESTAMP BY"
+            clauses.time_column, clauses.time_span = named(p, what)
         case _:
             clauses.slack = p.duration("SLACK")
 
@@ -271,7 +328,11 @@ def read_options(p: QueryParser) -> tuple[tuple[str, str], ...]:
             p.need_close(TokenType.R_PAREN, opened)
         name = p._prev.text if p._match(TokenType.STRING) else dotted_name(p, "an option's name")
         if name in options:
-            p.fail(f'option "{name}" is written twice', span=p._before())
+            p.fail(
+                f'option "{name}" is written twice',
+                hint="Leave one of them out.",
+                span=p._before(),
+            )
         p._match(TokenType.EQ)
         options[name] = option_text(p, name)
     return tuple(options.items())
@@ -285,7 +346,10 @@ def option_text(p: QueryParser, name: str) -> str:
     if not sign and p._curr.token_type in (TokenType.TRUE, TokenType.FALSE, TokenType.VAR):
         p._advance()
         return p._prev.text
-    return p.fail(f'expected the value of option "{name}", found {p.found()}')
+    return p.fail(
+        f'expected the value of option "{name}", found {p.found()}',
+        hint=f"Write a string, a number or a word: {name} 'value'.",
+    )
 
 
 # -- the others --------------------------------------------------------------------------------
@@ -296,8 +360,8 @@ def read_drop(p: QueryParser, start: Token) -> Drop:
     p._advance()
     kind = one_of(p, get_args(ObjectKind), "DROP")
     if_exists = p.take("IF", "EXISTS")
-    name = p.name(f"the name of the {kind.lower()}").name
-    return Drop(kind=kind, name=name, if_exists=if_exists, span=so_far(p, start))
+    name, place = named(p, f"the name of the {kind.lower()}")
+    return Drop(kind=kind, name=name, name_span=place, if_exists=if_exists, span=so_far(p, start))
 
 
 def read_show(p: QueryParser, start: Token) -> Show:
@@ -315,7 +379,7 @@ def one_of(p: QueryParser, words: tuple[Word, ...], after: str) -> Word:
     return p.fail(
         f"cannot {after} {p.found()}",
         detail=f"{after} is followed by {', '.join(words[:-1])} or {words[-1]}.",
-        hint=did_you_mean(p.word(), words),
+        hint=did_you_mean(p.word(), words) or f"For example {after} {words[0]}.",
     )
 
 
@@ -327,8 +391,8 @@ def read_explain(p: QueryParser, start: Token) -> Explain:
         return Explain(format=style, query=read_query(p), span=so_far(p, start))
     if p.word(1):
         p.take("QUERY")
-    name = p.name("a query or the name of one").name
-    return Explain(format=style, name=name, span=so_far(p, start))
+    name, place = named(p, "a query or the name of one")
+    return Explain(format=style, name=name, name_span=place, span=so_far(p, start))
 
 
 def explain_format(p: QueryParser) -> ExplainFormat:
@@ -356,10 +420,13 @@ def explain_format(p: QueryParser) -> ExplainFormat:
 def read_set(p: QueryParser, start: Token) -> SetOption:
     """``SET name = value``."""
     p._advance()
+    first = p._curr
     name = dotted_name(p, "the name of a setting")
+    name_span = so_far(p, first)
     if not p._match(TokenType.EQ):
         p.need("TO", "A setting is written SET name = value.")
-    return SetOption(name=name, value=read_value(p), span=so_far(p, start))
+    value = read_value(p)
+    return SetOption(name=name, name_span=name_span, value=value, span=so_far(p, start))
 
 
 def read_value(p: QueryParser) -> OptionValue:
@@ -374,7 +441,10 @@ def read_value(p: QueryParser) -> OptionValue:
     if not negative and p._match_set((TokenType.TRUE, TokenType.FALSE)):
         return p._prev.token_type == TokenType.TRUE
     if negative or not p.word().isidentifier():
-        p.fail(f"expected a value, found {p.found()}")
+        p.fail(
+            f"expected a value, found {p.found()}",
+            hint="Write a string, a number, TRUE, FALSE or a word.",
+        )
     p._advance()
     return p._prev.text
 
@@ -385,7 +455,7 @@ def number(p: QueryParser, *, negative: bool) -> int | float:
     try:
         value = int(text) if text.isdecimal() else float(text)
     except ValueError:
-        p.fail(f'"{text}" is not a number', span=p._before())
+        p.fail(f'"{text}" is not a number', hint="Write digits, or a string.", span=p._before())
     return -value if negative else value
 
 
@@ -395,7 +465,11 @@ def braced_text(p: QueryParser) -> str:
     while p._curr and p._curr.token_type != TokenType.R_BRACE:
         p._advance()
     if not p._match(TokenType.R_BRACE):
-        p.fail('expected "}", found the end of the statement')
+        p.fail(
+            'expected "}", found the end of the statement',
+            hint='Add "}" where the set ends.',
+            span=Span(opened.start, opened.end + 1),
+        )
     return p.sql[opened.start : p._prev.end + 1]
 
 

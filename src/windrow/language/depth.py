@@ -27,6 +27,7 @@ def check_size(tokens: list[Token]) -> None:
     if len(tokens) > MAX_TOKENS:
         raise ParseError(
             f"the statement has more than {MAX_TOKENS} words and signs",
+            hint="Split the statement; use IN (SELECT ...) for long lists.",
             span=Span(tokens[MAX_TOKENS].start, tokens[-1].end + 1),
         )
     depth = prefixes = 0

@@ -154,7 +154,7 @@ class ExpressionParser(WindowParser):
             if item is None:
                 self.fail(
                     f"expected something after the comma, found {self.found()}",
-                    hint=self.near_miss(),
+                    hint=self.near_miss() or "Write another item there, or take the comma out.",
                 )
             items.append(item)
         return items
@@ -180,7 +180,10 @@ class ExpressionParser(WindowParser):
     def _parse_in(self, this: exp.Expr | None, alias: bool = False) -> exp.In:  # noqa: FBT001, FBT002
         opened = self._curr
         if not self._match(TokenType.L_PAREN):
-            self.fail(f'expected "(" after IN, found {self.found()}')
+            self.fail(
+                f'expected "(" after IN, found {self.found()}',
+                hint="Write IN (1, 2, 3) or IN (SELECT ... FROM ...).",
+            )
         if self.at_query(brackets=False):
             start = self._curr
             query = self.placed(exp.Subquery(this=self.query()), start)
@@ -188,7 +191,7 @@ class ExpressionParser(WindowParser):
         else:
             within = exp.In(this=this, expressions=self._parse_csv(self._parse_disjunction))
             if not within.expressions:
-                self.fail("IN needs at least one value", span=self.here())
+                self.fail("IN needs at least one value", hint="Write IN (1, 2, 3), for example.")
         self.need_close(TokenType.R_PAREN, opened)
         return self.expression(within)
 
@@ -201,7 +204,7 @@ class ExpressionParser(WindowParser):
         else:
             items = self._parse_csv(self._parse_disjunction)
             if not items:
-                self.fail(f"expected an expression, found {self.found()}", hint=self.near_miss())
+                raise self.missing_expression()
             node = exp.Paren(this=items[0]) if len(items) == 1 else exp.Tuple(expressions=items)
         self.need_close(TokenType.R_PAREN, opened)
         return self.placed(node, opened)
@@ -236,7 +239,7 @@ class ExpressionParser(WindowParser):
 
     def _needed(self, node: exp.Expr | None) -> exp.Expr:
         if node is None:
-            self.fail(f"expected an expression, found {self.found()}", hint=self.near_miss())
+            raise self.missing_expression()
         return node
 
     def _parse_interval(self, *_: object, **__: object) -> exp.Interval | None:
@@ -325,7 +328,10 @@ class ExpressionParser(WindowParser):
         """``EXTRACT(YEAR FROM ts)``."""
         field = exp.Var(this=self.word())
         if not field.name.isidentifier():
-            self.fail(f"expected a part of a time, such as HOUR, found {self.found()}")
+            self.fail(
+                f"expected a part of a time, found {self.found()}",
+                hint="For example EXTRACT(HOUR FROM ts).",
+            )
         self._advance()
         self.need("FROM", "EXTRACT takes a part of a time: EXTRACT(HOUR FROM ts).")
         return self.expression(exp.Extract(this=field, expression=self._parse_disjunction()))

@@ -13,6 +13,7 @@ from sqlglot import exp
 
 from windrow.core.errors import ParseError
 from windrow.language.spans import span_of
+from windrow.language.suggestions import TYPES_HINT
 from windrow.language.syntax import (
     Duration,
     PairWindow,
@@ -32,6 +33,12 @@ TYPES = frozenset({
     exp.DType.TIMESTAMPNTZ, exp.DType.ARRAY, exp.DType.MAP, exp.DType.STRUCT,
 })  # fmt: skip
 """sqlglot's names of Spark's types: STRING is TEXT, TIMESTAMP is TIMESTAMPTZ."""
+
+SIZED = frozenset({
+    exp.DType.DECIMAL, exp.DType.VARCHAR, exp.DType.CHAR, exp.DType.ARRAY, exp.DType.MAP,
+    exp.DType.STRUCT,
+})  # fmt: skip
+"""Types that numbers or other types follow. The length of a VARCHAR is its source's affair."""
 
 PLAIN_NAME = re.compile(r"[^\W\d]\w*\Z")
 
@@ -135,13 +142,25 @@ def check_node(node: exp.Expr) -> None:
             refuse(node, f"{type(node).__name__} with {name.strip('_')}")
     match node:
         case exp.Select() if not node.expressions:
-            raise ParseError("SELECT without anything to select", span=span_of(node))
+            raise ParseError(
+                "SELECT without anything to select",
+                hint="Write SELECT * for all columns.",
+                span=span_of(node),
+            )
         case exp.Group() | exp.Order() if not node.expressions:
-            raise ParseError(f"{node.key.upper()} BY without columns", span=span_of(node))
-        case exp.DataType() if node.this not in TYPES:
+            raise ParseError(
+                f"{node.key.upper()} BY without columns",
+                hint=f"Name columns after it, or leave {node.key.upper()} BY out.",
+                span=span_of(node),
+            )
+        case exp.DataType():
             check_type(node)
         case exp.Dot() | exp.Column() if not is_field(node):
-            raise ParseError("only fields of columns are taken by a dot", span=span_of(node))
+            raise ParseError(
+                "only fields of columns are taken by a dot",
+                hint="Write source.column.",
+                span=span_of(node),
+            )
         case exp.Identifier() if not (node.args.get("quoted") or PLAIN_NAME.match(node.name)):
             raise ParseError(
                 f'"{node.name}" is not a name',
@@ -149,21 +168,35 @@ def check_node(node: exp.Expr) -> None:
                 span=span_of(node),
             )
         case exp.Anonymous() if not isinstance(node.this, str) or not PLAIN_NAME.match(node.this):
-            raise ParseError("the name of a function is not quoted", span=span_of(node))
+            raise ParseError(
+                "the name of a function is not quoted",
+                hint="Write it without quotes.",
+                span=span_of(node),
+            )
         case exp.DataTypeParam() if not node.this.is_int:
-            raise ParseError("the length of a type is a whole number", span=span_of(node))
+            raise ParseError(
+                "the size of a type is a whole number",
+                hint="For example DECIMAL(18, 2).",
+                span=span_of(node),
+            )
         case StreamFunction():
             check_stream_function(node)
 
 
 def check_type(node: exp.DataType) -> None:
-    """Refuse a type that no column can have."""
-    raise ParseError(
-        f"unknown type {node.sql(dialect='spark')}",
-        hint="Types are BOOLEAN, TINYINT, SMALLINT, INT, BIGINT, FLOAT, DOUBLE, DECIMAL, STRING, "
-        "BINARY, DATE, TIMESTAMP, TIMESTAMP_NTZ, ARRAY, MAP and STRUCT.",
-        span=span_of(node),
-    )
+    """Refuse a type that no column can have, and a size on a type that has none."""
+    if node.this not in TYPES:
+        raise ParseError(
+            f"unknown type {node.sql(dialect='spark')}", hint=TYPES_HINT, span=span_of(node)
+        )
+    if node.expressions and node.this not in SIZED:
+        name = exp.DataType(this=node.this).sql(dialect="spark")
+        raise ParseError(
+            f"{name} has no size",
+            detail="Values are kept whole: a size would have to cut them, or be ignored.",
+            hint=f"Write {name}; cut values with LEFT, ROUND or DATE_TRUNC.",
+            span=span_of(node),
+        )
 
 
 def is_field(node: exp.Dot | exp.Column) -> bool:
@@ -180,6 +213,7 @@ def refuse(node: exp.Expr, what: str) -> NoReturn:
     raise ParseError(
         f"{words} is not part of the language",
         detail="The text is SQL that some systems know, but no continuous query can use it.",
+        hint="Take it out; docs/language.md shows every construct.",
         span=span_of(node),
     )
 
@@ -201,7 +235,12 @@ def check_stream_function(node: StreamFunction) -> None:
             )
         node.set("this", items[0])
     elif isinstance(around, StreamFunction):
-        raise ParseError("stream functions do not nest", span=span_of(node))
+        raise ParseError(
+            "stream functions do not nest",
+            detail="The inner one makes a stream already; a stream function needs a relation.",
+            hint="Leave one of them out.",
+            span=span_of(node),
+        )
     elif is_query(node.this) and not isinstance(around, QUERY_PLACES):
         raise ParseError(
             f"{kind} around a query cannot stand here",

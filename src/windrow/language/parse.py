@@ -18,6 +18,7 @@ from windrow.language.depth import check_size, deep_recursion, too_deep
 from windrow.language.dialect import CQL
 from windrow.language.queries import QueryParser
 from windrow.language.statements import Statement
+from windrow.language.suggestions import TYPE_WORDS, TYPES_HINT, did_you_mean
 
 MAX_LENGTH = 1_000_000  # characters of a script
 
@@ -80,7 +81,11 @@ def guarded(
     except SqlglotSyntaxError as fault:
         raise explained(parser, fault) from fault
     except SqlglotError as error:
-        raise ParseError(str(error).split("\n")[0], span=parser.here()) from error
+        raise ParseError(
+            str(error).split("\n")[0],
+            hint="Write this part in another way.",
+            span=parser.here(),
+        ) from error
     except RecursionError as error:
         raise too_deep(parser.here()) from error
 
@@ -118,7 +123,12 @@ def untokenized(text: str, error: TokenError) -> ParseError:
         return ParseError(
             "a quotation is opened and never closed", hint="Add the closing quote.", span=span
         )
-    return ParseError("the text cannot be read", detail=f"{reason[: place.start()]}.", span=span)
+    return ParseError(
+        "the text cannot be read",
+        detail=f"{reason[: place.start()]}.",
+        hint="Check the quotes and signs from here on.",
+        span=span,
+    )
 
 
 def split(tokens: list[Token]) -> Iterator[list[Token]]:
@@ -138,11 +148,16 @@ def only_one(text: str, what: str) -> list[Token]:
     """Return the tokens of a text's only statement."""
     statements = list(split(tokens_of(text)))
     if not statements:
-        raise ParseError(f"expected a {what}, found nothing", span=Span(0, len(text)))
+        raise ParseError(
+            f"expected a {what}, found nothing",
+            hint="For example SELECT * FROM s [RANGE 1 MINUTE].",
+            span=Span(0, len(text)),
+        )
     if len(statements) > 1:
         second = statements[1]
         raise ParseError(
             f"expected one {what}, found {len(statements)}",
+            hint="Take the others out.",
             span=Span(second[0].start, second[-1].end + 1),
         )
     return statements[0]
@@ -157,21 +172,22 @@ def explained(parser: QueryParser, fault: SqlglotSyntaxError) -> ParseError:
     token = fault.token
     span = Span(token.start, token.end + 1) if token else parser.here()
     if reason.startswith("Required"):
+        return parser.missing_expression()
+    if reason.startswith("Expected TYPE"):
         return ParseError(
-            f"expected an expression, found {parser.found()}",
-            detail=f'Something is missing after "{parser._prev.text}".' if parser._prev else "",
-            hint=parser.near_miss(),
+            f"expected a type, found {parser.found()}",
+            hint=did_you_mean(parser.word(), TYPE_WORDS) or TYPES_HINT,
             span=parser.here(),
         )
-    if reason.startswith("Expected TYPE"):
-        return ParseError(f"expected a type, found {parser.found()}", span=parser.here())
     if reason == "Expecting )":
         return ParseError(
-            f'expected ")", found {parser.found()}', hint=parser.near_miss(), span=span
+            f'expected ")", found {parser.found()}',
+            hint=parser.near_miss() or 'Add ")" where the bracket is to end.',
+            span=span,
         )
     return ParseError(
         f"unexpected {parser.found()}" if parser._curr else "the statement ends too early",
         detail=f"{reason}.",
-        hint=parser.near_miss(),
+        hint=parser.near_miss() or "Take it out, or complete what stands before it.",
         span=span,
     )

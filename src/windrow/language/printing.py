@@ -93,22 +93,24 @@ def column_sql(column: ColumnSpec) -> str:
 
 
 def clauses(statement: CreateStream | CreateRelation) -> list[str]:
-    """Return USING, OPTIONS and TIMESTAMP BY, where given."""
+    """Return USING and OPTIONS, where given."""
     parts = []
     if statement.format is not None:
         parts.append(f"USING {dotted_sql(statement.format)}")
     if statement.options:
         options = (f"{string_sql(name)} {string_sql(text)}" for name, text in statement.options)
         parts.append(f"OPTIONS ({', '.join(options)})")
-    if statement.time_column is not None:
-        parts.append(f"TIMESTAMP BY {name_sql(statement.time_column)}")
     return parts
 
 
 def stream_clauses(statement: CreateStream) -> list[str]:
     """Return the clauses of a stream."""
-    slack = [f"SLACK {to_sql(statement.slack)}"] if statement.slack is not None else []
-    return [*clauses(statement), *slack]
+    parts = clauses(statement)
+    if statement.time_column is not None:
+        parts.append(f"TIMESTAMP BY {name_sql(statement.time_column)}")
+    if statement.slack is not None:
+        parts.append(f"SLACK {to_sql(statement.slack)}")
+    return parts
 
 
 def name_sql(name: str) -> str:

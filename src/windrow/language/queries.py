@@ -13,6 +13,7 @@ from windrow.language.expressions import ExpressionParser
 from windrow.language.spans import span_of
 from windrow.language.suggestions import STATEMENT_WORDS, STREAM_WORDS, did_you_mean
 from windrow.language.syntax import PairWindow, StreamFunction, StreamItems, Windowed
+from windrow.language.windows import BARE_WINDOW, WINDOW_WORDS
 
 PAIR_WINDOWS = "pair_windows"
 """Where WJOIN's WINDOW clause waits on a SELECT until it is moved into WHERE."""
@@ -68,7 +69,8 @@ class QueryParser(ExpressionParser):
         if query is None:
             self.fail(
                 f"expected a query, found {self.found()}",
-                hint=did_you_mean(self.word(), (*STATEMENT_WORDS, *STREAM_WORDS)),
+                hint=did_you_mean(self.word(), (*STATEMENT_WORDS, *STREAM_WORDS))
+                or "Write SELECT ... FROM ..., or ISTREAM(SELECT ... FROM ...).",
             )
         return self._lifted(self.placed(query, start))
 
@@ -101,7 +103,9 @@ class QueryParser(ExpressionParser):
         query.set("expressions", items.expressions)
         if items.args.get("distinct"):
             if query.args.get("distinct"):
-                self.fail("DISTINCT is written twice", span=span_of(items))
+                self.fail(
+                    "DISTINCT is written twice", hint="Leave one of them out.", span=span_of(items)
+                )
             query.set("distinct", exp.Distinct())
         return self._around(function, query)
 
@@ -117,10 +121,21 @@ class QueryParser(ExpressionParser):
 
     def _parse_hint(self) -> None:
         if self._match(TokenType.HINT):
-            self.fail("hints are not part of the language", span=self._before())
+            self.fail(
+                "hints are not part of the language",
+                detail="The plan is chosen from the query's meaning alone.",
+                hint="Take the hint out.",
+                span=self._before(),
+            )
 
     def _parse_lateral(self) -> None:
-        """Take nothing: LATERAL is refused as any other word that does not fit."""
+        """Take nothing; refuse LATERAL by name."""
+        if self._curr.token_type == TokenType.LATERAL:
+            self.fail(
+                "LATERAL is not part of the language",
+                detail="The items of FROM do not see one another.",
+                hint="Put the condition that ties them together into WHERE or ON.",
+            )
 
     # -- FROM ----------------------------------------------------------------------------------
 
@@ -133,7 +148,11 @@ class QueryParser(ExpressionParser):
         if alias is not None:
             source.set("alias", alias)
         if self._curr.token_type == TokenType.L_BRACKET and window is not None:
-            self.fail("a stream has one window", detail="A second one follows here.")
+            self.fail(
+                "a stream has one window",
+                detail="A second one follows here.",
+                hint="Window a sub-query: FROM (SELECT ... FROM s [RANGE ...]) AS q [ROWS 10].",
+            )
         window = window or self.window()
         if window is None:
             return source
@@ -141,6 +160,7 @@ class QueryParser(ExpressionParser):
 
     def _source(self) -> exp.Expr:
         """Take a name or a query in brackets."""
+        self._parse_lateral()
         opened = self._curr
         if self._match(TokenType.L_PAREN):
             if not self.at_query():
@@ -155,9 +175,18 @@ class QueryParser(ExpressionParser):
         while self._match(TokenType.DOT):
             parts.append(self.name("a name after the dot"))
         if self._curr.token_type == TokenType.L_PAREN:
-            self.fail("table functions are not part of the language", span=self._before())
+            self.fail(
+                "table functions are not part of the language",
+                detail="FROM reads streams, relations and sub-queries.",
+                hint=BARE_WINDOW if self.word(1) in WINDOW_WORDS else "Name a stream or relation.",
+                span=self._before(),
+            )
         if len(parts) > 3:
-            self.fail("a name has at most three parts", span=self._before())
+            self.fail(
+                "a name has at most three parts",
+                hint=f"Write {parts[-1].name}.",
+                span=self._before(),
+            )
         return exp.Table(**dict(zip(("this", "db", "catalog"), reversed(parts), strict=False)))
 
     def _parse_table_alias(
@@ -208,7 +237,7 @@ class QueryParser(ExpressionParser):
             self.need_close(TokenType.R_PAREN, opened)
         elif not join.args.get("method") and join.args.get("kind") != "CROSS":
             self.fail(
-                f"JOIN without a condition: expected ON or USING, found {self.found()}",
+                f"JOIN without a condition: expected ON, found {self.found()}",
                 hint="Write JOIN ... ON a.k = b.k, or CROSS JOIN if every pair is meant.",
             )
 
@@ -223,6 +252,7 @@ class QueryParser(ExpressionParser):
                 self.fail(
                     f"expected WINDOW = ... or WINDOW(A, B) = ..., found {self.found()}",
                     detail="Named windows (WINDOW w AS ...) are not part of the language.",
+                    hint="Write the window after its stream, in FROM.",
                 )
             pairs.append(pair)
             if not self._match(TokenType.AND):

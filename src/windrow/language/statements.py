@@ -31,8 +31,10 @@ class CreateStream:
     """``CREATE STREAM name (columns) [USING ...] [OPTIONS (...)] [TIMESTAMP BY c] [SLACK d]``."""
 
     name: str
+    name_span: Span = field(compare=False)
     columns: tuple[ColumnSpec, ...]
     time_column: str | None = None
+    time_span: Span | None = field(default=None, compare=False)
     slack: Duration | None = None
     format: str | None = None
     options: tuple[tuple[str, str], ...] = ()
@@ -45,14 +47,15 @@ class CreateRelation:
     """``CREATE [NON RETROACTIVE] RELATION name (columns [, PRIMARY KEY (c)]) ...``.
 
     Updates of a retroactive relation reach results made before them; of the other kind they do
-    not. `time_column` says when a row of the relation takes effect.
+    not.
     """
 
     name: str
+    name_span: Span = field(compare=False)
     columns: tuple[ColumnSpec, ...]
     retroactive: bool = True
     key: tuple[str, ...] = ()
-    time_column: str | None = None
+    key_span: Span | None = field(default=None, compare=False)
     format: str | None = None
     options: tuple[tuple[str, str], ...] = ()
     if_not_exists: bool = False
@@ -64,6 +67,7 @@ class CreateQuery:
     """``CREATE [OR REPLACE] QUERY name AS query``; `text` is the query as written."""
 
     name: str
+    name_span: Span = field(compare=False)
     query: exp.Expr
     text: str = field(compare=False)
     or_replace: bool = False
@@ -85,6 +89,7 @@ class Drop:
 
     kind: ObjectKind
     name: str
+    name_span: Span = field(compare=False)
     if_exists: bool = False
     span: Span = field(compare=False)
 
@@ -104,6 +109,7 @@ class Explain:
     format: ExplainFormat
     query: exp.Expr | None = None
     name: str | None = None
+    name_span: Span | None = field(default=None, compare=False)
     span: Span = field(compare=False)
 
 
@@ -112,6 +118,7 @@ class SetOption:
     """``SET name = value``; a set ``{A, B}`` is kept as its text."""
 
     name: str
+    name_span: Span = field(compare=False)
     value: OptionValue
     span: Span = field(compare=False)
 

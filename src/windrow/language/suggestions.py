@@ -12,6 +12,12 @@ CLAUSE_WORDS = (
     "EXCEPT", "INTERSECT", "JOIN", "LEFT", "INNER", "USING", "EXISTS", "BETWEEN", "WINDOW",
 )  # fmt: skip
 
+TYPE_WORDS = (
+    "BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL", "STRING",
+    "BINARY", "DATE", "TIMESTAMP", "ARRAY",
+)  # fmt: skip
+TYPES_HINT = f"Types are {', '.join(TYPE_WORDS[:-2])}, TIMESTAMP and ARRAY<type>."
+
 
 def nearest(word: str, candidates: Iterable[str]) -> str | None:
     """Return the candidate closest to `word`, if one is close.

@@ -20,6 +20,7 @@ WINDOW_FORMS = (
     "Windows are [RANGE 5 MINUTES], [ROWS 100], [PARTITION BY k ROWS 10], [NOW], [UNBOUNDED], "
     "[SINCE '2026-01-01'] and [TUMBLE 1 HOUR]."
 )
+BARE_WINDOW = "A window stands in square brackets: FROM s [RANGE 5 MINUTES]."
 UNITS_HINT = "Units are " + ", ".join(f"{unit}S" for unit in UNITS) + ", and min, sec, ms, us, hr."
 AFTER_DURATION = ("SLIDE", "INTERNAL", "SLACK", "OPTIONS")
 """Words that follow a duration and are no units."""
@@ -38,8 +39,24 @@ class WindowParser(Cursor):
             return None
         opened = self._prev
         window = self._window_body()
+        if self._curr and self._curr.token_type != TokenType.R_BRACKET:
+            self._refuse_option(window.args["kind"])
         self.need_close(TokenType.R_BRACKET, opened)
         return self.placed(window, opened)
+
+    def _refuse_option(self, kind: str) -> NoReturn:
+        """Fail because what follows a window's size is no option of it."""
+        options = ("SLIDE", "INTERNAL") if kind in ("range", "rows", "partition") else ()
+        if options:
+            detail = "SLIDE and INTERNAL can follow, without commas."
+        else:
+            detail = f"Nothing follows in a window of the kind {kind.upper()}."
+        self.fail(
+            f'expected "]", found {self.found()}',
+            detail=detail,
+            hint=did_you_mean(self.word(), options)
+            or "For example [RANGE 5 MINUTES SLIDE 1 MINUTE].",
+        )
 
     def misplaced_window(self) -> NoReturn:
         """Fail because a window stands where none can."""
@@ -56,7 +73,7 @@ class WindowParser(Cursor):
             self.fail(
                 f"{self.found()} is not a window",
                 detail=WINDOW_FORMS,
-                hint=did_you_mean(word, WINDOW_WORDS),
+                hint=did_you_mean(word, WINDOW_WORDS) or "Write [RANGE ...] for a length of time.",
             )
         self._advance()
         return read(self)
@@ -90,23 +107,29 @@ class WindowParser(Cursor):
         while self._match(TokenType.DOT):
             parts.append(self.name("a column name after the dot"))
         if len(parts) > 2:
-            self.fail("a key of PARTITION BY is a column, or a stream's name, a dot and a column")
+            self.fail(
+                "a key of PARTITION BY is a column, or a stream's name, a dot and a column",
+                hint=f"Write {parts[-1].name}.",
+                span=Span(start.start, self._prev.end + 1),
+            )
         column = exp.Column(this=parts[-1], table=parts[0] if len(parts) == 2 else None)
         return self.placed(column, start)
 
     def _since(self) -> StreamWindow:
         start = self._curr
-        self.take("TIMESTAMP")
-        if not self._match_set((TokenType.STRING, TokenType.NUMBER)):
-            self.fail(
-                f"expected an instant, found {self.found()}",
-                hint="Write [SINCE '2026-01-01 00:00:00'], or an integer on an integer clock.",
-            )
+        forms = "Write [SINCE '2026-01-01 00:00:00'], or an integer on an integer clock."
+        sign = "-" if not self.take("TIMESTAMP") and self._match(TokenType.DASH) else ""
+        is_string = not sign and bool(self._match(TokenType.STRING))
+        if not is_string and not self._match(TokenType.NUMBER):
+            self.fail(f"expected an instant, found {self.found()}", hint=forms)
         text = self._prev.text
-        is_string = self._prev.token_type == TokenType.STRING
         if not is_string and not text.isdecimal():
-            self.fail(f'an instant is a timestamp or an integer, not "{text}"', span=self._before())
-        instant = self.placed(exp.Literal(this=text, is_string=is_string), start)
+            self.fail(
+                f'an instant is a timestamp or an integer, not "{text}"',
+                hint=forms,
+                span=self._before(),
+            )
+        instant = self.placed(exp.Literal(this=f"{sign}{text}", is_string=is_string), start)
         return StreamWindow(kind="since", size=instant)
 
     def _tumble(self) -> StreamWindow:
@@ -132,11 +155,16 @@ class WindowParser(Cursor):
     def count(self, what: str) -> exp.Literal:
         """Take a whole number of rows."""
         if not self._match(TokenType.NUMBER):
-            self.fail(f"expected a number of rows after {what}, found {self.found()}")
+            self.fail(
+                f"expected a number of rows after {what}, found {self.found()}",
+                hint=f"For example {what} 100.",
+            )
         token = self._prev
         if not token.text.isdecimal():
             self.fail(
-                f'{what} counts rows: "{token.text}" is not a whole number', span=self._before()
+                f'{what} counts rows: "{token.text}" is not a whole number',
+                hint=f"For example {what} 100.",
+                span=self._before(),
             )
         unit = self.word()
         if unit in UNIT_OF:
@@ -164,7 +192,11 @@ class WindowParser(Cursor):
             )
         text = f"0.{self._prev.text}" if leading_dot else self._prev.text
         if not NUMBER.match(text):
-            self.fail(f'"{text}" is not a plain number', span=self._before())
+            self.fail(
+                f'"{text}" is not a plain number',
+                hint="Write digits, with a decimal point if need be: 0.5 SECONDS.",
+                span=self._before(),
+            )
         return self.placed(exp.Literal(this=text, is_string=False), start)
 
     def _unit(self) -> str | None:
@@ -182,8 +214,12 @@ class WindowParser(Cursor):
         if unit is None:
             written = self.sql[span.start : span.end]
             near = did_you_mean(word, (*UNIT_OF, *AFTER_DURATION))
+            varies = word.upper() in CALENDAR_UNITS
             self.fail(
-                f'unknown time unit "{written}"', hint=f"{near} {UNITS_HINT}".strip(), span=span
+                f'"{written}" has no fixed length' if varies else f'unknown time unit "{written}"',
+                detail="A window is as long at one time as at another." if varies else "",
+                hint=f"{near} {UNITS_HINT}".strip(),
+                span=span,
             )
         return unit
 
@@ -192,7 +228,11 @@ class WindowParser(Cursor):
         string = self._prev
         match = INTERVAL_TEXT.match(string.text)
         if match is None:
-            self.fail(f'"{string.text}" is not a length of time', span=self._before())
+            self.fail(
+                f'"{string.text}" is not a length of time',
+                hint="Write one number and one unit, for example INTERVAL '5' MINUTE.",
+                span=self._before(),
+            )
         number, inner = match[1], match[2]
         unit = self._unit_named(inner, self._before()) if inner else self._unit()
         literal = exp.Literal.number(f"0{number}" if number.startswith(".") else number)

@@ -77,7 +77,7 @@ class Session:
             case Select(query=tree):
                 return self.bind(tree, text=to_sql(tree))
             case SetOption(name=name, value=value):
-                self.settings[name.lower()] = check_setting(name, value)
+                self.settings[name.lower()] = check_setting(name, value, statement.name_span)
             case Drop():
                 self._drop(statement)
             case Explain():
@@ -106,7 +106,8 @@ class Session:
                 detail=f"Declared are {', '.join(self.catalog.names)}."
                 if self.catalog.names
                 else "Nothing is declared yet.",
-                hint=near(name, list(self.catalog.names)),
+                hint=near(name, list(self.catalog.names))
+                or f"Declare it: CREATE STREAM {name} (...) TIMESTAMP BY ...;",
             )
         return found
 
@@ -119,7 +120,7 @@ class Session:
                 f'"{entry.name}" is a {kind} already',
                 detail="Streams, relations and queries have different names.",
                 hint=f"DROP {kind.upper()} {entry.name} first, or choose another name.",
-                span=statement.span,
+                span=statement.name_span,
             )
         self.catalog.add(entry)
 
@@ -141,7 +142,7 @@ class Session:
                 f'"{statement.name}" is a {kind} already',
                 detail="Streams, relations and queries have different names.",
                 hint=replaced if kind == "query" else "Choose another name.",
-                span=statement.span,
+                span=statement.name_span,
             )
         query = self.bind(statement.query, text=statement.text, name=statement.name)
         self.queries[key] = query
@@ -157,21 +158,22 @@ class Session:
             raise BindError(
                 f'"{statement.name}" is a {kind}, not a {wanted}',
                 hint=f"Write DROP {kind.upper()} {statement.name}.",
-                span=statement.span,
+                span=statement.name_span,
             )
         elif not statement.if_exists:
             known = self._listing({"query": "QUERIES"}.get(wanted, f"{statement.kind}S"))
             raise BindError(
                 f'unknown {wanted} "{statement.name}"',
                 detail=_known(known),
-                hint=near(statement.name, known),
-                span=statement.span,
+                hint=near(statement.name, known)
+                or f"Write DROP {statement.kind} IF EXISTS {statement.name} if it may be missing.",
+                span=statement.name_span,
             )
 
     def _explained(self, statement: Explain) -> Query:
         if statement.query is not None:
             return self.bind(statement.query, text=to_sql(statement.query))
-        return self.query(statement.name or "", statement.span)
+        return self.query(statement.name or "", statement.name_span)
 
     def query(self, name: str, span: Span | None = None) -> Query:
         """Return a registered query by name."""
@@ -180,7 +182,8 @@ class Session:
             raise BindError(
                 f'unknown query "{name}"',
                 detail=_known(self._listing("QUERIES")),
-                hint=near(name, self._listing("QUERIES")),
+                hint=near(name, self._listing("QUERIES"))
+                or f"Register it: CREATE QUERY {name} AS SELECT ...;",
                 span=span,
             )
         return found
@@ -254,19 +257,23 @@ def _time_field(statement: CreateStream, schema: Schema) -> Field:
             if stamps
             else "No column is a TIMESTAMP or called ts.",
             hint="Add TIMESTAMP BY column.",
-            span=statement.span,
+            span=statement.name_span,
         )
     for candidate in schema:
         if candidate.name.lower() == name.lower():
             return _checked_time(candidate, statement)
-    raise _no_time_column(name, statement.name, schema)
+    raise _no_column(name, "TIMESTAMP BY", statement, schema)
 
 
-def _no_time_column(column: str, owner: str, schema: Schema) -> BindError:
+def _no_column(
+    column: str, clause: str, statement: CreateStream | CreateRelation, schema: Schema
+) -> BindError:
+    span = statement.time_span if isinstance(statement, CreateStream) else statement.key_span
     return BindError(
-        f'TIMESTAMP BY names "{column}", which is no column of "{owner}"',
+        f'{clause} names "{column}", which is no column of "{statement.name}"',
         detail=f"The columns are {', '.join(schema.names)}.",
-        hint=near(column, list(schema.names)),
+        hint=near(column, list(schema.names)) or f"Declare {column} as well, or name one of them.",
+        span=span,
     )
 
 
@@ -276,7 +283,8 @@ def _checked_time(column: Field, statement: CreateStream) -> Field:
             f'"{column.name}" cannot be the time of "{statement.name}": it is '
             f"{sql_name(column.type)}",
             detail="Time is a TIMESTAMP, or an integer that counts ticks.",
-            span=statement.span,
+            hint=f"Declare {column.name} as TIMESTAMP, or name another column.",
+            span=statement.time_span or statement.name_span,
         )
     return column
 
@@ -287,15 +295,7 @@ def bind_relation_declaration(statement: CreateRelation) -> Relation:
     by_lower = {f.name.lower(): f.name for f in schema}
     for name in statement.key:
         if name.lower() not in by_lower:
-            raise BindError(
-                f'PRIMARY KEY names "{name}", which is no column of "{statement.name}"',
-                detail=f"The columns are {', '.join(schema.names)}.",
-                hint=near(name, list(schema.names)),
-                span=statement.span,
-            )
-    when = statement.time_column
-    if when is not None and when.lower() not in by_lower:
-        raise _no_time_column(when, statement.name, schema)
+            raise _no_column(name, "PRIMARY KEY", statement, schema)
     key = tuple(by_lower[name.lower()] for name in statement.key)
     return Relation(
         statement.name, schema, statement.retroactive, key, statement.format, statement.options

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from windrow.core.errors import BindError
+from windrow.core.errors import BindError, Span
 from windrow.plan.binding.scope import near
 
 
@@ -36,14 +36,18 @@ _ALL = (
 SETTINGS: dict[str, Setting] = {s.name: s for s in _ALL}
 
 
-def check_setting(name: str, value: object) -> object:
-    """Return the value as it is kept; refuse unknown settings and values."""
+def check_setting(name: str, value: object, span: Span | None = None) -> object:
+    """Return the value as it is kept; refuse unknown settings and values.
+
+    `span` is where the name stands in a text.
+    """
     setting = SETTINGS.get(name.lower())
     if setting is None:
         raise BindError(
             f'unknown setting "{name}"',
             detail=f"The settings are {', '.join(SETTINGS)}.",
-            hint=near(name, list(SETTINGS)),
+            hint=near(name, list(SETTINGS)) or "SHOW SETTINGS lists them with their values.",
+            span=span,
         )
     kept = value.lower() if isinstance(value, str) else value
     if setting.values and kept not in setting.values:

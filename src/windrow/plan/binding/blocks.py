@@ -10,7 +10,7 @@ from sqlglot import exp
 from windrow.core.errors import BindError, SemanticError
 from windrow.language.printing import to_sql
 from windrow.language.spans import span_of
-from windrow.language.syntax import PairWindow
+from windrow.language.syntax import PairWindow, StreamWindow
 from windrow.plan.binding.context import Context
 from windrow.plan.binding.expressions import ExpressionBinder, condition
 from windrow.plan.binding.grouping import Grouping, has_aggregate, owners_of_star
@@ -305,7 +305,7 @@ def _check_internal(joined: Joined, select: exp.Select, *, aggregated: bool) -> 
         return
     for clause in ("distinct", "limit", "offset"):
         if select.args.get(clause):
-            raise _internal_refused(select, clause.upper())
+            raise _internal_refused(_internal_window(select), clause.upper())
     for term in joined.subqueries:
         word = "IN" if term.value is not None else "EXISTS"
         raise _internal_refused(term.node, f"NOT {word}" if term.negated else word)
@@ -316,6 +316,12 @@ def _check_internal(joined: Joined, select: exp.Select, *, aggregated: bool) -> 
             hint="Make all windows INTERNAL, or none.",
             span=span_of(select),
         )
+
+
+def _internal_window(select: exp.Select) -> exp.Expr:
+    """Return the first window of a block that is INTERNAL, or else the block."""
+    windows = select.find_all(StreamWindow)
+    return next((w for w in windows if w.args.get("internal")), select)
 
 
 def _internal_refused(node: exp.Expr, what: str) -> SemanticError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 
 from sqlglot import exp
@@ -73,7 +74,7 @@ def bind_instant(node: exp.Expr, clock: Clock, user: str) -> int:
     text = str(node.this)
     if clock is Clock.TICKS:
         number = isinstance(node, exp.Literal) and not node.is_string
-        if number and text.isdecimal() and len(text) < 20 and int(text) < FOREVER:
+        if number and re.fullmatch(r"-?\d{1,19}", text) and -FOREVER < int(text) < FOREVER:
             return int(text)
         raise BindError(
             f"{user} on an integer clock takes an integer",

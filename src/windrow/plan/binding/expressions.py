@@ -198,6 +198,7 @@ class ExpressionBinder:
                 raise BindError(
                     f"{call.name} is no aggregate, so it has no FILTER",
                     detail="FILTER chooses the tuples that an aggregate folds.",
+                    hint="Put the condition into WHERE.",
                     span=span_of(node),
                 )
             if call.name.lower() not in FUNCTIONS and call.name.lower() not in ALIASES:
@@ -321,6 +322,7 @@ def misplaced(node: exp.Expr) -> BindError:
             return BindError(
                 f"{to_sql(node)} is not supported",
                 detail="The language has no such expression.",
+                hint="docs/language.md shows every construct.",
                 span=span_of(node),
             )
 
@@ -365,6 +367,7 @@ def bind_literal(node: exp.Expr, *, negative: bool = False) -> Literal:
         raise BindError(
             f"{shown} is not a number that can be kept",
             detail=f"A number has at most {MAX_PRECISION} digits, or an exponent up to 308.",
+            hint="Write fewer digits, or an exponent: 1.5e30.",
             span=span_of(node),
         ) from error
 
@@ -404,6 +407,7 @@ def _interval(node: exp.Interval) -> Literal:
         raise BindError(
             f"{to_sql(node)} is too long",
             detail="An interval has less than 2^63 microseconds, which is 292,000 years.",
+            hint="Write a shorter one.",
             span=span_of(node),
         )
     return Literal(width, INTERVAL)
@@ -422,13 +426,7 @@ def bind_type(node: exp.DataType) -> pa.DataType:
             f"unknown type {name}",
             detail=f"The types are {', '.join(n for n in SQL_NAMES if n != 'VOID')}, "
             "DECIMAL(p, s) and ARRAY<type>.",
-            span=span_of(node),
-        )
-    if node.expressions and name not in ("VARCHAR", "CHAR"):  # their length is the source's affair
-        raise BindError(
-            f"{sql_name(known)} has no size",
-            detail="Values are kept whole: a size would have to cut them, or be ignored.",
-            hint=f"Write {sql_name(known)}; cut values with LEFT, ROUND or DATE_TRUNC.",
+            hint="Declare one column for each part of the value.",
             span=span_of(node),
         )
     return known

@@ -113,6 +113,7 @@ def ordinal(node: exp.Literal, columns: int, clause: str) -> int:
         raise BindError(
             f"{clause} {node.name}: SELECT has {has}",
             detail=f"A number in {clause} is the position of a column of SELECT, from 1 on.",
+            hint="Name the column instead.",
             span=span_of(node),
         )
     return position - 1

@@ -230,7 +230,7 @@ def _alike(left: Plan, right: Plan, tree: exp.SetOperation) -> tuple[Plan, Plan]
         raise BindError(
             f"{word} of {len(left.schema)} and {len(right.schema)} columns",
             hint="Select the same number of columns on both sides.",
-            span=span_of(tree),
+            span=span_of(tree.expression),
         )
     types = []
     for a, b in zip(left.schema, right.schema, strict=True):
@@ -238,8 +238,9 @@ def _alike(left: Plan, right: Plan, tree: exp.SetOperation) -> tuple[Plan, Plan]
         if type_ is None:
             raise BindError(
                 f"{word}: {a.name} is {sql_name(a.type)}, {b.name} is {sql_name(b.type)}",
-                hint="CAST one of them.",
-                span=span_of(tree),
+                detail="Columns are matched by their position.",
+                hint=f"Write CAST(... AS {sql_name(a.type)}) or CAST(... AS {sql_name(b.type)}).",
+                span=span_of(tree.expression),
             )
         types.append(type_)
     return _typed(left, types), _typed(right, types)

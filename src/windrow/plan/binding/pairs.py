@@ -70,6 +70,6 @@ def _find(name: str, streams: list[Source], node: PairWindow) -> Source:
     raise BindError(
         f'WINDOW names "{name}", which is no stream of this FROM',
         detail=f"The streams are {', '.join(aliases)}." if aliases else "",
-        hint=near(name, aliases),
+        hint=near(name, aliases) or "Name two streams of FROM, or add it there.",
         span=span_of(node),
     )

@@ -114,7 +114,7 @@ def unknown_column(node: exp.Column, scope: Scope) -> BindError:
     return BindError(
         f'unknown column "{node.name}"' + (f' of "{table}"' if table else ""),
         detail=f"The columns are {', '.join(names)}." if names else "",
-        hint=hint,
+        hint=hint or "Name one of them.",
         span=span_of(node),
     )
 
@@ -124,7 +124,9 @@ def unknown_source(node: exp.Column, aliases: list[str]) -> BindError:
     return BindError(
         f'unknown source "{node.table}"',
         detail=f"FROM has {', '.join(aliases)}.",
-        hint=near(node.table, aliases),
+        hint=near(node.table, aliases) or f"Write {aliases[0]}.{node.name}, or add it to FROM."
+        if aliases
+        else "",
         span=span_of(node),
     )
 

@@ -10,8 +10,9 @@ from sqlglot import exp
 from windrow.core.errors import BindError, SemanticError, Span
 from windrow.core.schema import Schema
 from windrow.core.time import Clock
+from windrow.language.printing import to_sql
 from windrow.language.spans import span_of
-from windrow.language.syntax import StreamWindow, Windowed
+from windrow.language.syntax import Duration, StreamWindow, Windowed
 from windrow.plan.binding.context import Context, NamedQuery
 from windrow.plan.binding.durations import bind_count, bind_duration, bind_instant
 from windrow.plan.binding.scope import Scope, Source, near, unknown_column
@@ -214,9 +215,9 @@ def _visible(names: Schema, plan: Schema) -> tuple[tuple[str, Column], ...]:
 
 def bind_window(node: StreamWindow, source: Source, context: Context) -> WindowSpec:
     """Return what a written window means on this source; its SLIDE goes to the context."""
-    clock = context.clock or Clock.TIMESTAMP
     size: exp.Expr = node.args.get("size") or node
     slide: exp.Expr | None = node.args.get("slide")
+    clock = _clock(node, context)
     match node.args["kind"]:
         case "range":
             if slide is not None:
@@ -240,6 +241,21 @@ def bind_window(node: StreamWindow, source: Source, context: Context) -> WindowS
             return Since(bind_instant(size, clock, "SINCE"))
         case _:
             return Unbounded()
+
+
+def _clock(node: StreamWindow, context: Context) -> Clock:
+    """Return the query's clock. A query of relations alone runs on timestamps: it has to say so."""
+    if context.clock is not None:
+        return context.clock
+    for length in (node.args.get("size"), node.args.get("slide")):
+        if isinstance(length, Duration) and length.args.get("unit") is None:
+            raise BindError(
+                f"{to_sql(length)} of what? The query reads no stream",
+                detail="A bare number is seconds or ticks, as the clock of a stream says.",
+                hint=f"Write a unit: {to_sql(length)} SECONDS.",
+                span=span_of(length),
+            )
+    return Clock.TIMESTAMP
 
 
 def _partition_keys(node: StreamWindow, source: Source) -> tuple[str, ...]:

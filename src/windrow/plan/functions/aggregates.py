@@ -69,7 +69,9 @@ class AggregateFunction:
                 hint=f"Write {self.usage}.",
             )
         if distinct and (not self.distinct or count == 0):
-            raise BindError(f"{self.name} cannot be used with DISTINCT here")
+            raise BindError(
+                f"{self.name} cannot be used with DISTINCT here", hint=f"Write {self.usage}."
+            )
 
 
 def _count(args: Args) -> Typed:
@@ -93,7 +95,10 @@ def _extreme(name: str) -> Callable[[Args], Typed]:
     def resolve(args: Args) -> Typed:
         type_ = args[0].type
         if pa.types.is_nested(type_) or type_ == NULL:
-            raise BindError(f"{name} needs values that have an order, not {sql_name(type_)}")
+            raise BindError(
+                f"{name} needs values that have an order, not {sql_name(type_)}",
+                hint="Fold a number, a text, a time or a truth value instead.",
+            )
         return args, type_
 
     return resolve
@@ -106,10 +111,13 @@ def _truth(name: str) -> Callable[[Args], Typed]:
 def _fraction(name: str, arg: Expr, what: str) -> Literal:
     known = constant(name, arg, what)
     if isinstance(known.value, bool) or not is_numeric(known.type) or known.value is None:
-        raise BindError(f"{what} of {name} must be a number")
+        raise BindError(f"{what} of {name} must be a number", hint="For example 0.5.")
     value = float(str(known.value))
     if not 0 <= value <= 1:
-        raise BindError(f"{what} of {name} must be between 0 and 1, not {known.value}")
+        raise BindError(
+            f"{what} of {name} must be between 0 and 1, not {known.value}",
+            hint="For example 0.95 for the value that 95 percent do not exceed.",
+        )
     return Literal(value, DOUBLE)
 
 
@@ -127,7 +135,7 @@ def _quantile(name: str) -> Callable[[Args], Typed]:
 def _positive(name: str, arg: Expr, what: str) -> Literal:
     known = constant(name, arg, what)
     if isinstance(known.value, bool) or not isinstance(known.value, int) or known.value < 1:
-        raise BindError(f"{what} of {name} must be a positive whole number")
+        raise BindError(f"{what} of {name} must be a positive whole number", hint="For example 10.")
     return Literal(known.value, BIGINT)
 
 
@@ -224,7 +232,7 @@ ALIASES = {
 def declare_aggregate(name: str, arguments: tuple[pa.DataType, ...], result: pa.DataType) -> None:
     """Let queries call an aggregate of the user's own; what it computes is told to operators."""
     if (known := canonical_aggregate(name)) is not None:
-        raise BindError(f"there is already an aggregate {known}")
+        raise BindError(f"there is already an aggregate {known}", hint="Give it a name of its own.")
 
     def resolve(args: Args) -> Typed:
         wrong = [sql_name(t) for a, t in zip(args, arguments, strict=True) if a.type != t]

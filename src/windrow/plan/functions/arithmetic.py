@@ -237,7 +237,7 @@ def _round(args: Args) -> Expr:
     if places is None:
         places = Literal(0, pa.int32())
     if not isinstance(places.value, int) or isinstance(places.value, bool):
-        raise BindError("round needs a whole number of places")
+        raise BindError("round needs a whole number of places", hint="For example ROUND(x, 2).")
     kept = Literal(places.value, pa.int32())
     if is_integer(number.type):
         return number if places.value >= 0 else partial("round", (number, kept), number.type)

@@ -63,6 +63,7 @@ def resolve_cast(value: Expr, target: pa.DataType) -> Expr:
         raise BindError(
             f"{sql_name(source)} cannot be cast to {sql_name(target)}",
             detail="No value of the first type has a counterpart in the second.",
+            hint="Cast to a type that has one: STRING, for example.",
         )
     if isinstance(value, Literal):
         known = _cast_literal(value, target)

@@ -38,7 +38,10 @@ def comparable(args: Args) -> Args:
     """Bring arguments to one type that has an order."""
     both = unify(args, cannot_compare)
     if pa.types.is_nested(both[0].type):
-        raise BindError(f"values of type {sql_name(both[0].type)} cannot be compared")
+        raise BindError(
+            f"values of type {sql_name(both[0].type)} cannot be compared",
+            hint="Compare single elements: a[0] = b[0].",
+        )
     return both
 
 

@@ -108,7 +108,10 @@ def split_format(pattern: str) -> list[tuple[str, str]]:
             text = other if quoted is None else quoted.replace("''", "'") or "'"
             pieces.append(("text", text))
     if end != len(pattern):
-        raise BindError(f"a quote is not closed in the format '{pattern}'")
+        raise BindError(
+            f"a quote is not closed in the format '{pattern}'",
+            hint="Text in a format stands between two quotes; a quote itself is written twice.",
+        )
     return pieces
 
 

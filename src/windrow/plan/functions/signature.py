@@ -179,6 +179,7 @@ def constant(name: str, arg: Expr, what: str) -> Literal:
     raise BindError(
         f"{what} of {name} must be a constant",
         detail="It is prepared once, when the query starts.",
+        hint="Write a number or a text there, not a column.",
     )
 
 

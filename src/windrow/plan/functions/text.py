@@ -97,6 +97,7 @@ def _regexp_extract(args: Args) -> Expr:
         raise BindError(
             f"the pattern '{pattern.value}' has no group {group.value}",
             detail=f"It has {count} groups; 0 is the whole match.",
+            hint="Groups are written in brackets: (a)(b) has two.",
         )
     return Call(name, (text, pattern, Literal(group.value, INT)), STRING, any_nullable((text,)))
 
@@ -110,7 +111,10 @@ def _regexp_replace(args: Args) -> Expr:
     _, count = name_groups(str(pattern.value))
     for group in split_replacement(str(replacement.value)):
         if isinstance(group, int) and group > count:
-            raise BindError(f"the replacement names group ${group}, the pattern has {count}")
+            raise BindError(
+                f"the replacement names group ${group}, the pattern has {count}",
+                hint="Groups are written in brackets: (a)(b) has two. A dollar sign itself is \\$.",
+            )
     return call(name, (text, pattern, replacement), STRING)
 
 
