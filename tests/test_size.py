@@ -1,4 +1,4 @@
-"""Functions stay under 60 lines, modules under 600, unless pyproject.toml says why not."""
+"""Functions stay under 60 lines (kernels 80), modules under 600, or pyproject.toml says why not."""
 
 import ast
 import tomllib
@@ -8,6 +8,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src"
 FUNCTION_LINES = 60
+KERNEL_LINES = 80  # a compiled loop is one function, or it is slower
 MODULE_LINES = 600
 
 
@@ -28,8 +29,9 @@ def oversized(place: str, text: str) -> Iterator[tuple[str, int]]:
     lines = text.count("\n")
     if lines > MODULE_LINES:
         yield place, lines
+    limit = KERNEL_LINES if place.startswith("windrow/kernels/") else FUNCTION_LINES
     for name, length in functions(ast.parse(text)):
-        if length > FUNCTION_LINES:
+        if length > limit:
             yield f"{place}::{name}", length
 
 

@@ -183,7 +183,8 @@ def test_a_value_that_does_not_fit_is_kept_with_its_reason(column: str, value: o
         ("i8", 5.0, 5), ("i8", np.int16(5), 5), ("f8", 5, 5.0), ("d10", 5, Decimal("5.00")),
         ("d10", 1.25, Decimal("1.25")), ("d38", 2**70, Decimal(2**70)),
         ("day", "2026-3-1", date(2026, 3, 1)),
-        ("day", datetime(2026, 3, 1, tzinfo=UTC), date(2026, 3, 1)), ("raw", "x", b"x"), ("word", b"x", "x"),
+        ("day", datetime(2026, 3, 1, tzinfo=UTC), date(2026, 3, 1)),
+        ("raw", "x", b"x"), ("word", b"x", "x"),
     ],
 )  # fmt: skip
 def test_a_value_that_loses_nothing_is_converted(column: str, value: object, kept: object) -> None:
