@@ -1,5 +1,7 @@
 """Statements: what each clause becomes, and that printing loses nothing."""
 
+import re
+
 import pytest
 from sqlglot import exp
 
@@ -93,6 +95,12 @@ def test_columns_may_be_null_unless_said_otherwise() -> None:
 def test_types_print_as_written(written: str) -> None:
     text = f"CREATE STREAM s (a {written})"
     assert print_statement(parse_statement(text)) == text
+
+
+@pytest.mark.parametrize("written", ["CHAR", "VARCHAR", "ARRAY<CHAR>", "MAP<VARCHAR, CHAR>"])
+def test_text_without_a_length_is_string(written: str) -> None:
+    text = f"CREATE STREAM s (a {re.sub('VARCHAR|CHAR', 'STRING', written)})"
+    assert parse_statement(f"CREATE STREAM s (a {written})") == parse_statement(text)
 
 
 @pytest.mark.parametrize(

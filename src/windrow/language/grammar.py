@@ -184,12 +184,17 @@ def check_node(node: exp.Expr) -> None:
 
 
 def check_type(node: exp.DataType) -> None:
-    """Refuse a type that no column can have, and a size on a type that has none."""
+    """Refuse a type that no column can have, and a size on a type that has none.
+
+    VARCHAR and CHAR without a length are STRING, and are printed so.
+    """
     if node.this not in TYPES:
         raise ParseError(
             f"unknown type {node.sql(dialect='spark')}", hint=TYPES_HINT, span=span_of(node)
         )
-    if node.expressions and node.this not in SIZED:
+    if node.this in (exp.DType.VARCHAR, exp.DType.CHAR) and not node.expressions:
+        node.set("this", exp.DType.TEXT)
+    elif node.expressions and node.this not in SIZED:
         name = exp.DataType(this=node.this).sql(dialect="spark")
         raise ParseError(
             f"{name} has no size",
