@@ -19,6 +19,7 @@ from click.testing import CliRunner
 
 from windrow.cli.main import windrow
 from windrow.core.errors import WindrowError
+from windrow.plan.functions import AGGREGATES, FUNCTIONS
 from windrow.plan.session import Session
 
 ROOT = Path(__file__).parent.parent
@@ -88,6 +89,12 @@ def test_sql_in_a_page_binds(page: Path) -> None:
         elif block.fence == "sql refused":
             with pytest.raises(WindrowError):
                 session.execute(block.text)
+
+
+def test_the_page_of_the_language_names_every_function() -> None:
+    page = (ROOT / "docs" / "language.md").read_text()
+    calls = [f.name for f in FUNCTIONS.values() if "(" in f.usage.partition(" ")[0]]
+    assert [name for name in [*calls, *AGGREGATES] if name.upper() not in page] == []
 
 
 @each_page
