@@ -37,6 +37,10 @@ class View:
         if self._shrinks and len(self._pending) > PENDING + 2 * len(self._bag):
             self._fold()
 
+    def settle(self) -> None:
+        """Fold in what waits."""
+        self._fold()
+
     def rows(self) -> tuple[dict[str, Vector], I64]:
         """Return the distinct rows of the answer and the copies of each."""
         self._fold()

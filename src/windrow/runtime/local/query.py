@@ -125,6 +125,8 @@ class RunningQuery:
             self._log.append(out)
             if self.view is not None:
                 self.view.apply(out)
+                if self.strategy == "negative":
+                    self.view.settle()  # its answer is a hash by row, kept at every change
         self.steps += 1
         if self.steps % SWEEP_CHECK == 0 and self.interner.wants_sweep:
             self._sweep()
