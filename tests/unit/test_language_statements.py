@@ -123,6 +123,7 @@ def test_settings_have_values_of_five_kinds(written: str, value: OptionValue) ->
     [
         ("EXPLAIN q", "text", "q"),
         ("EXPLAIN QUERY q", "text", "q"),
+        ("EXPLAIN QUERY `a b`", "text", "a b"),
         ("EXPLAIN json", "text", "json"),
         ("EXPLAIN json q", "json", "q"),
         ("EXPLAIN FORMAT = dot q", "dot", "q"),

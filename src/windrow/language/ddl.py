@@ -389,7 +389,7 @@ def read_explain(p: QueryParser, start: Token) -> Explain:
     style = explain_format(p)
     if p.at_query():
         return Explain(format=style, query=read_query(p), span=so_far(p, start))
-    if p.word(1):
+    if p._next:
         p.take("QUERY")
     name, place = named(p, "a query or the name of one")
     return Explain(format=style, name=name, name_span=place, span=so_far(p, start))
