@@ -12,7 +12,7 @@ from tests.reference.drive import Drive, drive, events, net_at
 from tests.reference.histories import World, same_rows
 from tests.reference.oracle import Oracle
 
-STRATEGIES = ("upa", "negative", "direct")
+STRATEGIES = ("upa", "auto", "negative", "direct")
 
 
 @st.composite

@@ -22,7 +22,9 @@ NEXT_LEFT, NEXT_RIGHT, MADE, COMPARED, OPEN, KEYS, ROWS, NOW = range(8)
 """Places of `work`: how far the merge is; the instant that is open, its touched keys and rows."""
 TOTAL, NULLS, TOTAL_BEFORE, NULLS_BEFORE = range(8, 12)
 """And for NOT IN: all copies on the right, and those of NULL; now, and before the instant."""
-WORK_WORDS = 12
+PREMATURE = 12
+"""And the results that were taken back though their left row is still there."""
+WORK_WORDS = 13
 
 
 @inlined
@@ -90,6 +92,8 @@ def tell_row(slot, was, is_, rows, touched_rows, made, out, work):
     if made == len(ts):
         return -1
     slots[made], ts[made], weight[made] = slot, work[NOW], change
+    if was and not is_ and rows[slot, COUNT] > 0:
+        work[PREMATURE] += 1
     return made + 1
 
 
@@ -152,6 +156,7 @@ def semi_changes(kind, left, right, rows, heads, touched_keys, touched_rows, nul
     while work[OPEN] == 1 or work[NEXT_LEFT] < len(left[0]) or work[NEXT_RIGHT] < len(right[0]):
         if work[OPEN] == 0:
             apply_instant(left, right, rows, heads, touched_keys, touched_rows, null_code, work)
+        premature = work[PREMATURE]
         turned = kind == NOT_IN and (
             (work[TOTAL] <= 0) != (work[TOTAL_BEFORE] <= 0)
             or (work[NULLS] <= 0) != (work[NULLS_BEFORE] <= 0)
@@ -161,6 +166,7 @@ def semi_changes(kind, left, right, rows, heads, touched_keys, touched_rows, nul
         else:
             told = tell_touched(kind, rows, heads, touched_keys, touched_rows, null_code, out, work)
         if not told:
+            work[PREMATURE] = premature
             return
         for k in range(work[ROWS]):
             slot = touched_rows[k, 0]

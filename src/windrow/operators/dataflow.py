@@ -30,7 +30,8 @@ class Closing(Protocol):
 class Stage:
     """One task, where its inputs come from, and what its output looks like.
 
-    A source has no task: its changes are given to `Dataflow.step`.
+    A source has no task: its changes are given to `Dataflow.step`. `structure` says in what state
+    is kept and, after "; ", why that was chosen.
     """
 
     label: str
@@ -40,6 +41,11 @@ class Stage:
     task: Task | None = None
     lags: bool = False
     structure: str = ""
+
+    @property
+    def form(self) -> str:
+        """The structure without the reasons: what a saved state depends on."""
+        return self.structure.partition("; ")[0]
 
 
 @dataclass(slots=True)

@@ -1,11 +1,20 @@
 """The unit between operators: a batch of changes in time order.
 
-Two sorts of edge, fixed when the plan is lowered:
+Three sorts of edge, fixed when the plan is lowered:
 
 - *predicted*: `exp` is set. Only births travel; each tuple says at birth when it will leave, and
   whoever remembers it lets it go by itself. Edges of pattern MON, WKS and WK.
 - *signed*: `exp` is None. Every change travels: `weight` +n for n copies that appear, -n for n
   that leave (None: all +1). Edges of pattern STR, and all edges under `negative`.
+- *mixed*: both are set. A birth (+1) says when it will leave, as on a predicted edge; only a copy
+  that leaves earlier travels again, as -1 with the same `exp`, at `ts` < `exp`. Whoever remembers
+  the copy finds it by row and `exp`, and lets the others go by themselves. Each row is one copy.
+  For edges of pattern STR most of whose tuples live to their known end [THESIS 3.5.2].
+
+         ts  exp  weight
+          1    6    +        there in [1, 6), unless
+          3    6    -        it is taken back: then in [1, 3);
+          4    6    +        and given again: in [1, 3) and [4, 6); its end at 6 is not told
 """
 
 from __future__ import annotations
@@ -34,7 +43,7 @@ class Delta:
 
     @property
     def signed(self) -> bool:
-        """Tell whether departures travel as negative weights."""
+        """Tell whether all departures travel as negative weights."""
         return self.exp is None
 
     def weights(self) -> I64:

@@ -5,6 +5,9 @@
     direct      births                  predicted below strict operators  plain lists, scanned
     upa, auto   births                  predicted below strict operators  by the edge's pattern
 
+Above a negation by keys, `upa` and `auto` may use a mixed edge (`delta.py`): `upa` where early
+departures are expected to be rare, `auto` where that costs less (`optimize/choose_form.py`).
+
 Two things happen on the way down: columns that nobody reads are dropped, and SLIDE moves to the
 windows (relational operators are pointwise in time, so a refreshed answer is the answer over
 refreshed windows). How each kind of node is lowered: `lowering/`.
@@ -24,7 +27,9 @@ from windrow.operators.lowering.streams import lower_stream
 from windrow.operators.rowwise import FilterTask, ProjectTask
 from windrow.operators.source import Source
 from windrow.operators.vector import I64
-from windrow.optimize.rules import RULES, apply_rules
+from windrow.optimize.place_negation import Placement, place_negations
+from windrow.optimize.rules import MOVES, RULES, apply_rules
+from windrow.optimize.statistics import UNKNOWN, Statistics
 from windrow.plan.nodes import Query, is_stream
 
 
@@ -44,20 +49,28 @@ class Physical:
     @property
     def signature(self) -> str:
         """What a saved state must agree with to be taken over."""
-        return "\n".join(
-            f"{s.label}|{s.structure}|{s.schema.names}|{s.inputs}" for s in self.stages
-        )
+        return "\n".join(f"{s.label}|{s.form}|{s.schema.names}|{s.inputs}" for s in self.stages)
 
     def live_codes(self, flow: Dataflow) -> list[I64]:
         """Return the interned codes that any state refers to."""
         return [c for s in flow.stages if s.task is not None for c in s.task.live_codes()]
 
 
-def lower(query: Query, strategy: str, interner: Interner) -> Physical:
-    """Return the physical plan of a query; its root is a signed edge, or a stream."""
-    builder = Builder(strategy, interner)
-    root = apply_rules(query.root, RULES)
-    builder.root = root
+def lower(
+    query: Query, strategy: str, interner: Interner, *, statistics: Statistics = UNKNOWN
+) -> Physical:
+    """Return the physical plan of a query; its root is a signed edge, or a stream.
+
+    Where `auto` chooses by cost, it does so by the statistics, and by defaults where these are
+    silent. A saved state fits only the plan that it was made by, so a query that is resumed is
+    lowered with the statistics of its first start.
+    """
+    root = query.root
+    placed: tuple[Placement, ...] = ()
+    if strategy == "auto":  # before columns are pruned: a projection would part ▷ from ⋈
+        root, placed = place_negations(apply_rules(root, MOVES), statistics)
+    root = apply_rules(root, RULES)
+    builder = Builder(strategy, interner, root, statistics=statistics, placed=placed)
     wanted = Wanted(frozenset(root.schema.names))
     if is_stream(root):
         edge = lower_stream(builder, root, wanted)

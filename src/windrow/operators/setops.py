@@ -35,7 +35,8 @@ KINDS = {
 class MergeUnion(Stateless):
     """L ⊎ R ...: the inputs' changes merged by time; edges of one sort in, the same out.
 
-    Columns correspond by position and have the first input's names. O(changes).
+    Predicted and mixed edges together make a mixed one. Columns correspond by position and have
+    the first input's names. O(changes).
     """
 
     def __init__(self, schemas: list[Schema] | tuple[Schema, ...]) -> None:

@@ -14,7 +14,10 @@ Saved = dict[str, object]
 
 @dataclass(slots=True)
 class Counters:
-    """Work that was done, counted. `negatives` are rows of negative weight."""
+    """Work that was done, counted. `negatives` are rows of negative weight.
+
+    `premature` counts results that a negation took back before their tuples ended.
+    """
 
     tuples_in: int = 0
     tuples_out: int = 0
@@ -23,6 +26,7 @@ class Counters:
     probes: int = 0
     comparisons: int = 0
     expiries: int = 0
+    premature: int = 0
 
 
 class Task(Protocol):

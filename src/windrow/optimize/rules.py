@@ -2,7 +2,7 @@
 
 `pull_negation_above_join` and `push_negation_below_join` are alternatives: the one simplifies
 update patterns, the other makes joins smaller [THESIS 3.5.3]. Neither is always better, so
-neither is here: whoever compares costs tries both.
+neither is here: `place_negation` tries both and compares costs.
 """
 
 from __future__ import annotations
@@ -19,13 +19,17 @@ from windrow.optimize.push_filter_below_window import push_filter_below_window
 from windrow.optimize.rewriting import Rule, with_inputs
 from windrow.plan.nodes import Plan, inputs_of
 
-RULES: tuple[Rule, ...] = (
+MOVES: tuple[Rule, ...] = (
     merge_projections,  # first: filters then pass one projection, not many
     push_filter_below_project,  # the four pushes: from what stands highest in a plan ...
     push_filter_below_union,
     push_filter_below_join,
     push_filter_below_window,  # ... to what stands lowest, next to the stream
     merge_filters,  # after the pushes, which bring filters together
+)
+
+RULES: tuple[Rule, ...] = (
+    *MOVES,
     prune_columns,  # last: what is read is known once filters stand where they stay
 )
 

@@ -2,6 +2,7 @@
 
 from windrow.operators.join.hash import HashJoin
 from windrow.operators.join.match import Match, Residual, Side, TimeBand
+from windrow.operators.join.mixed import MixedAntiJoinTask
 from windrow.operators.join.nrr import NrrJoinTask
 from windrow.operators.join.rows import Form
 from windrow.operators.join.semi import AntiJoinTask, SemiJoinTask
@@ -12,6 +13,7 @@ __all__ = [
     "Form",
     "HashJoin",
     "Match",
+    "MixedAntiJoinTask",
     "NrrJoinTask",
     "Residual",
     "SemiJoinTask",

@@ -17,6 +17,7 @@ from windrow.kernels.semi_joins import (
     NOT_IN,
     NULLS,
     OPEN,
+    PREMATURE,
     SEMI,
     TOTAL,
     WORK_WORDS,
@@ -96,6 +97,8 @@ class KeyedForm:
         self.total, self.nulls = int(work[TOTAL]), int(work[NULLS])
         counters.probes += events
         counters.comparisons += int(work[COMPARED])
+        if self.kind is not Kind.SEMI:
+            counters.premature += int(work[PREMATURE])
         told, ts, weight = out[:, : int(work[MADE])]
         made = Delta(ts, self.left.columns(told, self.match.left.output), None, weight)
         self.left.sweep(slots)

@@ -19,8 +19,11 @@ from windrow.operators.state.expirer import (
 )
 from windrow.operators.state.mixed_expirer import MixedExpirer
 from windrow.operators.task import Task
+from windrow.optimize.choose_form import FormChoice, choose_form
+from windrow.optimize.place_negation import Placement
+from windrow.optimize.statistics import UNKNOWN, Statistics
 from windrow.plan.expressions import Column, Expr
-from windrow.plan.nodes import Named, Plan, as_column
+from windrow.plan.nodes import AntiJoin, Named, Plan, SemiJoin, as_column
 from windrow.plan.patterns import PatternKind
 
 MakeExpirer = Callable[[Schema], Expirer]
@@ -88,6 +91,8 @@ class Builder:
     root: Plan | None = None
     stages: list[Stage] = field(default_factory=list)
     sources: dict[int, Source] = field(default_factory=dict)
+    statistics: Statistics = UNKNOWN
+    placed: tuple[Placement, ...] = ()
 
     @property
     def direct(self) -> bool:
@@ -100,7 +105,7 @@ class Builder:
         self.stages.append(Stage(label, source.schema, signed=True))
         return Edge(len(self.stages) - 1, source.schema, None)
 
-    def add(
+    def add(  # noqa: PLR0913 - a stage has that many parts
         self,
         task: Task,
         inputs: tuple[Edge, ...],
@@ -158,6 +163,19 @@ class Builder:
         if edge.kind is PatternKind.WK:
             return CalendarExpirer, "calendar queue"
         return FifoExpirer, "ring"
+
+    def negation(self, plan: SemiJoin | AntiJoin, left: Edge) -> FormChoice | None:
+        """Return the form of a negation by keys over predicted tuples; None where there is one."""
+        if not isinstance(plan, AntiJoin) or self.strategy not in ("upa", "auto"):
+            return None
+        on = plan.on
+        if plan.null_aware or on.bands or on.residual is not None:
+            return None
+        if left.kind not in (PatternKind.WKS, PatternKind.WK):
+            return None
+        choice = choose_form(plan, self.statistics, by_cost=self.strategy == "auto")
+        where = next((p.text for p in self.placed if p.is_of(plan)), "")
+        return replace(choice, placed=where)
 
     def with_columns(self, edge: Edge, exprs: tuple[Expr, ...]) -> tuple[Edge, tuple[str, ...]]:
         """Return the edge with a column for each expression, and the names of those columns."""

@@ -1,0 +1,62 @@
+"""What is known of a query's streams: measured, or the defaults that stand for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+WINDOW_ROWS = 1_000.0
+"""Tuples of a stream in the widest window of a plan, if its rate is unknown."""
+
+KEYS = 1_000.0
+"""Distinct keys, if unknown: a tuple then has one partner in a window, on average."""
+
+COMMON_KEYS = 0.1
+"""Share of tuples on the right of a negation whose key is also on its left, if unknown."""
+
+
+class Counted(Protocol):
+    """What a negation at work has counted (`operators.task.Counters`)."""
+
+    tuples_out: int
+    negatives_out: int
+    premature: int
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """Tuples a unit of time by stream, distinct keys, and how negations' results ended.
+
+    `premature` is the share of a negation's results that were taken back before their tuples
+    ended; None where nothing was measured.
+    """
+
+    rates: Mapping[str, float] = field(default_factory=dict)
+    keys: float = KEYS
+    premature: float | None = None
+
+    def __post_init__(self) -> None:
+        assert self.keys >= 1, "there is a key at least"
+        assert self.premature is None or 0 <= self.premature <= 1, "a share is in [0, 1]"
+        assert all(rate > 0 for rate in self.rates.values()), "a stream that is known has tuples"
+
+
+UNKNOWN = Statistics()
+"""Nothing was measured yet."""
+
+
+def measured(
+    tuples: Mapping[str, int], elapsed: int, negations: tuple[Counted, ...] = ()
+) -> Statistics:
+    """Return the statistics of a running query.
+
+    `tuples` that came by stream in `elapsed` units of time, and what its negations counted.
+
+    >>> measured({"bids": 50, "asks": 0}, 100).rates
+    {'bids': 0.5}
+    """
+    rates = {name: count / elapsed for name, count in tuples.items() if count and elapsed > 0}
+    told = sum(n.tuples_out - n.negatives_out for n in negations)
+    early = sum(n.premature for n in negations)
+    return Statistics(rates, premature=min(1.0, early / told) if told else None)
