@@ -152,7 +152,8 @@ class QueryWriter:
         sorts = ask.sorts or ("int",)
         if not ask.sorts and not self.choices.grammar.keep_ids:
             sorts = tuple(self.choices.some(["int", "text", "real", "bool"], 1, 2))
-        arm = replace(ask, sorts=sorts, named=True, order=False)
+        internal = ask.internal and word == "UNION ALL"
+        arm = replace(ask, sorts=sorts, named=True, order=False, internal=internal)
         left, right = self.block(arm, refresh, 0), self.block(arm, refresh, 0)
         cut = ordering(self.choices, left.columns, []) if self.cuttable(ask) else ""
         return Body(f"{left.text} {word} {right.text}{cut}", left.columns)

@@ -70,12 +70,6 @@ class Joined:
 
 def bind_block(select: exp.Select, context: Context, binders: QueryBinders) -> Body:
     """Bind a SELECT. Its plan's columns are the output names."""
-    if not select.args.get("from_"):
-        raise BindError(
-            "a continuous query needs FROM",
-            hint="Name a stream: SELECT ... FROM s [RANGE 1 MINUTE].",
-            span=span_of(select),
-        )
     joined = bind_from_where(select, context, binders, None)
     items = _expand_stars(select, joined.scope)
     grouped = (
@@ -132,6 +126,12 @@ def bind_from_where(
     select: exp.Select, context: Context, binders: QueryBinders, outer: Scope | None
 ) -> Joined:
     """Bind FROM and WHERE: sources, joins, then sub-query predicates above them."""
+    if not select.args.get("from_"):
+        raise BindError(
+            "a continuous query needs FROM",
+            hint="Name a stream: SELECT ... FROM s [RANGE 1 MINUTE].",
+            span=span_of(select),
+        )
     nodes, conditions = _from_items(select)
     sources = tuple(bind_source(node, context, binders) for node in nodes)
     _require_distinct_aliases(sources)
@@ -178,7 +178,7 @@ def _bind_inner(term: SubqueryTerm, context: Context, binders: QueryBinders, sco
     assert isinstance(query, exp.Select)
     joined = bind_from_where(query, context, binders, scope)
     if any(s.internal for s in joined.scope.sources):
-        raise _internal_refused(term.node, "EXISTS and IN")
+        raise internal_refused(term.node, "EXISTS and IN")
     columns = _checked_columns(query, joined.scope)
     column = None if term.value is None else _inner_column(columns, joined.scope, term)
     return Inner(joined.plan, column, joined.correlated, joined.scope.sources)
@@ -305,10 +305,10 @@ def _check_internal(joined: Joined, select: exp.Select, *, aggregated: bool) -> 
         return
     for clause in ("distinct", "limit", "offset"):
         if select.args.get(clause):
-            raise _internal_refused(_internal_window(select), clause.upper())
+            raise internal_refused(internal_window(select), clause.upper())
     for term in joined.subqueries:
         word = "IN" if term.value is not None else "EXISTS"
-        raise _internal_refused(term.node, f"NOT {word}" if term.negated else word)
+        raise internal_refused(term.node, f"NOT {word}" if term.negated else word)
     if aggregated and any(s.external for s in sources):
         raise SemanticError(
             "an aggregate mixes INTERNAL and external windows",
@@ -318,13 +318,14 @@ def _check_internal(joined: Joined, select: exp.Select, *, aggregated: bool) -> 
         )
 
 
-def _internal_window(select: exp.Select) -> exp.Expr:
-    """Return the first window of a block that is INTERNAL, or else the block."""
-    windows = select.find_all(StreamWindow)
-    return next((w for w in windows if w.args.get("internal")), select)
+def internal_window(query: exp.Expr) -> exp.Expr:
+    """Return the first window of a query that is INTERNAL, or else the query."""
+    windows = query.find_all(StreamWindow)
+    return next((w for w in windows if w.args.get("internal")), query)
 
 
-def _internal_refused(node: exp.Expr, what: str) -> SemanticError:
+def internal_refused(node: exp.Expr, what: str) -> SemanticError:
+    """Return the error for INTERNAL windows below an operator that takes results back."""
     return SemanticError(
         f"INTERNAL does not go with {what}",
         detail="Results that stay after their tuples have left would be duplicates, or would no "

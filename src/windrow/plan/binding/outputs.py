@@ -11,7 +11,7 @@ from windrow.core.errors import BindError, SemanticError
 from windrow.core.types import common_type, sql_name
 from windrow.language.spans import span_of
 from windrow.language.syntax import StreamFunction
-from windrow.plan.binding.blocks import Body, bind_block
+from windrow.plan.binding.blocks import Body, bind_block, internal_refused, internal_window
 from windrow.plan.binding.context import Context, NamedQuery, RefreshScope
 from windrow.plan.binding.nested_wstream import lift_nested_wstream
 from windrow.plan.binding.ordering import order_outputs
@@ -207,10 +207,12 @@ def _with_named_queries(
 
 
 def _set_operation(tree: exp.SetOperation, context: Context) -> Body:
-    left, right = _alike(
-        bind_relation(tree.this, context), bind_relation(tree.expression, context), tree
-    )
+    sides = bind_relation(tree.this, context), bind_relation(tree.expression, context)
     everything = not tree.args.get("distinct")
+    if not (everything and isinstance(tree, exp.Union)):
+        _refuse_internal(tree.this, sides[0], tree)
+        _refuse_internal(tree.expression, sides[1], tree)
+    left, right = _alike(*sides, tree)
     match tree:
         case exp.Union():
             merged = UnionAll((left, right))
@@ -221,6 +223,13 @@ def _set_operation(tree: exp.SetOperation, context: Context) -> Body:
             plan = Intersect(left, right, everything)
     plan, order = order_outputs(tree, plan)
     return Body(plan, order)
+
+
+def _refuse_internal(side: exp.Expr, plan: Plan, tree: exp.SetOperation) -> None:
+    """Refuse a side whose results stay for ever though nobody asked for a stream of them."""
+    stays = isinstance(plan, Window) and plan.spec == Unbounded(written=False)
+    if stays and _split(side)[0] is None:
+        raise internal_refused(internal_window(side), type(tree).__name__.upper())
 
 
 def _alike(left: Plan, right: Plan, tree: exp.SetOperation) -> tuple[Plan, Plan]:
