@@ -96,10 +96,13 @@ class Cursor(SparkParser):
         """Take a name, quoted or not, or fail because `what` needs one."""
         named = self._parse_id_var(any_token=False)
         if not isinstance(named, exp.Identifier) or not named.name:
+            keyword = self.word().isidentifier()
             self.fail(
                 f"expected {what}, found {self.found()}",
-                detail=f"{self._curr.text} is a keyword." if self.word().isidentifier() else "",
-                hint="Names are words of letters, digits and _; all others stand in backticks.",
+                detail=f"{self._curr.text} is a keyword." if keyword else "",
+                hint=f"Write {what} before it, or put the name into backticks."
+                if keyword
+                else f"Write {what} there.",
             )
         return named
 

@@ -42,6 +42,13 @@ from windrow.language.windows import BARE_WINDOW, WINDOW_WORDS
 Word = TypeVar("Word", bound=str)
 
 CREATE_FORMS = "CREATE makes a STREAM, a RELATION, a NON RETROACTIVE RELATION or a QUERY."
+LEFT_OVER = "Take it out, or end the statement before it with ;."
+AFTER = dict.fromkeys(WINDOW_WORDS, BARE_WINDOW) | {
+    "EXISTS": "Write EXISTS (SELECT ... FROM ...).",
+    "GROUP": "Write GROUP BY.",
+    "ORDER": "Write ORDER BY.",
+}
+"""What was probably meant by a word that was taken for a name, so that the next does not fit."""
 CLAUSES = ("USING", "OPTIONS", "TIMESTAMP BY", "SLACK")
 
 
@@ -80,10 +87,9 @@ def need_end(p: QueryParser) -> None:
             detail="It filters by OVER (...), which is none either.",
             hint="Filter groups with HAVING, or a sub-query with WHERE.",
         )
-    bare_window = BARE_WINDOW if p.word(-1) in WINDOW_WORDS else ""
     p.fail(
         f"unexpected {p.found()}",
-        hint=bare_window or p.near_miss() or "Take it out, or end the statement before it with ;.",
+        hint=AFTER.get(p.word(-1)) or p.near_miss() or LEFT_OVER,
     )
 
 
@@ -132,6 +138,7 @@ def read_create(p: QueryParser, start: Token) -> Statement:
         f"cannot CREATE {p.found()}",
         detail=CREATE_FORMS,
         hint=did_you_mean(p.word(), ("STREAM", "RELATION", "QUERY"))
+        or ("Write CREATE NON RETROACTIVE RELATION." if p.at("NON") else "")
         or "Write CREATE STREAM for tuples with a time, CREATE RELATION for a table.",
     )
 
@@ -231,6 +238,12 @@ def read_columns(
                 key, key_span = (column.name,), column.span
         if not p._match(TokenType.COMMA):
             break
+    if p._curr and p._curr.token_type != TokenType.R_PAREN:
+        p.fail(
+            f'expected "," or ")", found {p.found()}',
+            detail="A column is a name and a type, and perhaps NOT NULL or PRIMARY KEY.",
+            hint="Separate the columns by commas.",
+        )
     p.need_close(TokenType.R_PAREN, opened)
     return tuple(columns), key, key_span
 
@@ -285,8 +298,9 @@ def read_clauses(p: QueryParser) -> Clauses:
             p.fail(
                 f"unexpected {p.found()}",
                 detail="USING, OPTIONS (...), TIMESTAMP BY and SLACK can follow the columns.",
-                hint=did_you_mean(p.word(), ("USING", "OPTIONS", "TIMESTAMP", "SLACK"))
-                or "Take it out, or end the statement before it with ;.",
+                hint=("Write TIMESTAMP BY column." if p.at("TIMESTAMP") else "")
+                or did_you_mean(p.word(), ("USING", "OPTIONS", "TIMESTAMP", "SLACK"))
+                or LEFT_OVER,
             )
         if clause in clauses.seen:
             p.fail(f"{clause} is written twice", hint="Leave one of them out.")
@@ -423,8 +437,8 @@ def read_set(p: QueryParser, start: Token) -> SetOption:
     first = p._curr
     name = dotted_name(p, "the name of a setting")
     name_span = so_far(p, first)
-    if not p._match(TokenType.EQ):
-        p.need("TO", "A setting is written SET name = value.")
+    if not p._match(TokenType.EQ) and not p.take("TO"):
+        p.fail(f'expected "=", found {p.found()}', hint="Write SET name = value.")
     value = read_value(p)
     return SetOption(name=name, name_span=name_span, value=value, span=so_far(p, start))
 

@@ -215,6 +215,7 @@ def is_field(node: exp.Dot | exp.Column) -> bool:
 def refuse(node: exp.Expr, what: str) -> NoReturn:
     """Fail because the language has no `what`."""
     words = "".join(f" {c}" if c.isupper() else c for c in what).strip().upper()
+    words = words.replace("_", " ")
     raise ParseError(
         f"{words} is not part of the language",
         detail="The text is SQL that some systems know, but no continuous query can use it.",
