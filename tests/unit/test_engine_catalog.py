@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import windrow
-from windrow.core.errors import BindError, InputError, SemanticError
+from windrow.core.errors import BindError, InputError, SemanticError, StateError
 from windrow.runtime.local.database import Database
 from windrow.runtime.local.handle import QueryHandle
 
@@ -245,3 +245,65 @@ def test_an_answer_of_the_past_is_refused_and_of_the_future_is_told(db: Database
     stream = db.query("ISTREAM(SELECT k FROM s [RANGE 10])")
     with pytest.raises(SemanticError, match="no current answer"):
         stream.answer()
+
+
+# -- snapshots ---------------------------------------------------------------------------------
+
+JOINED = "SELECT a.k, owner FROM a [RANGE 10] JOIN owners ON a.k = owners.k"
+
+
+def opened(text: str = JOINED) -> tuple[Database, QueryHandle]:
+    db = windrow.connect()
+    db.execute("""
+        CREATE STREAM a (ts BIGINT, k BIGINT) TIMESTAMP BY ts SLACK 2;
+        CREATE RELATION owners (k BIGINT, owner STRING, PRIMARY KEY (k));
+    """)
+    db.push("owners", [{"k": 1, "owner": "ada"}])
+    return db, db.query(text)
+
+
+def test_a_query_goes_on_from_its_snapshot() -> None:
+    db, query = opened()
+    db.push("a", [{"ts": 3, "k": 1}, {"ts": 6, "k": 1}])
+    saved = query.snapshot()
+    again, other = opened()
+    other.restore(saved)
+    assert (rows(other), rows(query)) == ([{"k": 1, "owner": "ada"}],) * 2
+    again.push("a", [{"ts": 3, "k": 1}, {"ts": 6, "k": 1}])  # one is late now, one was held back
+    assert len(again.late("a")) == 1
+    for each in (db, again):
+        each.push("owners", [{"k": 1, "owner": "eve"}])
+        each.advance(13)
+    assert rows(other) == rows(query) == [{"k": 1, "owner": "eve"}]
+    assert changes(other)[-2:] == changes(query)[-2:]
+
+
+def test_a_snapshot_of_another_query_is_refused() -> None:
+    _, query = opened()
+    _, other = opened("SELECT k FROM a [ROWS 2]")
+    with pytest.raises(StateError, match="does not belong"):
+        other.restore(query.snapshot())
+    for nonsense in (b"", b"nonsense", query.snapshot()[:-70]):
+        with pytest.raises(StateError):
+            query.restore(nonsense)
+
+
+def test_an_aggregate_of_the_users_own() -> None:
+    class Longest:
+        def init(self) -> str:
+            return ""
+
+        def add(self, state: str, word: str) -> str:
+            return max(state, word, key=len)
+
+        def result(self, state: str) -> str:
+            return state
+
+    windrow.register_aggregate("longest_word", Longest, (pa.string(),), pa.string())
+    db = windrow.connect()
+    db.execute("CREATE STREAM s (ts BIGINT, w STRING) TIMESTAMP BY ts")
+    query = db.query("SELECT longest_word(w) AS w FROM s [RANGE 10]")
+    db.push("s", [{"ts": 1, "w": "sliding"}, {"ts": 5, "w": "sum"}])
+    assert rows(query) == [{"w": "sliding"}]
+    db.advance(11)
+    assert rows(query) == [{"w": "sum"}]

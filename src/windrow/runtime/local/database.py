@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from types import TracebackType
 
 import numpy as np
 import pyarrow as pa
 
-from windrow.core.errors import BindError, InputError
+from windrow.core.errors import BindError, InputError, StateError
 from windrow.core.time import BEGINNING, Clock
 from windrow.kernels.cache import tell_if_cold
 from windrow.language.statements import CreateQuery, Drop, Statement
+from windrow.operators.task import Saved
 from windrow.plan.catalog import Relation, Stream
 from windrow.plan.nodes import Query
 from windrow.plan.session import Session
@@ -266,6 +268,23 @@ class Database:
         if found is None:
             raise InputError(f'query "{name}" has been dropped')
         return found
+
+    def resume(self, name: str, saved: Saved, reached: Mapping[str, int]) -> None:
+        """Replace a standing query by one that goes on from saved state, its streams as then."""
+        old = self.running(name)
+        if saved.get("plan") != old.physical.signature:
+            raise StateError(
+                f'the snapshot does not belong to "{name}"',
+                detail="It was taken of another query, or under another strategy.",
+                hint="Register the query as it was, with the same strategy.",
+            )
+        self._running[name] = RunningQuery.resumed(old.query, old.strategy, saved)
+        for stream, frontier in reached.items():
+            self._streams[stream].frontier = max(self._streams[stream].frontier, frontier)
+
+    def frontier(self, stream: str) -> int:
+        """Return how far a stream has come."""
+        return self._streams[stream].frontier
 
     def streams_of(self, name: str) -> tuple[str, ...]:
         """Return the streams that a standing query reads."""

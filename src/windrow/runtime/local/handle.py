@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from windrow.core.errors import StateError
+from windrow.operators.state.saved import from_bytes, to_bytes
 from windrow.plan.explain import explain_text
 from windrow.runtime.local.explain import explain_physical
 from windrow.runtime.local.instants import Instant, to_instant
@@ -45,6 +47,23 @@ class QueryHandle:
             "late": sum(late.values()),
             "late_by_stream": late,
         }
+
+    def snapshot(self) -> bytes:
+        """Return the query's state, and how far its streams have come.
+
+        Tuples that SLACK still holds back are not in it: they are not part of any answer yet.
+        """
+        streams = self._db.streams_of(self.name)
+        reached = {n: self._db.frontier(n) for n in streams}
+        return to_bytes({"query": self._db.running(self.name).snapshot(), "reached": reached})
+
+    def restore(self, snapshot: bytes) -> None:
+        """Go on from a snapshot of the same query; the query and its streams are as then."""
+        saved = from_bytes(snapshot)
+        query, reached = saved.get("query"), saved.get("reached")
+        if not isinstance(query, dict) or not isinstance(reached, dict):
+            raise StateError("this is no snapshot of a query")
+        self._db.resume(self.name, query, reached)
 
     def __repr__(self) -> str:
         return f"<windrow query {self.name}>"

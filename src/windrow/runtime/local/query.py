@@ -108,7 +108,8 @@ class RunningQuery:
 
     def _ready(self, i: int) -> Delta:
         whole = Delta.concat(self._buffers[i])
-        if len(whole) > 1 and not (whole.ts[1:] >= whole.ts[:-1]).all():  # a relation may be told of its future
+        if len(whole) > 1 and not (whole.ts[1:] >= whole.ts[:-1]).all():
+            # A relation may be told of its future.
             whole = whole.take(np.argsort(whole.ts, kind="stable"))
         assert self.start is not None
         if len(whole) and whole.ts[0] < self.start:
