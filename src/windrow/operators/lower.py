@@ -20,13 +20,16 @@ from typing import Protocol, runtime_checkable
 
 from windrow.operators.dataflow import Dataflow, Stage
 from windrow.operators.delta import Delta
+from windrow.operators.expire import ExpireTask
 from windrow.operators.interner import Interner
+from windrow.operators.join import HashJoin, MixedAntiJoinTask
 from windrow.operators.lowering.builder import Builder, Wanted
 from windrow.operators.lowering.relational import lower_relation
 from windrow.operators.lowering.streams import lower_stream
 from windrow.operators.rowwise import FilterTask, ProjectTask
 from windrow.operators.source import Source
 from windrow.operators.vector import I64
+from windrow.operators.window import SinceWindow, UnboundedWindow
 from windrow.optimize.place_negation import Placement, place_negations
 from windrow.optimize.rules import MOVES, RULES, apply_rules
 from windrow.optimize.statistics import UNKNOWN, Statistics
@@ -89,9 +92,23 @@ def _shown(stages: list[Stage]) -> tuple[int, ...]:
         chain.append(at)
         (at,) = stages[at].inputs
     task = stages[at].task
-    if not isinstance(task, Showing):
+    if not isinstance(task, Showing) or (isinstance(task, ExpireTask) and _endless(stages, at)):
         return ()
     return (at, *reversed(chain))
+
+
+def _endless(stages: list[Stage], at: int) -> bool:
+    """Tell whether some rows of an edge may never end: an expirer hands those on, and forgets."""
+    stage = stages[at]
+    match stage.task:
+        case UnboundedWindow() | SinceWindow():
+            return True
+        case HashJoin():  # a result ends with the first of its rows
+            return all(_endless(stages, i) for i in stage.inputs)
+        case MixedAntiJoinTask():
+            return _endless(stages, stage.inputs[0])
+        case _:
+            return any(_endless(stages, i) for i in stage.inputs)
 
 
 @runtime_checkable

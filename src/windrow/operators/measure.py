@@ -1,0 +1,35 @@
+"""What a running plan has counted, as the statistics that choices are made by."""
+
+from __future__ import annotations
+
+from windrow.operators.join.half import Kind
+from windrow.operators.join.mixed import MixedAntiJoinTask
+from windrow.operators.join.semi import HalfJoinTask
+from windrow.operators.lower import Physical
+from windrow.operators.task import Counters
+from windrow.optimize.statistics import Statistics, measured
+
+
+def measured_statistics(physical: Physical, elapsed: int) -> Statistics:
+    """Return the rates and the share of early ends of a plan that ran for `elapsed` units of time.
+
+    A stream's tuples are those that its first consumer took: what the source dropped has cost
+    the plan nothing.
+    """
+    tuples: dict[str, int] = {}
+    negations: list[Counters] = []
+    for stage in physical.stages:
+        task = stage.task
+        if task is None:
+            continue
+        for i in stage.inputs:
+            if i in physical.sources:
+                name = physical.sources[i].entry.name
+                tuples[name] = max(tuples.get(name, 0), task.counters.tuples_in)
+        if isinstance(task, MixedAntiJoinTask) or _is_negation(task):
+            negations.append(task.counters)
+    return measured(tuples, elapsed, tuple(negations))
+
+
+def _is_negation(task: object) -> bool:
+    return isinstance(task, HalfJoinTask) and task.kind is not Kind.SEMI
