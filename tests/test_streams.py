@@ -19,8 +19,8 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from tests.reference.drive import read, restart
 
+from tests.reference.drive import read, restart
 from windrow.runtime.local.database import Database
 
 STORIES = sorted(Path(__file__).parent.glob("streams/*.stream"))

@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import pyarrow as pa
+
 from tests.generate.catalog import DECLARATIONS, NRR, RELATION, STREAMS
 from tests.reference.histories import Change, Row, World, rows_of
-
 from windrow.core.time import BEGINNING
 from windrow.operators.state.saved import from_bytes, to_bytes
 from windrow.runtime.local.database import Database
@@ -59,7 +60,7 @@ def drive(text: str, world: World, plan: Drive, until: int) -> list[Change]:
     first = next((i for i, e in enumerate(happened) if e[0] > BEGINNING), len(happened))
     bounds = sorted({0, first, len(happened), *(c for c in plan.cuts if first < c < len(happened))})
     changes: list[Change] = []
-    for number, (start, stop) in enumerate(zip(bounds, bounds[1:], strict=False)):
+    for number, (start, stop) in enumerate(pairwise(bounds)):
         push_events(db, happened[start:stop], plan)
         changes += read(query.changes())
         if plan.check:
