@@ -127,12 +127,11 @@ def _named_source(node: exp.Table, window: StreamWindow | None, context: Context
                 )
             return _relation_source(entry, node.alias_or_name, context, span)
         case None:
+            known = [*context.catalog.names, *context.named_queries]
             raise BindError(
                 f'unknown stream or relation "{node.name}"',
-                detail=f"Declared are {', '.join(context.catalog.names)}."
-                if context.catalog.names
-                else "Nothing is declared yet.",
-                hint=near(node.name, list(context.catalog.names))
+                detail=f"Declared are {', '.join(known)}." if known else "Nothing is declared yet.",
+                hint=near(node.name, known)
                 or f"Declare it: CREATE STREAM {node.name} (...) TIMESTAMP BY ...;",
                 span=span,
             )
