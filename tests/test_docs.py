@@ -1,30 +1,41 @@
 """Every example in README.md and docs/ is true: Python runs, SQL binds, commands exist.
 
-```python           is run; the blocks of one page share their names
+```python           is run; the blocks of one page share their names; a ```text block right
+                    after it is what it prints (... stands for anything)
 ```python no-run    is only compiled
 ```sql              is bound; the statements of one page share one session
 ```sql refused      is refused with an error
 ```console          `$ windrow ...` and `$ make ...` exist; what explain and demo are shown
                     to print, they print (a line `...` ends the comparison)
+```shell            a session of `windrow shell`: what follows a prompt is typed, the rest is shown
 """
 
+import contextlib
+import doctest
+import io
 import re
 import shlex
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
+from unittest.mock import patch
 
 import click
 import pytest
 from click.testing import CliRunner
 
 from windrow.cli.main import windrow
+from windrow.cli.shell.reading import Buffer
+from windrow.cli.shell.session import Shell
+from windrow.cli.shell.terminal import MORE, PROMPT
 from windrow.core.errors import WindrowError
+from windrow.operators.aggregate.user_defined import REGISTERED
 from windrow.plan.functions import AGGREGATES, FUNCTIONS
 from windrow.plan.session import Session
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-SAME_EVERYWHERE = ("explain", "demo")
+SAME_EVERYWHERE = ("explain", "demo", "shell")
 KNOWN_FENCES = {
     "",
     "python",
@@ -32,6 +43,7 @@ KNOWN_FENCES = {
     "sql",
     "sql refused",
     "console",
+    "shell",
     "text",
     "mermaid",
     "json",
@@ -70,14 +82,61 @@ each_page = pytest.mark.parametrize("page", PAGES, ids=name_of)
 
 
 @each_page
-def test_python_in_a_page_runs(page: Path) -> None:
+def test_python_in_a_page_runs_and_prints_what_is_shown(page: Path) -> None:
     names: dict[str, object] = {}
-    for block in blocks(page):
-        if block.fence.startswith("python"):
-            # Empty lines first, so that a traceback tells the line in the page.
-            code = compile("\n" * block.line + block.text, str(page), "exec")
+    found = blocks(page)
+    with patch.dict(AGGREGATES), patch.dict(REGISTERED):  # what it registers is forgotten
+        for block, after in zip_longest(found, found[1:]):
+            if block.fence.startswith("python"):
+                # Empty lines first, so that a traceback tells the line in the page.
+                code = compile("\n" * block.line + block.text, str(page), "exec")
             if block.fence == "python":
-                exec(code, names)
+                printed = io.StringIO()
+                with contextlib.redirect_stdout(printed):
+                    exec(code, names)
+                if printed.getvalue() or follows(after, block):
+                    check_output(after, printed.getvalue())
+
+
+def follows(after: Block | None, block: Block) -> bool:
+    """Tell whether a text block stands right after a block, with blank lines between."""
+    if after is None:
+        return False
+    end = block.line + block.text.count("\n") + 1
+    between = block.page.read_text().splitlines()[end : after.line - 1]
+    return after.fence == "text" and not any(between)
+
+
+def check_output(shown: Block | None, printed: str) -> None:
+    assert shown is not None, f"nothing is shown where this is printed:\n{printed}"
+    checker = doctest.OutputChecker()
+    same = checker.check_output(shown.text, printed, doctest.ELLIPSIS)
+    assert same, f"{name_of(shown.page)}:{shown.line} shows\n{shown.text}\nprinted is\n{printed}"
+
+
+@each_page
+def test_a_session_in_a_page_goes_as_shown(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    shell = Shell()
+    for block in blocks(page):
+        if block.fence == "shell":
+            told = "".join(f"{line.rstrip()}\n" for line in transcript(shell, block.text))
+            assert told == block.text, f"{name_of(page)}:{block.line}"
+
+
+def transcript(shell: Shell, text: str) -> list[str]:
+    """Return a session with the same input, and what the shell answers."""
+    told: list[str] = []
+    buffer = Buffer()
+    for line in text.splitlines():
+        if not line.startswith((PROMPT.rstrip(), MORE)):
+            continue
+        told.append(line)
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+            shell.run_all(buffer.add(line[len(PROMPT) :]))
+        told += printed.getvalue().splitlines()
+    return told
 
 
 @each_page

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from unittest.mock import patch
 
 import pyarrow as pa
 import pytest
 
 import windrow
 from windrow.core.errors import BindError, InputError, SemanticError, StateError
+from windrow.operators.aggregate.user_defined import REGISTERED
+from windrow.plan.functions import AGGREGATES
 from windrow.runtime.local.database import Database
 from windrow.runtime.local.handle import QueryHandle
 
@@ -288,6 +291,8 @@ def test_a_snapshot_of_another_query_is_refused() -> None:
             query.restore(nonsense)
 
 
+@patch.dict(AGGREGATES)
+@patch.dict(REGISTERED)
 def test_an_aggregate_of_the_users_own() -> None:
     class Longest:
         def init(self) -> str:
