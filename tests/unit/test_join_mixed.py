@@ -141,3 +141,15 @@ def test_the_output_of_a_quiet_step_is_an_empty_mixed_batch() -> None:
     assert net == {}
     assert made.exp is not None
     assert isinstance(task.output, Schema)
+
+
+@pytest.mark.parametrize("form", [Form.FIFO, Form.CALENDAR])
+def test_rows_that_have_ended_are_met_once_however_often_their_key_turns(form: Form) -> None:
+    task = MixedAntiJoinTask(a_match(odd=False), form)
+    lefts = [Event(t, (1, 0, t), t + 1) for t in range(1000)]
+    rights = departures([Event(t, (1, 0, t), t + 1) for t in range(2000, 3000, 2)])
+    deltas = to_delta(schema("l"), lefts, signed=False), to_delta(schema("r"), rights, signed=True)
+    assert len(task.step(deltas, 4000)) == 1000
+    assert task.counters.comparisons <= 1000 + len(rights)
+    task.check()
+    assert task.state_rows() == 0

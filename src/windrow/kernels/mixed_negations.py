@@ -13,8 +13,8 @@ there are copies on the right, so that who forgets left rows keeps it. Chains as
 from __future__ import annotations
 
 from windrow.kernels.chains import ALIVE, LEFT, RIGHT, SEEN
-from windrow.kernels.jit import kernel
-from windrow.kernels.joins import KEEP, OLDER, enter
+from windrow.kernels.jit import inlined, kernel
+from windrow.kernels.joins import KEEP, NEWER, OLDER, enter
 from windrow.kernels.semi_joins import (
     COMPARED,
     KEYS,
@@ -42,8 +42,25 @@ def apply_right(right, now, heads, touched, work):
     work[NEXT_RIGHT], work[NOW], work[OPEN] = j, now, 1
 
 
+@inlined
+def pass_by(slot, code, walk, rows, heads):
+    """Let a chain of a pool lead past a row that has ended, which is left linked to itself.
+
+    So a walk meets it once, and whoever forgets it later unlinks it from nothing but itself.
+    """
+    older, newer = walk[slot, OLDER], rows[slot, NEWER]
+    if older > 0:
+        rows[older - 1, NEWER] = newer
+    if newer > 0:
+        walk[newer - 1, OLDER] = older
+    else:
+        heads[code, LEFT] = older
+    walk[slot, OLDER] = slot + 1
+    rows[slot, NEWER] = slot + 1
+
+
 @kernel
-def tell_turned(walk, shape, heads, touched, out, work):
+def tell_turned(walk, rows, shape, heads, touched, out, work):
     """Tell the left rows of keys that turned; return the rows made, -1 if there is no room."""
     tail, mask, ordered, _ = shape
     slots, ts, exp, weight = out
@@ -55,6 +72,7 @@ def tell_turned(walk, shape, heads, touched, out, work):
             at = heads[code, LEFT]
             while at > tail:
                 slot = (at - 1) & mask
+                at = walk[slot, OLDER]
                 work[COMPARED] += 1
                 if walk[slot, KEEP] > now:
                     if made == len(ts):
@@ -64,7 +82,8 @@ def tell_turned(walk, shape, heads, touched, out, work):
                     made += 1
                 elif ordered == 1:
                     break
-                at = walk[slot, OLDER]
+                else:
+                    pass_by(slot, code, walk, rows, heads)
     return made
 
 
@@ -85,7 +104,7 @@ def mixed_changes(left, right, walk, rows, shape, heads, touched, no_bands, out,
         if work[OPEN] == 0 and j < len(rts) and (i == len(lts) or rts[j] <= lts[i]):
             apply_right(right, rts[j], heads, touched, work)
         if work[OPEN] == 1:
-            made = tell_turned(walk, shape, heads, touched, out, work)
+            made = tell_turned(walk, rows, shape, heads, touched, out, work)
             if made < 0:
                 return
             for k in range(work[KEYS]):

@@ -9,16 +9,17 @@ from windrow.kernels.jit import kernel
 def note_withdrawals(codes, weight, pending, queued):
     """Note copies that are taken back, and let a copy that comes again undo that.
 
-    `codes` are those of (row, end), in the order of the changes; `queued` gets 1 for each birth
-    that is to wait for its end. A birth whose copy still waits, though withdrawn, is not queued
-    again, so that a copy waits once however often it comes and goes.
+    `codes` are those of (row, end), in the order of the changes, -1 for a birth of which none was
+    taken back; `queued` gets 1 for each birth that is to wait for its end. A birth whose copy
+    still waits, though withdrawn, is not queued again, so that a copy waits once however often
+    it comes and goes.
     """
     for k in range(len(codes)):
         code = codes[k]
         if weight[k] < 0:
             pending[code] += 1
             queued[k] = 0
-        elif pending[code] > 0:
+        elif code >= 0 and pending[code] > 0:
             pending[code] -= 1
             queued[k] = 0
         else:

@@ -22,6 +22,7 @@ from windrow.core.types import BIGINT
 from windrow.kernels.withdrawals import idle_codes, note_withdrawals, pass_over
 from windrow.operators.codec import RowCodec
 from windrow.operators.delta import NO_TIMES, Delta
+from windrow.operators.state.bag import encode_sparingly
 from windrow.operators.state.calendar import CalendarQueue
 from windrow.operators.state.expirer import (
     births,
@@ -97,15 +98,25 @@ class MixedExpirer:
             return mortal
         at = np.flatnonzero(mortal)
         given = delta.take(at)
-        codes = self.withdrawn.encode(self._words(given.columns, cast("I64", given.exp)))
-        self.pending = grown(self.pending, self.withdrawn.capacity)  # type: ignore[assignment]
-        self.marks = grown(self.marks, self.withdrawn.capacity)  # type: ignore[assignment]
+        weight = given.weights()
+        codes = self._codes(self._words(given.columns, cast("I64", given.exp)), weight < 0)
         waits = np.empty(len(at), np.int64)
-        note_withdrawals(codes, given.weights(), self.pending, waits)
+        note_withdrawals(codes, weight, self.pending, waits)
         self._forget_idle(codes)
         queued = np.zeros(len(delta), np.bool_)
         queued[at] = waits != 0
         return queued
+
+    def _codes(self, words: I64, withdraws: Bools) -> I64:
+        """Return the codes of (row, end), new ones for withdrawals only; -1 where there is none."""
+        if not withdraws.any():
+            return self.withdrawn.find(words)
+        codes = np.empty(len(words), np.int64)
+        codes[withdraws] = encode_sparingly(self.withdrawn, words[withdraws])
+        codes[~withdraws] = self.withdrawn.find(words[~withdraws])
+        self.pending = grown(self.pending, self.withdrawn.capacity)  # type: ignore[assignment]
+        self.marks = grown(self.marks, self.withdrawn.capacity)  # type: ignore[assignment]
+        return codes
 
     def _told(self, ends: I64, ended: I64) -> I64:
         """Return which of the rows that end are still there."""
