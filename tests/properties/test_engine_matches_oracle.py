@@ -1,4 +1,4 @@
-"""The engine's answer is the oracle's, at every instant, for any query, world, split and strategy."""
+"""The engine is right at every instant, for any query, world, split and strategy."""
 
 from __future__ import annotations
 

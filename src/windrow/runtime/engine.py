@@ -11,7 +11,5 @@ ENGINES = ("local",)
 def open_database(engine: str) -> Database:
     """Open a database: "local" runs in this process."""
     if engine not in ENGINES:
-        raise BindError(
-            f'unknown engine "{engine}"', hint=f"The engines are {', '.join(ENGINES)}."
-        )
+        raise BindError(f'unknown engine "{engine}"', hint=f"The engines are {', '.join(ENGINES)}.")
     return Database()
