@@ -15,9 +15,8 @@ TEST_STAMP := $(VENV)/.installed-test
 demo: $(RUN_STAMP)  ## what windrow does, shown on the shipped examples
 	$(BIN)/windrow demo
 
-test: $(TEST_STAMP)  ## the fast suite, then what needs a JVM; all but the slow tests
-	$(BIN)/pytest -q -n 2 -m "not slow and not spark"
-	$(BIN)/pytest -q -m "spark and not slow" || [ $$? -eq 5 ]  # 5: there are none
+test: $(TEST_STAMP)  ## all but the slow tests
+	$(BIN)/pytest -q -n 2 -m "not slow"
 
 check: $(TEST_STAMP)  ## style, types, layers, sizes
 	$(BIN)/ruff check .
