@@ -118,12 +118,14 @@ class HashJoin:
         for side in arrived:
             self.endless = self.endless and bool((side[1] == FOREVER).all())
         ends = 0 if self.endless else 2 if self.match.bands else 1
-        states = (self.left.walk, self.left.rows), (self.right.walk, self.right.rows)
+        left, right = self.left, self.right
+        assert isinstance(left, RingRows)
+        assert isinstance(right, RingRows)
+        states = (left.walk, left.rows, left.back), (right.walk, right.rows, right.back)
         shapes = (self.left.shape, self.right.shape)
         sides = [
             (*side[:2], np.arange(rows.head - len(side[0]), rows.head + 1), *side[3:])
-            for side, rows in zip(arrived, (self.left, self.right), strict=True)
-            if isinstance(rows, RingRows)
+            for side, rows in zip(arrived, (left, right), strict=True)
         ]
         self._drive(
             lambda: join_rings(*sides, *states, shapes, self.heads, ends, self.buffer.arrays, work),

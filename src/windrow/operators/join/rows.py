@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 import numpy as np
+import numpy.typing as npt
 
 from windrow.core.time import FOREVER
 from windrow.kernels.chains import ALIVE
-from windrow.kernels.joins import BANDS, CODE, KEEP, expire_ring, unlink_rows
+from windrow.kernels.joins import BANDS, CODE, KEEP, OLDER, expire_ring, unlink_rows
 from windrow.operators.delta import Delta
 from windrow.operators.join.match import Side
 from windrow.operators.state.calendar import CalendarQueue
@@ -49,10 +50,12 @@ class RingRows:
     walk: I64 = field(default_factory=lambda: np.zeros((SMALLEST, 2), np.int64))
     rows: I64 = field(init=False)
     payload: RowColumns = field(init=False)
+    back: npt.NDArray[np.int32] = field(init=False)
     tail: int = 0
     head: int = 0
 
     def __post_init__(self) -> None:
+        self.back = np.zeros(SMALLEST, np.int32)
         self.rows = np.zeros((SMALLEST, BANDS + self.bands), np.int64)
         self.payload = empty_columns(self.side)
 
@@ -105,11 +108,20 @@ class RingRows:
         self.rows = _moved(self.rows, old, new, capacity)
         self.walk = _moved(self.walk, old, new, capacity)
         self.payload.resize(capacity, old, new)
+        self._chain()
+
+    def _chain(self) -> None:
+        """Fill `back` from the chains in `walk`."""
+        assert len(self.rows) < 2**31, "a row's distance to an older one fits 31 bits"
+        self.back = np.zeros(len(self.rows), np.int32)
+        numbers, slots = np.arange(self.tail, self.head), self.live()
+        older = self.walk[slots, OLDER]
+        self.back[slots] = np.where(older > self.tail, numbers + 1 - older, 0)
 
     @property
     def nbytes(self) -> int:
         """Exact size of the arrays."""
-        return self.walk.nbytes + self.rows.nbytes + self.payload.nbytes
+        return self.walk.nbytes + self.rows.nbytes + self.payload.nbytes + self.back.nbytes
 
     def save(self) -> dict[str, object]:
         """Return all that `load` needs."""
@@ -133,6 +145,7 @@ class RingRows:
         self.head = tail + len(rows)
         self.rows[self.live()] = rows
         self.walk[self.live()] = walk
+        self._chain()
         columns = load_columns(self.payload.fields, payload)
         self.payload.write(self.live(), columns, slice(0, len(rows)))
 
