@@ -40,6 +40,7 @@ class Stage:
     inputs: tuple[int, ...] = ()
     task: Task | None = None
     lags: bool = False
+    mixed: bool = False
     structure: str = ""
 
     @property

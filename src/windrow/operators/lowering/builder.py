@@ -121,6 +121,7 @@ class Builder:
             label,
             schema,
             signed=(kind is PatternKind.STR or kind is None) and not mixed,
+            mixed=mixed,
             inputs=tuple(e.stage for e in inputs),
             task=task,
             lags=bool(getattr(task, "lags", False)),

@@ -4,8 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from windrow.operators.dataflow import Stage
+
 if TYPE_CHECKING:
     from windrow.runtime.local.query import RunningQuery
+
+
+def edge_of(stage: Stage) -> str:
+    """Return how departures travel on the edge that leaves a stage."""
+    if stage.task is None:
+        return "input"
+    if stage.mixed:
+        return "mixed"
+    return "signed" if stage.signed else "predicted"
 
 
 def explain_physical(running: RunningQuery) -> str:
@@ -15,9 +26,7 @@ def explain_physical(running: RunningQuery) -> str:
 
     def show(i: int, prefix: str, *, last: bool) -> None:
         stage = stages[i]
-        edge = "signed" if stage.signed and stage.task is not None else "predicted"
-        if stage.task is None:
-            edge = "input"
+        edge = edge_of(stage)
         kept = f", {stage.structure}" if stage.structure else ""
         rows = stage.task.state_rows() if stage.task is not None else 0
         size = f", {rows:,} rows kept" if rows else ""
