@@ -11,18 +11,14 @@ LENGTH, FIRST_END, COMPARISONS = 0, 1, 2
 
 @kernel
 def gather_rows(words, valid, at, out, out_valid):
-    """Copy the rows at the places `at` into columns.
+    """Copy the places `at` of every column.
 
-    words:  one line a row          at = [c, a]      ->      out:  one line a column
-    valid:  one line a column
-
-    The values of a row lie side by side: a row that is met at random costs one look into
-    memory, not one a column (four columns: 17 ns a value apart, 5 side by side).
+    words, valid:  one line a column, one place a row          out:  one line a column
+                   [ . a . b . . c ]      at = [c, a]      ->        [ c a ]
     """
-    for i in range(len(at)):
-        row = at[i]
-        for k in range(words.shape[1]):
-            out[k, i] = words[row, k]
+    for k in range(words.shape[0]):
+        for i in range(len(at)):
+            out[k, i] = words[k, at[i]]
     for k in range(valid.shape[0]):
         for i in range(len(at)):
             out_valid[k, i] = valid[k, at[i]]

@@ -1,4 +1,4 @@
-"""The columns of stored rows: one place a row, its words side by side."""
+"""The columns of stored rows: one line of words a column, one place a row."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from windrow.operators.vector import I64, Bools, Vector
 class RowColumns:
     """Columns of `capacity` places; which places hold rows is the owner's business.
 
-        words   [place, k]  the value of column k, floats as their bits
-        valid   [j]         which places of column `nullable[j]` are not NULL
+        words   [k]  the values of column k, floats as their bits
+        valid   [j]  which places of column `nullable[j]` are not NULL
 
     A column gets its line in `valid` when its first NULL comes. Invariant, asserted by
-    `check`: there are `capacity` places, and `nullable` names each column at most once.
+    `check`: all lines are `capacity` long, and `nullable` names each column at most once.
     """
 
     fields: tuple[Field, ...]
@@ -32,20 +32,20 @@ class RowColumns:
     floats: tuple[bool, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.words = np.empty((0, len(self.fields)), np.int64)
+        self.words = np.empty((len(self.fields), 0), np.int64)
         self.valid = np.empty((0, 0), np.bool_)
         self.floats = tuple(is_float(f.type) for f in self.fields)
 
     @property
     def capacity(self) -> int:
         """How many places there are."""
-        return len(self.words)
+        return int(self.words.shape[1])
 
     def write(self, where: slice | I64, columns: dict[str, Vector], part: slice) -> None:
         """Put the rows `part` of the columns at `where`."""
         for k, column in enumerate(self.fields):
             vector = columns[column.name]
-            self.words[where, k] = vector.data[part].view(np.int64)
+            self.words[k, where] = vector.data[part].view(np.int64)
             if vector.valid is not None or k in self.nullable:
                 self._write_valid(k, where, vector, part)
 
@@ -73,9 +73,9 @@ class RowColumns:
 
     def resize(self, capacity: int, source: slice | I64, target: slice | I64) -> None:
         """Change the number of places; rows at `source` go to `target`."""
-        words = np.empty((capacity, len(self.fields)), np.int64)
+        words = np.empty((len(self.fields), capacity), np.int64)
         valid = np.ones((len(self.nullable), capacity), np.bool_)
-        words[target] = self.words[source]
+        words[:, target] = self.words[:, source]
         valid[:, target] = self.valid[:, source]
         self.words, self.valid = words, valid
 
@@ -86,7 +86,7 @@ class RowColumns:
 
     def check(self) -> None:
         """Assert the invariant."""
-        assert self.words.shape[1] == len(self.fields), "a row has a word a column"
+        assert self.words.shape == (len(self.fields), self.capacity), "a line of words is short"
         assert self.valid.shape == (len(self.nullable), self.capacity), "a line of bits is short"
         assert len(set(self.nullable)) == len(self.nullable), "a column has two lines of bits"
 
