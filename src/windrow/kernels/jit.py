@@ -31,7 +31,8 @@ def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
 
     A kernel makes no arrays, so it is compiled without reference counts (`_nrt`): numba counts
     the references of every array that one compiled function hands to another, inside inner
-    loops too. Without them a search for a string takes 17 ns instead of 72, a join a third.
+    loops too. Without them a search for a string takes 17 ns instead of 72, a whole join
+    272-277 ns a tuple instead of 323-354.
     """
     compiled: Callable[..., Any] = numba.njit(**LEAN)(function)
     return compiled

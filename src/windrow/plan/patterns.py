@@ -6,8 +6,8 @@
     STR  strict               the end of some depends on what arrives later
 
 What the engine relies on: below a STR edge nobody needs negative tuples. `pattern_of` labels
-an edge by the rules of THESIS 3.5.1, with three corrections that the property test
-`test_patterns_are_true` forced on us:
+an edge by the rules of THESIS 3.5.1, with three corrections, each of
+which `test_patterns_are_true` has a witness stream for:
 
   a. a merge-union of windows of *different* lengths is WK (rule 2 says WKS);
   b. a join with one expiring input is WK (3.3.2 says WKS): a new tuple of the unbounded side

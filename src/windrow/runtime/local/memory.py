@@ -17,7 +17,7 @@ def keep_freed_memory() -> bool:
     """Ask the C library not to hand large arrays back to the system after each batch.
 
     Every batch makes arrays of some megabytes and frees them. The system takes such arrays back
-    at once and gives them out again page by page: 10 to 20 % of a join's time. This holds for
+    at once and gives them out again page by page: about a sixth of a join's time. This holds for
     the whole process; ``WINDROW_KEEP_MEMORY=0`` leaves the library as it is. Returns whether it
     was asked (only glibc can be).
     """
