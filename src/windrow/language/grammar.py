@@ -41,6 +41,7 @@ SIZED = frozenset({
 """Types that numbers or other types follow. The length of a VARCHAR is its source's affair."""
 
 PLAIN_NAME = re.compile(r"[^\W\d]\w*\Z")
+NUMBER = re.compile(r"(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 QUERY = ("with_", "order", "limit", "offset")
 SET_OPERATION = ("this", "expression", "distinct", *QUERY)
@@ -165,6 +166,12 @@ def check_node(node: exp.Expr) -> None:
             raise ParseError(
                 f'"{node.name}" is not a name',
                 hint="Names of other characters than letters, digits and _ stand in backticks.",
+                span=span_of(node),
+            )
+        case exp.Literal() if not (node.is_string or NUMBER.fullmatch(node.name)):
+            raise ParseError(
+                f"{node.name} is not a number",
+                hint="Write digits with at most one point, and an exponent if need be: 1.5e3.",
                 span=span_of(node),
             )
         case exp.Anonymous() if not isinstance(node.this, str) or not PLAIN_NAME.match(node.this):
