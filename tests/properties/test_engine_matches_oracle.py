@@ -19,13 +19,15 @@ STRATEGIES = ("upa", "auto", "negative", "direct")
 def drives(draw: st.DrawFn, world: World) -> Drive:
     """Any way to feed a world."""
     happened = len(events(world))
-    cuts = draw(st.sets(st.integers(0, happened), max_size=6))
+    some = st.sets(st.integers(0, happened), max_size=6)
+    cuts = draw(some | st.just(set(range(happened))))  # all: pushed one by one
     return Drive(
         strategy=draw(st.sampled_from(STRATEGIES)),
         cuts=tuple(sorted(cuts)),
         heartbeat=draw(st.booleans()),
         sweep=draw(st.booleans()),
         restarts=frozenset(draw(st.sets(st.integers(0, 6), max_size=2))),
+        as_dicts=draw(st.booleans()),
     )
 
 

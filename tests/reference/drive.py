@@ -29,7 +29,8 @@ class Drive:
     """How a world is fed: where it is cut, and what happens after each cut.
 
     `cuts` are positions in the sequence of events; `heartbeat` tells whether streams hear how far
-    all others are; `restarts` are numbers of batches after which the engine is replaced.
+    all others are; `restarts` are numbers of batches after which the engine is replaced;
+    `as_dicts` pushes lists of dicts, not Arrow tables.
     """
 
     strategy: str = "upa"
@@ -38,6 +39,7 @@ class Drive:
     restarts: frozenset[int] = frozenset()
     check: bool = True
     sweep: bool = False
+    as_dicts: bool = False
 
 
 def events(world: World) -> list[tuple[int, str, int, Row]]:
@@ -84,7 +86,8 @@ def push_events(db: Database, batch: Sequence[tuple[int, str, int, Row]], plan: 
     for name in STREAMS:
         tuples = [row for _, n, _, row in batch if n == name]
         if tuples:
-            db.push(name, stream_table(tuples))
+            table = stream_table(tuples)
+            db.push(name, table.to_pylist() if plan.as_dicts else table)
     if plan.heartbeat and batch and batch[-1][0] > BEGINNING:
         db.advance(batch[-1][0])
 

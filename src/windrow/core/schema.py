@@ -38,10 +38,15 @@ class Schema:
     def _positions(self) -> dict[str, int]:
         return {field.name: i for i, field in enumerate(self.fields)}
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """The column names in order."""
         return tuple(field.name for field in self.fields)
+
+    @cached_property
+    def known(self) -> frozenset[str]:
+        """The column names, in no order."""
+        return frozenset(self.names)
 
     def __len__(self) -> int:
         return len(self.fields)

@@ -101,21 +101,21 @@ class Dataflow:
                 outputs.append(self._nothing[i] if given is None else given)
                 self.clocks[i] = clock
                 continue
-            at = min(self.clocks[j] for j in stage.inputs)
-            inputs = tuple(outputs[j] for j in stage.inputs)
+            at = min([self.clocks[j] for j in stage.inputs])
+            inputs = tuple([outputs[j] for j in stage.inputs])
             if i in self._mixed:
                 inputs = self._aligned(i, inputs, at)
-            first = None if self.begun else stage.task.begin(start)
-            made = self._run(stage.task, inputs, at, ends=ends and stage.lags)
-            outputs.append(made if first is None else Delta.concat([first, made]))
+            outputs.append(self._run(stage, inputs, at, start=start, ends=ends))
             self.clocks[i] = at - 1 if stage.lags and not ends else at
         return outputs[-1]
 
-    def _run(self, task: Task, given: tuple[Delta, ...], clock: int, *, ends: bool) -> Delta:
-        if isinstance(task, RefreshTask) and not self.begun:
-            (task.initial,) = given
-        made = task.step(given, clock)
-        if ends:
+    def _run(
+        self, stage: Stage, given: tuple[Delta, ...], clock: int, *, start: int, ends: bool
+    ) -> Delta:
+        task = stage.task
+        assert task is not None
+        made = task.step(given, clock) if self.begun else _first_step(task, given, clock, start)
+        if ends and stage.lags:
             assert isinstance(task, Closing), "only tasks that wait for a closed instant lag"
             made = Delta.concat([made, task.finish(clock)])
         return made
@@ -161,6 +161,14 @@ class Dataflow:
         for stage in self.stages:
             if stage.task is not None:
                 stage.task.check()
+
+
+def _first_step(task: Task, given: tuple[Delta, ...], clock: int, start: int) -> Delta:
+    first = task.begin(start)
+    if isinstance(task, RefreshTask):
+        (task.initial,) = given
+    made = task.step(given, clock)
+    return made if first is None else Delta.concat([first, made])
 
 
 def saved_delta(delta: Delta) -> Saved:

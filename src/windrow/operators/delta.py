@@ -88,7 +88,8 @@ class Delta:
     @classmethod
     def concat(cls, parts: list[Delta]) -> Delta:
         """Return parts of one edge, already in time order one after the other, as one."""
-        parts = [p for p in parts if len(p)] or parts[:1]
+        if len(parts) > 1:
+            parts = [p for p in parts if len(p)] or parts[:1]
         if len(parts) == 1:
             return parts[0]
         first = parts[0]

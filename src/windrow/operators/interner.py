@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import cast
 
 import numpy as np
@@ -103,6 +104,11 @@ class Interner:
         places = array.indices.cast(pa.int64()).fill_null(len(codes) - 1)
         at: I64 = values_of(places.buffers()[1], np.int64, places.offset, len(places))
         return codes[at]
+
+    def encode_list(self, texts: list[bytes]) -> I64:
+        """Return the code of each of a few texts."""
+        data = np.frombuffer(bytearray(b"".join(texts)), np.uint8)
+        return self.encode_strings(data, np.array([0, *accumulate(map(len, texts))], np.int64))
 
     def encode_strings(self, data: U8, offsets: I64) -> I64:
         """Return the code of each string data[offsets[i] : offsets[i + 1]]. O(bytes)."""

@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.core.schema import Schema
-from windrow.operators.arrow import vector_from_arrow
 from windrow.operators.delta import Delta
 from windrow.operators.evaluate import compile_expr, compile_predicate
+from windrow.operators.few import Incoming, array_of_column, vector_of
 from windrow.operators.interner import Interner
 from windrow.operators.vector import I64
 from windrow.plan.catalog import Relation, Stream
@@ -69,12 +69,13 @@ class Source:
 
 
 class SourceReader:
-    """A `Source` at work: Arrow columns in, a delta out."""
+    """A `Source` at work: pushed columns in, a delta out."""
 
     def __init__(self, source: Source, interner: Interner) -> None:
         self.source = source
         self._interner = interner
         self._holds = None if source.predicate is None else compile_predicate(source.predicate)
+        self._reads = tuple(source.reads)
         self._columns = [
             (
                 c.name,
@@ -83,19 +84,23 @@ class SourceReader:
             )
             for c in source.columns
         ]
+        computed = any(not isinstance(value, str) for *_, value in self._columns)
+        self._is_plain = source.predicate is None and not computed
 
-    def read(self, ts: I64, arrays: Mapping[str, pa.Array], weight: I64 | None = None) -> Delta:
+    def read(self, ts: I64, given: Mapping[str, Incoming], weight: I64 | None = None) -> Delta:
         """Return the tuples that enter; `weight` is given for changes of a relation."""
+        if not self._is_plain:
+            given = {name: array_of_column(given[name]) for name in self._reads}
         if self._holds is not None and len(ts):
-            kept = self._holds(arrays, len(ts))
+            kept = self._holds(given, len(ts))
             if not kept.all():
                 rows = np.flatnonzero(kept)
                 taken = pa.array(rows)
-                arrays = {n: arrays[n].take(taken) for n in self.source.reads}
+                given = {name: array.take(taken) for name, array in given.items()}
                 ts = ts[rows]
                 weight = None if weight is None else weight[rows]
         columns = {}
         for name, type_, value in self._columns:
-            array = arrays[value] if isinstance(value, str) else value(arrays, len(ts))
-            columns[name] = vector_from_arrow(array, type_, self._interner)
+            column = given[value] if isinstance(value, str) else value(given, len(ts))
+            columns[name] = vector_of(column, type_, self._interner)
         return Delta(ts, columns, None, weight)

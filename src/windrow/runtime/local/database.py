@@ -12,6 +12,7 @@ from windrow.core.errors import BindError, InputError, StateError
 from windrow.core.time import BEGINNING, Clock
 from windrow.kernels.cache import tell_if_cold
 from windrow.language.statements import CreateQuery, Drop, Statement
+from windrow.operators.few import Incoming
 from windrow.operators.task import Saved
 from windrow.plan.catalog import Relation, Stream
 from windrow.plan.nodes import Query
@@ -152,7 +153,7 @@ class Database:
         stream = self._streams[entry.name]
         fitting = to_batch(data, entry.schema, entry.name, time=entry.time_column)
         ts, batch = stream.accept(fitting)
-        self._deliver(entry.name, ts, batch.arrays)
+        self._deliver(entry.name, ts, batch.columns)
 
     def _push_relation(self, target: RelationInput, data: Pushed) -> None:
         relation = target.relation
@@ -173,10 +174,10 @@ class Database:
     def _newest(self, clock: Clock) -> int:
         return max((s.frontier for s in self._on(clock)), default=BEGINNING)
 
-    def _deliver(self, name: str, ts: np.ndarray, arrays: dict[str, pa.Array]) -> None:
+    def _deliver(self, name: str, ts: np.ndarray, columns: dict[str, Incoming]) -> None:
         for query in self._readers(name):
             if len(ts):
-                query.feed(name, ts, arrays)
+                query.feed(name, ts, columns)
             self._run(query)
 
     def _readers(self, name: str) -> list[RunningQuery]:
@@ -216,7 +217,7 @@ class Database:
             ts, batch = target.heartbeat(at)
             for query in self._readers(target.stream.name):
                 if len(ts):
-                    query.feed(target.stream.name, ts, batch.arrays)
+                    query.feed(target.stream.name, ts, batch.columns)
         for query in self._running.values():
             self._run(query)
 
@@ -237,7 +238,7 @@ class Database:
             ts, batch = target.end()
             for query in self._readers(target.stream.name):
                 if len(ts):
-                    query.feed(target.stream.name, ts, batch.arrays)
+                    query.feed(target.stream.name, ts, batch.columns)
         for clock in Clock:
             last = self._newest(clock)
             for target in self._on(clock):

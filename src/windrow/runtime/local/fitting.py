@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from windrow.core.schema import Field
 from windrow.core.types import BIGINT, DATE, DOUBLE, STRING, TIMESTAMP, sql_name
 from windrow.operators.evaluate.timestamps import parse_moment
+from windrow.operators.few import FEW, Incoming, few_values
 from windrow.operators.vector import Bools
 
 Given: TypeAlias = Any  # pa.Array | list[object]: pyarrow has no types to check by
@@ -65,9 +66,13 @@ PLAIN: dict[pa.DataType, frozenset[type]] = {
 """Python values that are a type's own: nothing about them has to be found out."""
 
 
-def fitted(given: Given, field: Field) -> tuple[pa.Array, list[tuple[Bools, str]]]:
+def fitted(given: Given, field: Field) -> tuple[Incoming, list[tuple[Bools, str]]]:
     """Return the column in its declared type, and which rows do not fit, with the reason."""
     faults: list[tuple[Bools, str]] = []
+    if isinstance(given, list) and len(given) <= FEW:
+        few = few_values(given, field.type)
+        if few is not None:
+            return few, faults
     try:
         array = converted(given, field.type)
     except REFUSALS:

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+from pyarrow import lib
 
 from windrow.core.errors import InputError
 from windrow.core.schema import Field, Schema
+from windrow.operators.few import FEW, Few, Incoming, arrays_of
 from windrow.operators.vector import I64, Bools
 from windrow.plan.binding.scope import near
 from windrow.plan.functions.moments import FIRST_MOMENT, LAST_MOMENT
@@ -24,11 +26,16 @@ FARTHEST = 2**62
 
 @dataclass(slots=True)
 class Batch:
-    """Rows that fit the declaration: `arrays` by declared name. `poison` are those that do not."""
+    """Rows that fit the declaration: columns by declared name. `poison` are those that do not."""
 
     rows: int
-    arrays: dict[str, pa.Array]
+    columns: dict[str, Incoming]
     poison: pa.Table | None = None
+
+    @property
+    def arrays(self) -> dict[str, pa.Array]:
+        """All columns as Arrow arrays."""
+        return arrays_of(self.columns)
 
     def take(self, rows: I64) -> Batch:
         """Return the chosen rows."""
@@ -51,25 +58,30 @@ def to_batch(
     (of a relation's changes). Rows with a value that does not fit become poison.
     """
     given = read_columns(data, target)
-    columns = _declared(given, [*schema.names, *(f.name for f in extra)])
-    _check_names(columns, schema, target, extra)
+    columns = given
+    if given.keys() != schema.known:
+        columns = _declared(given, [*schema.names, *(f.name for f in extra)])
+        _check_names(columns, schema, target, extra)
     rows = _row_count(columns, target)
-    arrays: dict[str, pa.Array] = {}
+    fitting: dict[str, Incoming] = {}
     faults: list[tuple[Bools, str]] = []
-    for field in (*schema, *(f for f in extra if f.name in columns)):
+    for field in (*schema.fields, *(f for f in extra if f.name in columns)):
         column = columns.get(field.name)
-        array, wrong = fitted(pa.nulls(rows, field.type) if column is None else column, field)
-        arrays[field.name] = array
+        if column is None:
+            column = pa.nulls(rows, field.type)
+        fitting[field.name], wrong = fitted(column, field)
         faults += wrong
     if time is not None:
-        faults += _outside_of_time(time, arrays[time])
+        faults += _outside_of_time(time, fitting[time])
     if not faults:
-        return Batch(rows, arrays)
-    return _without_poison(arrays, columns, faults, rows)
+        return Batch(rows, fitting)
+    return _without_poison(fitting, columns, faults, rows)
 
 
 def read_columns(data: Pushed, target: str) -> dict[str, Given]:
     """Return the columns that were pushed, under their given names."""
+    if type(data) is list:
+        return _from_dicts(data, target)
     if isinstance(data, pa.RecordBatch):
         return dict(zip(data.schema.names, data.columns, strict=True))
     if isinstance(data, pa.Table):
@@ -112,7 +124,7 @@ def _listed(values: object, name: str, target: str) -> Given:
 def _from_dicts(rows: Sequence[object], target: str) -> dict[str, Given]:
     names: dict[str, None] = {}
     for row in rows:
-        if not isinstance(row, Mapping):
+        if type(row) is not dict and not isinstance(row, Mapping):
             raise InputError(
                 f'a tuple for "{target}" is {type(row).__name__}, not a dict',
                 hint='Push a list such as [{"ts": 1, "k": 2}].',
@@ -167,22 +179,36 @@ def _row_count(columns: Mapping[str, Given], target: str) -> int:
     return lengths.pop() if lengths else 0
 
 
-def _outside_of_time(name: str, array: pa.Array) -> list[tuple[Bools, str]]:
+def _outside_of_time(name: str, column: Incoming) -> list[tuple[Bools, str]]:
     """Return the rows whose time no window can be added to."""
-    moments = pa.types.is_timestamp(array.type)
+    moments = column.type.id == lib.Type_TIMESTAMP
     first, last = (FIRST_MOMENT, LAST_MOMENT) if moments else (-FARTHEST, FARTHEST)
-    times = array.view(pa.int64()) if moments else array
-    if times.type != pa.int64():
-        times = times.cast(pa.int64())
-    ts: I64 = (times.fill_null(0) if times.null_count else times).to_numpy(zero_copy_only=False)
-    if not len(ts) or (ts.min() >= first and ts.max() <= last):
+    ts = times_of(column)
+    if len(ts) <= FEW:
+        inside = all(first <= t <= last for t in ts.tolist())
+    else:
+        inside = ts.min() >= first and ts.max() <= last
+    if inside:
         return []
     outside = (ts < first) | (ts > last)
     return [(outside, f"{name} is out of range")]
 
 
+def times_of(column: Incoming) -> I64:
+    """Return a time column as int64s of the clock's unit; 0 for NULL."""
+    if type(column) is Few:
+        return column.data  # type: ignore[return-value]
+    if column.type != pa.int64():
+        whole = pa.types.is_integer(column.type)
+        column = column.cast(pa.int64()) if whole else column.view(pa.int64())
+    if column.null_count:
+        column = column.fill_null(0)
+    times: I64 = column.to_numpy(zero_copy_only=False)
+    return times
+
+
 def _without_poison(
-    arrays: dict[str, pa.Array],
+    columns: dict[str, Incoming],
     given: Mapping[str, Given],
     faults: list[tuple[Bools, str]],
     rows: int,
@@ -195,7 +221,7 @@ def _without_poison(
         for name, values in given.items()
     }
     poison = pa.table({"_reason": pa.array(reasons, pa.string()), **shown})
-    good = Batch(rows, arrays).take(np.flatnonzero(~wrong))
+    good = Batch(rows, columns).take(np.flatnonzero(~wrong))
     good.poison = poison
     return good
 

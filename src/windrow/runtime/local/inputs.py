@@ -17,7 +17,7 @@ import pyarrow as pa
 from windrow.core.time import BEGINNING
 from windrow.operators.vector import I64
 from windrow.plan.catalog import Stream
-from windrow.runtime.local.ingest import Batch
+from windrow.runtime.local.ingest import Batch, times_of
 
 
 @dataclass(slots=True)
@@ -43,7 +43,7 @@ class StreamInput:
         """
         if batch.poison is not None:
             self.poison.append(batch.poison)
-        ts = times_of(batch.arrays[self.stream.time_column])
+        ts = times_of(batch.columns[self.stream.time_column])
         self.tuples += len(ts)
         if not len(ts):
             return ts, batch
@@ -97,23 +97,12 @@ class StreamInput:
         return self.heartbeat(max(self.newest, self.frontier))
 
 
-def times_of(array: pa.Array) -> I64:
-    """Return a time column as int64s of the clock's unit."""
-    if array.type != pa.int64():
-        array = (
-            array.cast(pa.int64()) if pa.types.is_integer(array.type) else array.view(pa.int64())
-        )
-    times: I64 = array.to_numpy(zero_copy_only=False)
-    return times
-
-
 def _joined(batches: list[Batch], stream: Stream) -> Batch:
     if len(batches) == 1:
         return batches[0]
-    arrays = {
-        f.name: pa.concat_arrays([b.arrays[f.name] for b in batches])
-        if batches
-        else pa.nulls(0, f.type)
+    arrays = [b.arrays for b in batches]
+    columns = {
+        f.name: pa.concat_arrays([a[f.name] for a in arrays]) if arrays else pa.nulls(0, f.type)
         for f in stream.schema
     }
-    return Batch(sum(b.rows for b in batches), arrays)
+    return Batch(sum(b.rows for b in batches), columns)

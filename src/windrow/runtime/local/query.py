@@ -15,6 +15,7 @@ from windrow.core.types import BIGINT, TIMESTAMP
 from windrow.operators.arrow import vector_to_arrow
 from windrow.operators.dataflow import Dataflow, loaded_delta, saved_delta
 from windrow.operators.delta import Delta
+from windrow.operators.few import Incoming
 from windrow.operators.interner import Interner
 from windrow.operators.lower import Physical, Showing, lower
 from windrow.operators.source import SourceReader
@@ -46,7 +47,7 @@ class RunningQuery:
     start: int | None = None
     ended: bool = False
     steps: int = 0
-    _readers: dict[int, SourceReader] = field(init=False)
+    _readers: dict[str, list[tuple[int, SourceReader]]] = field(init=False)
     _buffers: dict[int, list[Delta]] = field(init=False)
     _log: list[Delta] = field(default_factory=list)
 
@@ -57,10 +58,11 @@ class RunningQuery:
         entries = (s.entry for s in self.physical.sources.values())
         self.streams = tuple(dict.fromkeys(e.name for e in entries if isinstance(e, Stream)))
         self.view = None if self.is_stream or self.physical.shown else View(self.schema)
-        self._readers = {
-            i: SourceReader(s, self.interner) for i, s in self.physical.sources.items()
-        }
-        self._buffers = {i: [] for i in self._readers}
+        self._readers = {}
+        for i, source in self.physical.sources.items():
+            reader = SourceReader(source, self.interner)
+            self._readers.setdefault(source.entry.name, []).append((i, reader))
+        self._buffers = {i: [] for i in self.physical.sources}
 
     @property
     def schema(self) -> Schema:
@@ -74,16 +76,15 @@ class RunningQuery:
 
     def reads(self, name: str) -> bool:
         """Tell whether the query has an input of this name."""
-        return any(s.entry.name == name for s in self.physical.sources.values())
+        return name in self._readers
 
     def feed(
-        self, name: str, ts: I64, arrays: Mapping[str, pa.Array], weight: I64 | None = None
+        self, name: str, ts: I64, columns: Mapping[str, Incoming], weight: I64 | None = None
     ) -> None:
         """Queue tuples of an input, in time order; `weight` for changes of a relation."""
-        for i, reader in self._readers.items():
-            if reader.source.entry.name == name:
-                self._note_start(ts)
-                self._buffers[i].append(reader.read(ts, arrays, weight))
+        for i, reader in self._readers.get(name, ()):
+            self._note_start(ts)
+            self._buffers[i].append(reader.read(ts, columns, weight))
 
     def _note_start(self, ts: I64) -> None:
         if self.flow.begun:
@@ -98,13 +99,21 @@ class RunningQuery:
         if self.start is None or clock < self.start or self.ended:
             return
         self.clock = max(self.clock, clock)
-        ready = {i: self._ready(i) for i, waiting in self._buffers.items() if waiting}
+        ready = {
+            i: self._ready(i)
+            for i, waiting in self._buffers.items()
+            if waiting and self._is_due(waiting)
+        }
         begins = not self.flow.begun
         out = self.flow.step(ready, self.clock, start=self.start, ends=ends)
         if begins:
             out = net_per_instant(out)
         self.ended = ends
         self._publish(out)
+
+    def _is_due(self, waiting: list[Delta]) -> bool:
+        """Tell whether any batch may have a change up to the clock: order is not certain here."""
+        return len(waiting) > 1 or len(waiting[0]) != 1 or waiting[0].ts[0] <= self.clock
 
     def _ready(self, i: int) -> Delta:
         whole = Delta.concat(self._buffers[i])

@@ -78,21 +78,22 @@ class RelationInput:
         """
         if batch.poison is not None:
             self.poison.append(batch.poison)
-        given = batch.arrays.get(TIME)
+        columns = batch.arrays
+        given = columns.get(TIME)
         timed: Bools = np.zeros(batch.rows, np.bool_)
         if given is not None:
             timed = given.is_valid().to_numpy(zero_copy_only=False)
         clock = Clock.TIMESTAMP if given is not None and given.type == TIMESTAMP else Clock.TICKS
         now = pushed.get(clock, max(pushed.values(), default=BEGINNING))
         ts = _whole(given, batch.rows, now)
-        sign = _whole(batch.arrays.get(SIGN), batch.rows, 1)
+        sign = _whole(columns.get(SIGN), batch.rows, 1)
         if not np.isin(sign, (-1, 1)).all():
             raise InputError(
                 f'_sign of "{self.relation.name}" must be 1 or -1', detail="Nothing was pushed."
             )
         order = np.argsort(ts, kind="stable")
         rows = pa.array(order)
-        arrays = {f.name: batch.arrays[f.name].take(rows) for f in self.relation.schema}
+        arrays = {f.name: columns[f.name].take(rows) for f in self.relation.schema}
         changes = self._possible(Changes(ts[order], timed[order], sign[order], arrays, pushed))
         self.history.append(changes)
         return changes
