@@ -167,8 +167,17 @@ class ExpressionParser(WindowParser):
         comments: list[str] | None = None,
         negate: bool = False,  # noqa: FBT001, FBT002
     ) -> exp.Expr:
-        """Keep ``a NOT IN (1) = b`` apart from ``NOT (a IN (1) = b)`` when it is printed."""
-        this = exp.Paren(this=this) if isinstance(this, exp.Not) else this
+        """Keep ``a NOT IN (1) = b`` apart from ``NOT (a IN (1) = b)`` when it is printed.
+
+        ``<=>`` is printed as IS NOT DISTINCT FROM, which binds closer: a predicate before it, or
+        before any IS, stands in brackets.
+        """
+        loose = (
+            (exp.Predicate, exp.Escape, exp.Connector, exp.Not)
+            if klass in (exp.Is, exp.NullSafeEQ, exp.NullSafeNEQ)
+            else (exp.Not,)
+        )
+        this = exp.Paren(this=this) if isinstance(this, loose) else this
         expression = exp.Paren(this=expression) if isinstance(expression, exp.Not) else expression
         return super()._build_predicate(klass, this, expression, comments, negate)
 
