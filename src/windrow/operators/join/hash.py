@@ -86,12 +86,12 @@ class HashJoin:
         else:
             made = 0
         output = self._results(made) if made else self.nothing
-        self._expire(clock)
+        self.expire(clock)
         return output
 
     def _join(self, left: Delta, right: Delta) -> int:
         """Enter the new rows and fill the buffer with the pairs they make; return how many."""
-        arrived = self._arrived(left, right)
+        arrived = self.arrived(left, right)
         work = np.zeros(WORK_WORDS, np.int64)
         self.buffer.reserve(len(left) + len(right))
         if self.in_rings:
@@ -150,7 +150,7 @@ class HashJoin:
             self.scan_at = int(work[SCAN_AT])
             self._scanned(gone, work)
 
-    def _arrived(self, left: Delta, right: Delta) -> tuple[Arrivals, Arrivals]:
+    def arrived(self, left: Delta, right: Delta) -> tuple[Arrivals, Arrivals]:
         """Store new rows; return for each side what the loop reads of them."""
         match = self.match
         assert left.exp is not None
@@ -181,7 +181,8 @@ class HashJoin:
         self.counters.tuples_out += len(ts)
         return Delta(ts, columns, exp)
 
-    def _expire(self, clock: int) -> None:
+    def expire(self, clock: int) -> None:
+        """Forget what has left by `clock`."""
         for rows in (self.left, self.right):
             count, dead = rows.expire(clock, self.heads)
             self.counters.expiries += count

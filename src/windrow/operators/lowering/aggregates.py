@@ -16,6 +16,11 @@ from windrow.plan.patterns import PatternKind
 
 Lower = Callable[[Builder, Plan, Wanted], Edge]
 
+PREDICTING = {"min", "max"}
+"""Calls that do better if they know ends: what ends later and is better outlives the others.
+
+That holds only if nothing is taken back, as it may be on a mixed edge."""
+
 
 def lower_aggregate(builder: Builder, plan: Aggregate, wanted: Wanted, lower: Lower) -> Edge:
     """Lower γ. Calls that nobody reads are not computed."""
@@ -26,7 +31,9 @@ def lower_aggregate(builder: Builder, plan: Aggregate, wanted: Wanted, lower: Lo
     schema = Schema(tuple(c.field for c in columns))
     task = ProjectTask(columns, builder.interner)
     edge = builder.rowwise(task, edge, schema, label="Compute")
-    if edge.mixed:  # an extreme that ends later outlives others only if none is taken back
+    if edge.mixed or (
+        builder.can_tell(edge) and not PREDICTING.intersection(c.name for c in calls)
+    ):
         edge = builder.signed(edge)
     keys = tuple(Field(k.name, k.expr.type, k.expr.nullable) for k in plan.keys)
     expirer, structure = (None, "") if edge.signed else builder.expirer(edge)

@@ -9,6 +9,7 @@ from windrow.core.schema import Schema
 from windrow.operators.dataflow import Stage
 from windrow.operators.expire import BirthsTask, ExpireTask
 from windrow.operators.interner import Interner
+from windrow.operators.join import HashJoin, RingJoin, can_tell_ends
 from windrow.operators.rowwise import ProjectTask
 from windrow.operators.source import Source
 from windrow.operators.state.expirer import (
@@ -140,6 +141,8 @@ class Builder:
             return edge
         if edge.kind is PatternKind.MON:
             return self.births(edge, PatternKind.STR)
+        if self.can_tell(edge):
+            return self.told(edge)
         expirer, structure = self.expirer(edge)
         return self.add(
             ExpireTask(expirer(edge.schema)),
@@ -149,6 +152,27 @@ class Builder:
             label="Expire",
             structure=structure,
         )
+
+    def can_tell(self, edge: Edge) -> bool:
+        """Tell whether an edge's own join could tell ends, so that nobody need keep its results."""
+        task = self.stages[self._over(edge)[-1]].task
+        return not self.direct and isinstance(task, HashJoin) and can_tell_ends(task)
+
+    def told(self, edge: Edge) -> Edge:
+        """Return such an edge with all deaths on it, told by its join."""
+        for i in self._over(edge):
+            self.stages[i].signed = True
+        join = self.stages[i]
+        assert isinstance(join.task, HashJoin)
+        join.task, join.structure = RingJoin(join.task.match), f"{join.structure}, ends told"
+        return replace(edge, kind=PatternKind.STR)
+
+    def _over(self, edge: Edge) -> list[int]:
+        """Return an edge's stages down to the first that does more than project."""
+        chain = [edge.stage]
+        while isinstance(self.stages[chain[-1]].task, ProjectTask):
+            chain += self.stages[chain[-1]].inputs
+        return chain
 
     def births(self, edge: Edge, kind: PatternKind | None) -> Edge:
         """Return a MON edge as a signed one, or as a stream: its tuples only come."""

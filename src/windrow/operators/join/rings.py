@@ -1,0 +1,144 @@
+"""The join of two windows for those who want to be told ends."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from windrow.kernels.joins import CODE, COMPARED, FIRST_LEFT, FIRST_RIGHT, KEEP, MADE, WORK_WORDS
+from windrow.kernels.ring_joins import all_pairs, join_told
+from windrow.operators.delta import Delta
+from windrow.operators.join.hash import Arrivals, HashJoin
+from windrow.operators.join.match import Match
+from windrow.operators.join.pairs import Buffer
+from windrow.operators.join.rows import Form, RingRows
+from windrow.operators.task import Saved
+from windrow.operators.vector import I64, Vector
+
+
+def can_tell_ends(task: HashJoin) -> bool:
+    """Tell whether a join could be a `RingJoin`: what its walks find are just its results.
+
+    With a band a row can be of no use before its results end. With a residual there may be many
+    more candidates than results, and looking for them twice costs more than keeping results.
+    """
+    return task.in_rings and not task.match.bands and task.match.residual is None
+
+
+class RingJoin:
+    """L ⋈ R at work: WKS × WKS → signed. No result is kept: see `kernels/ring_joins.py`.
+
+    An arrival makes a result with each row of its key that is alive on the other side, a departure
+    ends those that it has there. Costs O(arrivals + departures + results) a step, and remembers
+    the rows of both windows.
+    """
+
+    def __init__(self, match: Match) -> None:
+        self.match = match
+        self.state = HashJoin(match, Form.FIFO, Form.FIFO)
+        assert can_tell_ends(self.state), "results are not just what walks find"
+        self.counters = self.state.counters
+        self.buffer = Buffer()
+        self.nothing = Delta.empty(match.output, signed=True)
+
+    @property
+    def _rings(self) -> tuple[RingRows, RingRows]:
+        left, right = self.state.left, self.state.right
+        assert isinstance(left, RingRows)
+        assert isinstance(right, RingRows)
+        return left, right
+
+    def begin(self, start: int) -> Delta | None:
+        """Nothing is there before any tuple is."""
+
+    def step(self, inputs: tuple[Delta, ...], clock: int) -> Delta:
+        """Join the arrivals with what is alive, and end what leaves by `clock`, in time order."""
+        left, right = inputs
+        counters = self.counters
+        counters.tuples_in += len(left) + len(right)
+        if not (len(left) or len(right) or any(is_due(ring, clock) for ring in self._rings)):
+            return self.nothing
+        left = self.match.left.joinable(living(left))
+        right = self.match.right.joinable(living(right))
+        counters.probes += len(left) + len(right)
+        made = self._join(self.state.arrived(left, right), clock)
+        output = self._results(made) if made else self.nothing
+        before = counters.expiries
+        self.state.expire(clock)
+        counters.probes += counters.expiries - before
+        return output
+
+    def _join(self, arrived: tuple[Arrivals, Arrivals], clock: int) -> int:
+        """Fill the buffer with the pairs that come and go; return how many."""
+        left, right = self._rings
+        work = np.zeros(WORK_WORDS, np.int64)
+        work[FIRST_LEFT], work[FIRST_RIGHT] = left.tail, right.tail
+        sides = [
+            (ts, exp, np.arange(ring.head - len(ts), ring.head + 1), codes, bands)
+            for (ts, exp, _, _, codes, bands), ring in zip(arrived, self._rings, strict=True)
+        ]
+        states = (left.walk, left.rows, left.back), (right.walk, right.rows, right.back)
+        rest = ((left.shape[1], right.shape[1]), self.state.heads, clock)
+        self.buffer.reserve(2 * sum(len(side[0]) for side in sides))
+        while not join_told(*sides, *states, *rest, self.buffer.arrays, work):
+            self.buffer.reserve(2 * self.buffer.room)
+        self.counters.comparisons += int(work[COMPARED])
+        return int(work[MADE])
+
+    def _results(self, made: int) -> Delta:
+        lefts, rights, ts, weight = self.buffer.taken(made)
+        gone = int(np.count_nonzero(weight < 0))
+        self.counters.tuples_out += made
+        self.counters.negatives_out += gone
+        return Delta(ts, self._columns(lefts, rights), None, weight if gone else None)
+
+    def _columns(self, lefts: I64, rights: I64) -> dict[str, Vector]:
+        left, right = self._rings
+        read = left.payload.take(lefts) | right.payload.take(rights)
+        return {name: read[name] for name in self.match.output.names}
+
+    def current(self) -> Delta:
+        """Return the results that are alive."""
+        left, right = self._rings
+        numbers = np.arange(left.tail, left.head)
+        codes = left.rows[left.live(), CODE] - 1
+        rest = (left.shape[1], right.tail, right.shape[1], right.back, self.state.heads)
+        none: I64 = np.empty(0, np.int64)
+        lefts, rights = np.empty((2, all_pairs(numbers, codes, *rest, none, none)), np.int64)
+        all_pairs(numbers, codes, *rest, lefts, rights)
+        return Delta(np.zeros(len(lefts), np.int64), self._columns(lefts, rights))
+
+    def state_rows(self) -> int:
+        """Return how many rows of both sides are remembered."""
+        return self.state.state_rows()
+
+    def state_bytes(self) -> int:
+        """Return the exact size of rows, chains and keys."""
+        return self.state.state_bytes()
+
+    def save(self) -> Saved:
+        """Return the state for `load`."""
+        return self.state.save()
+
+    def load(self, saved: Saved) -> None:
+        """Take over a saved state."""
+        self.state.load(saved)
+
+    def live_codes(self) -> list[I64]:
+        """Return the interned codes that keys and rows refer to."""
+        return self.state.live_codes()
+
+    def check(self) -> None:
+        """Assert the invariants of the state."""
+        self.state.check()
+
+
+def living(delta: Delta) -> Delta:
+    """Return the rows that live at all."""
+    assert delta.exp is not None, "only predicted tuples are joined by ring"
+    stillborn = delta.exp <= delta.ts
+    return delta.take(np.flatnonzero(~stillborn)) if stillborn.any() else delta
+
+
+def is_due(ring: RingRows, clock: int) -> bool:
+    """Tell whether the oldest row of a ring leaves by `clock`."""
+    return len(ring) > 0 and bool(ring.walk[ring.tail & ring.shape[1], KEEP] <= clock)
