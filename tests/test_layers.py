@@ -20,6 +20,7 @@ LAYERS = (
     "schedule",
     "transactions",
     "archive",
+    "generate",
     "server",
     "cli",
 )

@@ -128,5 +128,5 @@ def test_the_demo_tells_every_query_of_its_story(story: str) -> None:
 def test_every_example_is_also_explained_from_its_file() -> None:
     folder = Path(__file__).parent.parent.parent / "examples"
     scripts = sorted(folder.glob("*.cql"))
-    assert {path.stem for path in scripts} == set(STORIES)
+    assert {path.stem for path in scripts} >= set(STORIES)
     assert all(run("explain", str(path)).exit_code == 0 for path in scripts)

@@ -14,6 +14,7 @@ COMMANDS: dict[str, str] = {
     "demo": "Show what windrow does, on a shipped example.",
     "doctor": "Check that this machine can run windrow.",
     "explain": "Show the plan of each query in a script.",
+    "generate": "Write streams of our own making as files.",
     "shell": "Type statements, push tuples, watch answers change.",
 }
 """Each command with its line of help. Module `windrow.cli.<name>` holds `command`."""
