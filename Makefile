@@ -16,7 +16,8 @@ demo: $(RUN_STAMP)  ## what windrow does, shown on the shipped examples
 	$(BIN)/windrow demo
 
 test: $(TEST_STAMP)  ## all but the slow tests
-	$(BIN)/pytest -q -n 2 -m "not slow"
+	$(BIN)/pytest -q -n 2 -m "not slow and not spark"
+	$(BIN)/pytest -q -m "spark and not slow" tests/spark
 
 check: $(TEST_STAMP)  ## style, types, layers, sizes
 	$(BIN)/ruff check .
