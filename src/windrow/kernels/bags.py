@@ -1,4 +1,4 @@
-"""Bags of rows by code: counting copies, and netting the changes of an instant.
+"""Bags of rows by code: counting copies.
 
 codes:   row of the batch -> code of its value        counts:  code -> copies
 """
@@ -28,67 +28,6 @@ def add_copies(codes, weights, counts, idle):
             n += 1
     for k in range(n):
         counts[idle[k]] = 0
-    return n
-
-
-@kernel
-def mixed_rows(ts, weights, rows):
-    """List the rows of instants that have both signs; return how many.
-
-    ts       3  5  5  5  9  9
-    weights  +  -  +  +  -  -      rows: the three of instant 5
-    """
-    n = 0
-    start = 0
-    while start < len(ts):
-        end = start
-        ups, downs = 0, 0
-        while end < len(ts) and ts[end] == ts[start]:
-            if weights[end] > 0:
-                ups += 1
-            else:
-                downs += 1
-            end += 1
-        if ups > 0 and downs > 0:
-            for i in range(start, end):
-                rows[n] = i
-                n += 1
-        start = end
-    return n
-
-
-@kernel
-def net_rows(ts, weights, codes, first, kept):
-    """Net the changes of each value within an instant; return how many rows are kept.
-
-    `codes` is -1 for rows that stay as they are. `first`, -1 for each code, is scratch and left
-    so. `weights` of the first row of a value become the net; `kept` lists, instant by instant,
-    the rows that leave and then those that come.
-    """
-    n = 0
-    start = 0
-    while start < len(ts):
-        end = start
-        while end < len(ts) and ts[end] == ts[start]:
-            code = codes[end]
-            if code >= 0:
-                if first[code] < 0:
-                    first[code] = end
-                else:
-                    weights[first[code]] += weights[end]
-                    weights[end] = 0
-            end += 1
-        for i in range(start, end):
-            if codes[i] >= 0:
-                first[codes[i]] = -1
-            if weights[i] < 0:
-                kept[n] = i
-                n += 1
-        for i in range(start, end):
-            if weights[i] > 0:
-                kept[n] = i
-                n += 1
-        start = end
     return n
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from windrow.core.schema import Field
-from windrow.kernels.bags import mixed_rows, net_rows
+from windrow.kernels.netting import cancel, leaving_first, mixed_rows
 from windrow.operators.codec import RowCodec
 from windrow.operators.delta import Delta
-from windrow.operators.state.key_table import KeyTable
 from windrow.operators.vector import I64, Vector
 
 
@@ -20,26 +19,29 @@ def net_per_instant(delta: Delta) -> Delta:
     """
     if delta.weight is None or not len(delta):
         return delta
-    ts, weights = delta.ts, delta.weight
-    if (weights > 0).all():
+    rows = np.empty(len(delta), np.int64)
+    mixed, most, in_order = mixed_rows(delta.ts, delta.weight, rows)
+    if not mixed:
         return delta
-    mixed = np.empty(len(delta), np.int64)
-    mixed = mixed[: mixed_rows(ts, weights, mixed)]
-    if not len(mixed):
+    weights = delta.weight.copy()
+    if not _cancel(delta, rows[:mixed], most, weights) and in_order:
         return delta
-    codes = np.full(len(delta), -1, np.int64)
-    codes[mixed] = codes_of_rows(delta.columns, mixed)
-    weights = weights.copy()
     kept = np.empty(len(delta), np.int64)
-    first = np.full(len(mixed), -1, np.int64)
-    kept = kept[: net_rows(ts, weights, codes, first, kept)]
+    kept = kept[: leaving_first(delta.ts, weights, kept)]
     columns = {n: v.take(kept) for n, v in delta.columns.items()}
-    return Delta(ts[kept], columns, None, weights[kept])
+    return Delta(delta.ts[kept], columns, None, weights[kept])
 
 
-def codes_of_rows(columns: dict[str, Vector], rows: I64) -> I64:
-    """Return small codes of the chosen rows, equal iff the rows are."""
+def _cancel(delta: Delta, rows: I64, most: int, weights: I64) -> int:
+    """Let the chosen rows cancel one another in `weights`; return how many copies do."""
+    words = row_words(delta.columns, rows)
+    slots = np.zeros(1 << (2 * most - 1).bit_length(), np.int64)
+    equals, left = np.empty((2, len(rows)), np.int64)
+    return int(cancel(rows, words, delta.ts, weights, slots, equals, left))
+
+
+def row_words(columns: dict[str, Vector], rows: I64) -> I64:
+    """Return the chosen rows as words, equal iff the rows are."""
     taken = [v.take(rows) for v in columns.values()]
     fields = tuple(Field(n, v.type, v.valid is not None) for n, v in columns.items())
-    codec = RowCodec(fields)
-    return KeyTable(codec.width).encode(codec.words(taken, len(rows)))
+    return RowCodec(fields).words(taken, len(rows))

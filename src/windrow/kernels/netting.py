@@ -1,0 +1,121 @@
+"""Netting the changes of an instant: copies of a row that leave and come at one τ cancel.
+
+    ts       3  5  5  5  9  9
+    weights  +  -  +  +  -  -      mixed: the three of instant 5; only they can cancel
+
+Rows of one sign are not added up: few of them meet, and each would be told apart again.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from windrow.kernels.hashing import hash_words, same_words
+from windrow.kernels.jit import kernel
+
+
+@kernel
+def mixed_rows(ts, weights, rows):
+    """List the rows of instants that have both signs.
+
+    Returns how many they are, how many of one instant at most, and whether in each of them what
+    leaves stands before what comes.
+    """
+    n, most = 0, 0
+    in_order = True
+    start = 0
+    while start < len(ts):
+        now = ts[start]
+        ups = 0
+        end = start
+        while end < len(ts) and ts[end] == now:
+            ups += 1 if weights[end] > 0 else 0
+            end += 1
+        if 0 < ups < end - start:
+            most = max(most, end - start)
+            for i in range(start, end):
+                rows[n] = i
+                n += 1
+            for i in range(start, end - ups):
+                in_order = in_order and weights[i] < 0
+        start = end
+    return n, most, in_order
+
+
+@kernel
+def cancel(rows, words, ts, weights, slots, equals, left):
+    """Cancel what comes against what leaves, instant by instant; return how many copies.
+
+        rows:    the mixed rows, ascending; words[k] are those of row rows[k]
+        slots:   a table of the instant's leaving rows: k + 1, stale if it is of an older instant
+        equals:  k -> the first leaving row of the instant with the same words, as k; or -1
+        left:    k -> copies that leave and are not cancelled, then copies to cancel
+
+    Needs twice as many slots as an instant has rows, a power of two, all 0. O(rows).
+    """
+    mask = np.uint64(len(slots) - 1)
+    total = 0
+    start = 0
+    while start < len(rows):
+        now = ts[rows[start]]
+        end = start
+        while end < len(rows) and ts[rows[end]] == now:
+            end += 1
+        for k in range(start, end):
+            left[k] = 0
+        for sign in (-1, 1):
+            for k in range(start, end):
+                if weights[rows[k]] * sign < 0:
+                    continue
+                at = hash_words(words, k) & mask
+                while slots[at] > start and not same_words(words, slots[at] - 1, words, k):
+                    at = (at + np.uint64(1)) & mask
+                if sign < 0 and slots[at] <= start:
+                    slots[at] = k + 1
+                equals[k] = slots[at] - 1 if slots[at] > start else -1
+                if sign < 0:
+                    left[equals[k]] -= weights[rows[k]]
+        found = 0
+        for k in range(start, end):
+            weight = weights[rows[k]]
+            if weight > 0 and equals[k] >= 0:
+                taken = min(weight, left[equals[k]])
+                weights[rows[k]] -= taken
+                left[equals[k]] -= taken
+                found += taken
+        if found > 0:
+            keep_leaving(rows, weights, equals, left, start, end)
+        total += found
+        start = end
+    return total
+
+
+@kernel
+def keep_leaving(rows, weights, equals, left, start, end):
+    """Take from what leaves at one instant what was cancelled: `left` copies of a row stay."""
+    for k in range(start, end):
+        weight = weights[rows[k]]
+        if weight < 0:
+            stays = min(-weight, left[equals[k]])
+            weights[rows[k]] = -stays
+            left[equals[k]] -= stays
+
+
+@kernel
+def leaving_first(ts, weights, kept):
+    """List the rows of weight, instant by instant, those that leave first; return how many."""
+    n = 0
+    start = 0
+    while start < len(ts):
+        end = start
+        while end < len(ts) and ts[end] == ts[start]:
+            if weights[end] < 0:
+                kept[n] = end
+                n += 1
+            end += 1
+        for i in range(start, end):
+            if weights[i] > 0:
+                kept[n] = i
+                n += 1
+        start = end
+    return n
