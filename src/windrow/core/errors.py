@@ -93,6 +93,10 @@ class StateError(WindrowError):
     """Saved state that cannot be read, or that belongs to another query."""
 
 
+class RunError(WindrowError):
+    """A run that cannot go on: Spark, a source or a sink has failed, or does not fit."""
+
+
 def underline(text: str, span: Span) -> list[str]:
     r"""Return the line of `text` where `span` begins, and a line of carets below it.
 

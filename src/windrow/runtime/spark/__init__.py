@@ -1,0 +1,1 @@
+"""Queries on Spark's micro-batches. The only folder that imports pyspark."""

@@ -1,0 +1,1 @@
+"""Where changes go: one file a sink."""

@@ -1,0 +1,98 @@
+"""From what the user wrote to a sink."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol, TypeAlias
+
+import pyarrow as pa
+
+from windrow.core.errors import RunError
+from windrow.runtime.spark.sinks.console import ConsoleSink
+from windrow.runtime.spark.sinks.duckdb_file import DuckdbSink
+from windrow.runtime.spark.sinks.folder import FolderSink
+from windrow.runtime.spark.sinks.function import FunctionSink
+from windrow.runtime.spark.sinks.json_lines import JsonLines
+from windrow.runtime.spark.sinks.memory import MemorySink
+from windrow.runtime.spark.sinks.parquet import Parquet
+from windrow.runtime.spark.sinks.postgres import PostgresSink
+from windrow.runtime.spark.sinks.target import Target
+
+SinkSpec: TypeAlias = str | Callable[[pa.Table, int], object]
+"""What a user writes: a text such as "parquet:DIR", or a function."""
+
+FORMS = "noop, memory, console, parquet:DIR, json:DIR, duckdb:FILE, postgresql://..., spark:FORMAT"
+
+
+class DriverSink(Protocol):
+    """A sink that takes a query's changes in the driver, batch by batch.
+
+    `open` is told which run writes, and the version that the checkpoint has reached; `write` is
+    given each version at least once, in order.
+    """
+
+    @property
+    def target(self) -> Target:
+        """The query whose changes it takes."""
+
+    @property
+    def guarantee(self) -> str:
+        """What a reader may rely on."""
+
+    def open(self, run: str, reached: int) -> None:
+        """Prepare for a run."""
+
+    def write(self, version: int, changes: pa.Table) -> None:
+        """Take the changes of a batch."""
+
+
+@dataclass(frozen=True, slots=True)
+class NoopSink:
+    """Changes are computed, and end in Spark's noop sink."""
+
+    target: Target
+
+
+@dataclass(frozen=True, slots=True)
+class SparkSink:
+    """Changes go to any sink of Spark, whose guarantee it is."""
+
+    target: Target
+    format: str
+    options: Mapping[str, str] = field(default_factory=dict)
+
+
+Sink: TypeAlias = NoopSink | SparkSink | FolderSink | DriverSink
+
+
+def choose_sink(spec: SinkSpec, target: Target, options: Mapping[str, str] | None = None) -> Sink:
+    """Return the sink that a text or a function means."""
+    if callable(spec):
+        return FunctionSink(target, spec)
+    if spec.startswith(("postgres://", "postgresql://")):
+        return PostgresSink(target, spec)
+    kind, _, place = spec.partition(":")
+    match kind, place:
+        case "noop", "":
+            return NoopSink(target)
+        case "memory", "":
+            return MemorySink(target)
+        case "console", "":
+            return ConsoleSink(target)
+        case "parquet", place if place:
+            return FolderSink(target, place, Parquet())
+        case "json", place if place:
+            return FolderSink(target, place, JsonLines())
+        case "duckdb", place if place:
+            return DuckdbSink(target, place)
+        case "spark", place if place:
+            return SparkSink(target, place, dict(options or {}))
+        case _:
+            raise _unknown(spec, kind)
+
+
+def _unknown(spec: str, kind: str) -> RunError:
+    if kind in ("parquet", "json", "duckdb", "spark"):
+        return RunError(f'sink "{spec}" does not say where to', hint=f"For example {kind}:answers.")
+    return RunError(f'unknown sink "{spec}"', hint=f"A sink is one of {FORMS}, or a function.")

@@ -1,0 +1,75 @@
+"""Changes as JSON, one object a line: times as ISO text in UTC, binary as base64."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import fs
+
+from windrow.core.errors import RunError
+
+
+@dataclass(frozen=True, slots=True)
+class JsonLines:
+    """One file of JSON lines a part."""
+
+    ending: str = "json"
+
+    def write(self, file: Any, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
+        """Write the batches row by row."""
+        del schema
+        for batch in batches:
+            lines = (json.dumps(r, default=spelled, ensure_ascii=False) for r in batch.to_pylist())
+            file.write("".join(f"{line}\n" for line in lines).encode())
+
+    def read(self, system: fs.FileSystem, paths: list[str], schema: pa.Schema) -> pa.Table:
+        """Return the rows of some files, as the types they had."""
+        rows: list[dict[str, Any]] = []
+        for path in paths:
+            with system.open_input_stream(path) as file:
+                rows += [json.loads(line) for line in file.read().splitlines()]
+        columns = [retyped([row[f.name] for row in rows], f.type) for f in schema]
+        return pa.Table.from_arrays(columns, schema=schema)
+
+
+def spelled(value: object) -> object:
+    """Return what stands in JSON for a value that JSON does not have."""
+    match value:
+        case datetime():
+            return value.isoformat().replace("+00:00", "Z")
+        case date():
+            return value.isoformat()
+        case timedelta():
+            return value // timedelta(microseconds=1)
+        case Decimal():
+            return str(value)
+        case bytes():
+            return b64encode(value).decode()
+        case _:
+            raise TypeError(f"{type(value).__name__} has no form in JSON")
+
+
+def retyped(values: list[Any], type_: pa.DataType) -> pa.Array:
+    """Return JSON values as the column they were written from."""
+    if pa.types.is_timestamp(type_):
+        texts = pa.array(values, pa.string())
+        return pc.cast(texts, type_)
+    if pa.types.is_date(type_) or pa.types.is_decimal(type_):
+        return pc.cast(pa.array(values, pa.string()), type_)
+    if pa.types.is_duration(type_):
+        return pa.array(values, pa.int64()).cast(type_)
+    if pa.types.is_binary(type_) or pa.types.is_nested(type_):
+        raise RunError(
+            "the answer cannot be read back from JSON",
+            detail="BINARY, ARRAY and STRUCT columns are text or untyped there.",
+            hint="Write to parquet: instead.",
+        )
+    return pa.array(values, type_)
