@@ -25,6 +25,53 @@ def gather_rows(words, valid, at, out, out_valid):
 
 
 @kernel
+def gather_lines(words, at, lines):
+    """Copy the rows `at` of a table of words, turning rows into lines; return the last line's OR.
+
+    words:  one row an entry  [[a 0] [b 1] [c 0]]    at = [2, 1]   ->   lines [[c b] [0 1]]
+    """
+    some = 0
+    for i in range(len(at)):
+        word = 0
+        for k in range(words.shape[1]):
+            word = words[at[i], k]
+            lines[k, i] = word
+        some |= word
+    return some
+
+
+@kernel
+def count_stillborn(ts, exp):
+    """Count the rows that end at or before their birth."""
+    count = 0
+    for i in range(len(ts)):
+        if exp[i] <= ts[i]:
+            count += 1
+    return count
+
+
+@kernel
+def take_places(free, freed, used, places):
+    """Fill `places` with free ones, newest first, then those from `used` on.
+
+    Return how many were free.
+    """
+    again = min(freed, len(places))
+    for i in range(again):
+        places[i] = free[freed - 1 - i]
+    for i in range(again, len(places)):
+        places[i] = used + i - again
+    return again
+
+
+@kernel
+def scatter_words(line, at, values):
+    """Put values at their places of a line."""
+    for i in range(len(at)):
+        line[at[i]] = values[i]
+
+
+@kernel
 def merge_ends(born, born_at, ends, ends_at, ts, weight, at):
     """Merge births and ends, both ascending, into signed changes; ends first at one instant.
 

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from windrow.core.schema import Field
 from windrow.core.types import is_float
+from windrow.kernels.rings import gather_lines
 from windrow.operators.vector import I64, Bools, Vector
 
 CANONICAL_NAN = np.float64("nan").view(np.int64)
@@ -53,14 +54,28 @@ class RowCodec:
 
     def columns(self, words: I64) -> list[Vector]:
         """Return the columns of rows of words."""
-        made = [column_of(words[:, i], f.type) for i, f in enumerate(self.fields)]
-        if self.nullable:
-            nulls = words[:, -1]
-            if nulls.any():
-                for i, field in enumerate(self.fields):
-                    if field.nullable:
-                        made[i].valid = (nulls >> i) & 1 == 0
+        return self._columns(np.ascontiguousarray(words.T), words[:, -1:].any())
+
+    def columns_at(self, words: I64, rows: I64) -> list[Vector]:
+        """Return the columns of the chosen rows of words. O(rows)."""
+        lines = np.empty((self.width, len(rows)), np.int64)
+        return self._columns(lines, gather_lines(words, rows, lines))
+
+    def _columns(self, lines: I64, last: int | np.bool_) -> list[Vector]:
+        """Return the columns of lines of words; `last` is 0 if the last line is."""
+        made = [
+            Vector(f.type, lines[i].view(np.float64) if self._floats[i] else lines[i])
+            for i, f in enumerate(self.fields)
+        ]
+        if self.nullable and last:
+            for i, field in enumerate(self.fields):
+                if field.nullable:
+                    made[i].valid = (lines[-1] >> i) & 1 == 0
         return made
+
+    @cached_property
+    def _floats(self) -> tuple[bool, ...]:
+        return tuple(is_float(f.type) for f in self.fields)
 
 
 def column_words(column: Vector) -> I64:

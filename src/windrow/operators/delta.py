@@ -24,6 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from windrow.core.schema import Schema
+from windrow.kernels.rings import count_stillborn
 from windrow.operators.vector import I64, Vector
 
 NO_TIMES: I64 = np.empty(0, np.int64)
@@ -58,6 +59,13 @@ class Delta:
             None if self.exp is None else self.exp[rows],
             None if self.weight is None else self.weight[rows],
         )
+
+    def living(self) -> Delta:
+        """Return the rows of a predicted edge that live for at least an instant."""
+        assert self.exp is not None, "only a predicted edge knows ends"
+        if not count_stillborn(self.ts, self.exp):
+            return self
+        return self.take(np.flatnonzero(self.exp > self.ts))
 
     def slice(self, start: int, stop: int) -> Delta:
         """Return rows [start, stop) without copying."""

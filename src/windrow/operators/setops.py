@@ -126,7 +126,7 @@ class BagOperator:
 
     def _rows(self, changes: I64) -> Delta:
         ts, codes, weight = changes
-        columns = self.codec.columns(self.table.words[codes])
+        columns = self.codec.columns_at(self.table.words, codes)
         return Delta(ts, dict(zip(self._names[0], columns, strict=True)), None, weight)
 
     def _encode(self, delta: Delta, names: tuple[str, ...]) -> I64:

@@ -43,7 +43,11 @@ class Stateless:
         counters = self.counters
         counters.tuples_in += len(given)
         counters.tuples_out += len(made)
+        negatives = 0
         if given.weight is not None:
-            counters.negatives_in += int(np.count_nonzero(given.weight < 0))
+            negatives = int(np.count_nonzero(given.weight < 0))
+            counters.negatives_in += negatives
         if made.weight is not None:
-            counters.negatives_out += int(np.count_nonzero(made.weight < 0))
+            if made.weight is not given.weight:
+                negatives = int(np.count_nonzero(made.weight < 0))
+            counters.negatives_out += negatives

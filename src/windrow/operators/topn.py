@@ -86,7 +86,7 @@ class TopNTask:
 
     def _rows(self, told: I64) -> Delta:
         ts, codes, weight = told
-        made = self.order.codec.columns(self.table.words[codes])
+        made = self.order.codec.columns_at(self.table.words, codes)
         return Delta(ts, dict(zip(self._names, made, strict=True)), None, weight)
 
     def _told(self, ts: I64, codes: I64, weights: I64) -> I64:
@@ -186,7 +186,7 @@ class TopNTask:
         return found
 
     def _check_order(self, codes: I64) -> None:
-        columns = self.order.codec.columns(self.table.words[codes])
+        columns = self.order.codec.columns_at(self.table.words, codes)
         rows = Delta(
             np.zeros(len(codes), np.int64), dict(zip(self.schema.names, columns, strict=True))
         )

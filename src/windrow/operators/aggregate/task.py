@@ -138,10 +138,8 @@ class GroupByTask:
     def _turned(self, delta: Delta, clock: int) -> Delta:
         """Return the changes of this step as signed ones, with their groups."""
         assert delta.signed == (self.expirer is None), "an expirer is for a predicted edge"
-        if delta.exp is not None:
-            stillborn = delta.exp <= delta.ts
-            if stillborn.any():
-                delta = delta.take(np.flatnonzero(~stillborn))
+        if delta.exp is not None and len(delta):
+            delta = delta.living()
         if len(delta):
             columns = {name: delta.columns[name] for name in self._reads}
             if self.op.keys:
@@ -188,19 +186,21 @@ class GroupByTask:
         made = self._delta(out[:, :rows], out_valid[:, :rows])
         if self.op.keys:
             self._release(emitted, count)
-        self.counters.comparisons = sum(fold.comparisons for fold in self.folds)
+        self.counters.comparisons = sum([fold.comparisons for fold in self.folds])
         return made
 
     def _delta(self, out: I64, out_valid: Bools) -> Delta:
         columns: dict[str, Vector] = {}
         if self.op.keys:
-            words = self.state.table.words[out[2]]
-            names = (f.name for f in self.op.keys)
-            columns = dict(zip(names, self.codec.columns(words), strict=True))
+            keys = self.codec.columns_at(self.state.table.words, out[2])
+            columns = {f.name: key for f, key in zip(self.op.keys, keys, strict=True)}
+        rows = out.shape[1]
         for c, call in enumerate(self.op.calls):
             data = out[3 + c].view(np.float64) if self._real[c] else out[3 + c]
-            valid = None if not call.nullable or out_valid[c].all() else out_valid[c]
-            columns[call.output] = Vector(call.type, data, valid)
+            shown = Vector(call.type, data)
+            if call.nullable and np.count_nonzero(out_valid[c]) < rows:
+                shown.valid = out_valid[c]
+            columns[call.output] = shown
         return Delta(out[0], columns, weight=out[1])
 
     def _release(self, emitted: I64, count: int) -> None:

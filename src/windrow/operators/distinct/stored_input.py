@@ -55,7 +55,7 @@ class StoredInputDistinct:
             np.stack([delta.ts, slots]), due, self.tuples, self.values, out, dead
         )
         ts, exp, codes = (line.copy() for line in out[:, :told])
-        columns = self.codec.columns(self.table.words[codes])
+        columns = self.codec.columns_at(self.table.words, codes)
         self._forget(due[1], dead[:gone])
         self.counters.tuples_in += len(delta)
         self.counters.probes += len(delta) + due.shape[1]

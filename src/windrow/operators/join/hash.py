@@ -73,6 +73,8 @@ class HashJoin:
         self.scan_at = BEGINNING if direct else FOREVER
         self.buffer = Buffer()
         self.nothing = Delta.empty(match.output, signed=False)
+        no_times = np.empty((0, len(match.bands)), np.int64)
+        self.no_arrivals: Arrivals = (NONE, NONE, NONE, NONE, NONE, no_times)
 
     def begin(self, start: int) -> Delta | None:
         """Nothing is there before any tuple is."""
@@ -153,21 +155,30 @@ class HashJoin:
     def arrived(self, left: Delta, right: Delta) -> tuple[Arrivals, Arrivals]:
         """Store new rows; return for each side what the loop reads of them."""
         match = self.match
-        assert left.exp is not None
-        assert right.exp is not None
-        left_codes = self.keys.encode(match.left.key_words(left))
-        right_codes = self.keys.encode(match.right.key_words(right))
-        self.heads = grown(self.heads, self.keys.capacity)  # type: ignore[assignment]
-        left_times, right_times = match.left_times(left), match.right_times(right)
-        left_keep = match.left_keep(left.exp, left_times)
-        right_keep = match.right_keep(right.exp, right_times)
-        left_refs, right_refs = self.left.add(left), self.right.add(right)
-        self.left.schedule(left_refs, left_keep)
-        self.right.schedule(right_refs, right_keep)
-        return (
-            (left.ts, left.exp, left_refs, left_keep, left_codes, left_times),
-            (right.ts, right.exp, right_refs, right_keep, right_codes, right_times),
+        arrived = (
+            self._entered(left, self.left, match.left_times, match.left_keep),
+            self._entered(right, self.right, match.right_times, match.right_keep),
         )
+        self.heads = grown(self.heads, self.keys.capacity)  # type: ignore[assignment]
+        return arrived
+
+    def _entered(
+        self,
+        delta: Delta,
+        rows: SideRows,
+        times_of: Callable[[Delta], I64],
+        keep_of: Callable[[I64, I64], I64],
+    ) -> Arrivals:
+        """Store the new rows of one side."""
+        if not len(delta):
+            return self.no_arrivals
+        assert delta.exp is not None
+        codes = self.keys.encode(rows.side.key_words(delta))
+        times = times_of(delta)
+        keep = keep_of(delta.exp, times)
+        refs = rows.add(delta)
+        rows.schedule(refs, keep)
+        return delta.ts, delta.exp, refs, keep, codes, times
 
     def _results(self, made: int) -> Delta:
         lefts, rights, ts, exp = self.buffer.taken(made)

@@ -67,6 +67,8 @@ class Side:
 
     def joinable(self, delta: Delta) -> Delta:
         """Return the rows that can match at all: without NULL in the key."""
+        if not len(delta):
+            return delta
         nulls = self.null_keys(delta)
         return delta if nulls is None else delta.take(np.flatnonzero(~nulls))
 

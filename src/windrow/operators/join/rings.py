@@ -57,8 +57,8 @@ class RingJoin:
         counters.tuples_in += len(left) + len(right)
         if not (len(left) or len(right) or any(is_due(ring, clock) for ring in self._rings)):
             return self.nothing
-        left = self.match.left.joinable(living(left))
-        right = self.match.right.joinable(living(right))
+        left = self.match.left.joinable(left.living())
+        right = self.match.right.joinable(right.living())
         counters.probes += len(left) + len(right)
         made = self._join(self.state.arrived(left, right), clock)
         output = self._results(made) if made else self.nothing
@@ -130,13 +130,6 @@ class RingJoin:
     def check(self) -> None:
         """Assert the invariants of the state."""
         self.state.check()
-
-
-def living(delta: Delta) -> Delta:
-    """Return the rows that live at all."""
-    assert delta.exp is not None, "only predicted tuples are joined by ring"
-    stillborn = delta.exp <= delta.ts
-    return delta.take(np.flatnonzero(~stillborn)) if stillborn.any() else delta
 
 
 def is_due(ring: RingRows, clock: int) -> bool:

@@ -49,7 +49,7 @@ class Bag:
     def rows(self) -> tuple[dict[str, Vector], I64]:
         """Return the distinct rows and the copies of each. O(rows)."""
         live = self.table.live()
-        columns = self.codec.columns(self.table.words[live])
+        columns = self.codec.columns_at(self.table.words, live)
         return dict(zip(self.schema.names, columns, strict=True)), self.counts[live]
 
     @property

@@ -66,13 +66,11 @@ def kept_fields(schema: Schema, keep: tuple[str, ...] | None) -> tuple[Field, ..
 
 def births(delta: Delta, fields: tuple[Field, ...]) -> Delta:
     """Return the rows that live at all, with the columns kept."""
-    assert delta.exp is not None, "an expirer takes a predicted edge"
     columns = delta.columns
     if len(columns) != len(fields):
         columns = {f.name: columns[f.name] for f in fields}
         delta = delta.replace_columns(columns)
-    stillborn = delta.exp <= delta.ts  # type: ignore[operator]
-    return delta.take(np.flatnonzero(~stillborn)) if stillborn.any() else delta
+    return delta.living()
 
 
 def merged(born: I64, born_at: I64, ends: I64, ends_at: I64, columns: RowColumns) -> Delta:

@@ -9,7 +9,7 @@ import numpy as np
 
 from windrow.core.schema import Field
 from windrow.core.types import is_float
-from windrow.kernels.rings import gather_rows
+from windrow.kernels.rings import gather_rows, scatter_words
 from windrow.operators.task import Saved
 from windrow.operators.vector import I64, Bools, Vector
 
@@ -43,9 +43,14 @@ class RowColumns:
 
     def write(self, where: slice | I64, columns: dict[str, Vector], part: slice) -> None:
         """Put the rows `part` of the columns at `where`."""
+        scattered = isinstance(where, np.ndarray)
         for k, column in enumerate(self.fields):
             vector = columns[column.name]
-            self.words[k, where] = vector.data[part].view(np.int64)
+            bits = vector.data[part].view(np.int64)
+            if scattered:
+                scatter_words(self.words[k], where, bits)
+            else:
+                self.words[k, where] = bits
             if vector.valid is not None or k in self.nullable:
                 self._write_valid(k, where, vector, part)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from windrow.core.schema import Field
+from windrow.kernels.rings import scatter_words, take_places
 from windrow.operators.state.row_columns import RowColumns
 from windrow.operators.vector import I64, Vector
 
@@ -46,18 +47,15 @@ class RowPool:
 
     def add(self, ts: I64, columns: dict[str, Vector]) -> I64:
         """Store rows; return their places. O(rows), amortised."""
-        again = min(self.freed, len(ts))
-        fresh = len(ts) - again
-        if self.used + fresh > len(self.ts):
-            self._resize(max(self.used + fresh, 2 * len(self.ts)))
-        recycled = self.free[self.freed - again : self.freed][::-1]
-        rows = np.arange(self.used, self.used + fresh, dtype=np.int64)
-        if again:
-            rows = np.concatenate([recycled, rows])
+        count = len(ts)
+        if len(self) + count > len(self.ts):
+            self._resize(max(len(self) + count, 2 * len(self.ts)))
+        rows = np.empty(count, np.int64)
+        again = take_places(self.free, self.freed, self.used, rows)
         self.freed -= again
-        self.used += fresh
-        self.ts[rows] = ts
-        self.columns.write(rows, columns, slice(0, len(ts)))
+        self.used += count - again
+        scatter_words(self.ts, rows, ts)
+        self.columns.write(rows, columns, slice(0, count))
         return rows
 
     def release(self, rows: I64) -> None:

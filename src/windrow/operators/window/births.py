@@ -143,18 +143,11 @@ class UntilWindow(BirthWindow):
         exp: I64 = delta.columns[self.columns[0]].data  # type: ignore[assignment]
         for name in self.columns[1:]:
             exp = np.minimum(exp, delta.columns[name].data)
-        return _alive(Delta(delta.ts, delta.columns, exp))
-
-
-def _alive(delta: Delta) -> Delta:
-    """Return the tuples that live for at least an instant."""
-    assert delta.exp is not None
-    lives = delta.exp > delta.ts
-    return delta if lives.all() else delta.take(np.flatnonzero(lives))
+        return Delta(delta.ts, delta.columns, exp).living()
 
 
 def _slid(delta: Delta, slide: int) -> Delta:
     """Return the tuples as they are seen at multiples of the slide only."""
     assert delta.exp is not None
     exp = next_multiples(delta.exp, slide)
-    return _alive(Delta(next_multiples(delta.ts, slide), delta.columns, exp))
+    return Delta(next_multiples(delta.ts, slide), delta.columns, exp).living()
