@@ -101,13 +101,19 @@ class Dataflow:
                 outputs.append(self._nothing[i] if given is None else given)
                 self.clocks[i] = clock
                 continue
-            at = min([self.clocks[j] for j in stage.inputs])
-            inputs = tuple([outputs[j] for j in stage.inputs])
-            if i in self._mixed:
-                inputs = self._aligned(i, inputs, at)
-            outputs.append(self._run(stage, inputs, at, start=start, ends=ends))
-            self.clocks[i] = at - 1 if stage.lags and not ends else at
+            outputs.append(self.run_stage(i, outputs, start=start, ends=ends))
         return outputs[-1]
+
+    def run_stage(self, i: int, outputs: list[Delta], *, start: int, ends: bool) -> Delta:
+        """Run one task over what the stages below it have just given; return its changes."""
+        stage = self.stages[i]
+        at = min([self.clocks[j] for j in stage.inputs])
+        inputs = tuple([outputs[j] for j in stage.inputs])
+        if i in self._mixed:
+            inputs = self._aligned(i, inputs, at)
+        made = self._run(stage, inputs, at, start=start, ends=ends)
+        self.clocks[i] = at - 1 if stage.lags and not ends else at
+        return made
 
     def _run(
         self, stage: Stage, given: tuple[Delta, ...], clock: int, *, start: int, ends: bool

@@ -15,7 +15,7 @@ refreshed windows). How each kind of node is lowered: `lowering/`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 from windrow.operators.dataflow import Dataflow, Stage
@@ -23,13 +23,14 @@ from windrow.operators.delta import Delta
 from windrow.operators.expire import ExpireTask
 from windrow.operators.interner import Interner
 from windrow.operators.join import HashJoin, MixedAntiJoinTask
-from windrow.operators.lowering.builder import Builder, Wanted
+from windrow.operators.lowering.builder import Builder, Crossing, Wanted
 from windrow.operators.lowering.relational import lower_relation
 from windrow.operators.lowering.streams import lower_stream
 from windrow.operators.rowwise import FilterTask, ProjectTask
 from windrow.operators.source import Source
 from windrow.operators.vector import I64
 from windrow.operators.window import SinceWindow, UnboundedWindow
+from windrow.optimize.place_exchanges import place_exchanges
 from windrow.optimize.place_negation import Placement, place_negations
 from windrow.optimize.rules import MOVES, RULES, apply_rules
 from windrow.optimize.statistics import UNKNOWN, Statistics
@@ -42,12 +43,16 @@ class Physical:
 
     `netted`: the root's changes of an instant are net already. `shown`: a stage that knows the
     rows it has shown, and those without memory above it up to the root; none if there is none.
+    On shards, `entries` says whom an input's rows go to, and `exchanges` are stages whose changes
+    come from the same stage's input on all shards.
     """
 
     stages: list[Stage]
     sources: dict[int, Source]
     netted: bool
     shown: tuple[int, ...]
+    entries: dict[int, Crossing] = field(default_factory=dict)
+    exchanges: dict[int, Crossing] = field(default_factory=dict)
 
     @property
     def signature(self) -> str:
@@ -60,7 +65,12 @@ class Physical:
 
 
 def lower(
-    query: Query, strategy: str, interner: Interner, *, statistics: Statistics = UNKNOWN
+    query: Query,
+    strategy: str,
+    interner: Interner,
+    *,
+    statistics: Statistics = UNKNOWN,
+    sharded: bool = False,
 ) -> Physical:
     """Return the physical plan of a query; its root is a signed edge, or a stream.
 
@@ -73,6 +83,8 @@ def lower(
     if strategy == "auto":  # before columns are pruned: a projection would part ▷ from ⋈
         root, placed = place_negations(apply_rules(root, MOVES), statistics)
     root = apply_rules(root, RULES)
+    if sharded:
+        root = place_exchanges(root)
     builder = Builder(strategy, interner, root, statistics=statistics, placed=placed)
     wanted = Wanted(frozenset(root.schema.names))
     if is_stream(root):
@@ -81,7 +93,14 @@ def lower(
         edge = builder.signed(lower_relation(builder, root, wanted))
     edge = builder.finish(edge, root.schema)
     stages = builder.stages
-    return Physical(stages, builder.sources, edge.netted is not None, _shown(stages))
+    return Physical(
+        stages,
+        builder.sources,
+        netted=edge.netted is not None,
+        shown=_shown(stages),
+        entries=builder.entries,
+        exchanges=builder.exchanges,
+    )
 
 
 def _shown(stages: list[Stage]) -> tuple[int, ...]:

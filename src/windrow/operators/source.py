@@ -49,13 +49,13 @@ class Source:
 
     def filtered(self, predicate: Expr) -> Source:
         """Return the source with one more condition on its columns."""
-        inner = self._inlined(predicate)
+        inner = self.at_entry(predicate)
         both = (inner,) if self.predicate is None else (self.predicate, inner)
         return Source(self.entry, self.columns, conjunction(both))
 
     def projected(self, columns: tuple[Named, ...]) -> Source:
         """Return the source with other columns, made from its own."""
-        made = tuple(Named(c.name, self._inlined(c.expr)) for c in columns)
+        made = tuple(Named(c.name, self.at_entry(c.expr)) for c in columns)
         return Source(self.entry, made, self.predicate)
 
     def only(self, needed: frozenset[str]) -> Source:
@@ -63,7 +63,8 @@ class Source:
         kept = tuple(c for c in self.columns if c.name in needed)
         return Source(self.entry, kept, self.predicate)
 
-    def _inlined(self, expr: Expr) -> Expr:
+    def at_entry(self, expr: Expr) -> Expr:
+        """Return an expression over this source's columns as one over the declared columns."""
         by_name = {c.name: c.expr for c in self.columns}
         return substitute(expr, lambda column: by_name[column.name])
 

@@ -15,6 +15,7 @@ from windrow.plan.nodes import (
     Distinct,
     Dstream,
     Except,
+    Exchange,
     Filter,
     Intersect,
     Istream,
@@ -25,6 +26,7 @@ from windrow.plan.nodes import (
     Plan,
     Project,
     Refresh,
+    Route,
     Rstream,
     Scan,
     SemiJoin,
@@ -70,6 +72,10 @@ def label_of(plan: Plan, clock: Clock) -> str:
             return f"Refresh SLIDE {format_duration(slide, clock)}{' RESTORE' if restore else ''}"
         case Delay(slide=slide):
             return f"Delay to SLIDE {format_duration(slide, clock)}"
+        case Exchange(route=Route.KEY, keys=keys):
+            return f"Exchange by {', '.join(map(format_expr, keys))}"
+        case Exchange(route=route):
+            return f"Exchange {route.value}"
         case Istream() | Dstream() | Rstream():
             return type(plan).__name__
         case Join() | SemiJoin() | AntiJoin() | NrrJoin():

@@ -7,7 +7,9 @@ turns the first into the second. Column names are unique inside a node's schema.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import Enum
 from typing import TypeAlias
 
 import pyarrow as pa
@@ -421,6 +423,36 @@ class Delay:
         return self.source.schema
 
 
+class Route(Enum):
+    """Whom the rows of an exchange go to."""
+
+    KEY = "by key"
+    ALL = "to all shards"
+    ONE = "to one shard"
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """The same tuples, those with equal `keys` brought to one shard.  Of a stream or a relation.
+
+    Placed last, by `optimize/place_exchanges.py`, where a query runs on several shards.
+    """
+
+    source: Plan
+    route: Route
+    keys: tuple[Expr, ...] = ()
+
+    def __post_init__(self) -> None:
+        assert bool(self.keys) == (self.route is Route.KEY), "rows go by keys, or have none"
+        for key in self.keys:
+            _require(key, self.source.schema, "an exchange")
+
+    @property
+    def schema(self) -> Schema:
+        """As the input's."""
+        return self.source.schema
+
+
 Plan: TypeAlias = (
     Scan
     | Table
@@ -442,6 +474,7 @@ Plan: TypeAlias = (
     | Dstream
     | Rstream
     | Delay
+    | Exchange
 )
 
 
@@ -450,7 +483,7 @@ def is_stream(plan: Plan) -> bool:
     match plan:
         case Scan() | Istream() | Dstream() | Rstream() | Delay():
             return True
-        case Filter(source=source) | Project(source=source):
+        case Filter(source=source) | Project(source=source) | Exchange(source=source):
             return is_stream(source)
         case _:
             return False
@@ -469,6 +502,13 @@ def inputs_of(plan: Plan) -> tuple[Plan, ...]:
             return inputs
         case _:
             return (plan.source,)
+
+
+def nodes_of(plan: Plan) -> Iterator[Plan]:
+    """Yield the node and all below it, parents first."""
+    yield plan
+    for below in inputs_of(plan):
+        yield from nodes_of(below)
 
 
 def _require_on(left: Plan, right: Plan, on: JoinOn) -> None:

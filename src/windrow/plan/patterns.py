@@ -27,6 +27,7 @@ from windrow.plan.nodes import (
     Distinct,
     Dstream,
     Except,
+    Exchange,
     Filter,
     Intersect,
     Istream,
@@ -109,6 +110,8 @@ def pattern_of(plan: Plan) -> Pattern:
             return _window(plan)
         case Filter(source=source) | Project(source=source):
             return _unchanged(pattern_of(source), "rule 1: drops or maps tuples, keeps lifetimes")
+        case Exchange(source=source):
+            return pattern_of(source)
         case NrrJoin(left=left):
             return _unchanged(pattern_of(left), "rule 1: updates of an NRR do not reach back")
         case Join(left=left, right=right):

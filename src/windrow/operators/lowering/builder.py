@@ -24,7 +24,7 @@ from windrow.optimize.choose_form import FormChoice, choose_form
 from windrow.optimize.place_negation import Placement
 from windrow.optimize.statistics import UNKNOWN, Statistics
 from windrow.plan.expressions import Column, Expr
-from windrow.plan.nodes import AntiJoin, Named, Plan, SemiJoin, as_column
+from windrow.plan.nodes import AntiJoin, Exchange, Named, Plan, Route, SemiJoin, as_column
 from windrow.plan.patterns import PatternKind
 
 MakeExpirer = Callable[[Schema], Expirer]
@@ -83,6 +83,19 @@ class Edge:
         return self.kind not in (None, PatternKind.STR)
 
 
+@dataclass(frozen=True, slots=True)
+class Crossing:
+    """Whom the rows of an exchange go to. Keys read the columns of its input.
+
+    `ends`: rows carry when they leave; `weighs`: they carry a weight.
+    """
+
+    route: Route
+    keys: tuple[Expr, ...] = ()
+    ends: bool = False
+    weighs: bool = False
+
+
 @dataclass(slots=True)
 class Builder:
     """Collects stages in running order."""
@@ -94,6 +107,8 @@ class Builder:
     sources: dict[int, Source] = field(default_factory=dict)
     statistics: Statistics = UNKNOWN
     placed: tuple[Placement, ...] = ()
+    entries: dict[int, Crossing] = field(default_factory=dict)
+    exchanges: dict[int, Crossing] = field(default_factory=dict)
 
     @property
     def direct(self) -> bool:
@@ -130,6 +145,19 @@ class Builder:
         )
         self.stages.append(stage)
         return Edge(len(self.stages) - 1, schema, kind, mixed=mixed)
+
+    def exchange(self, edge: Edge, plan: Exchange) -> Edge:
+        """Add a place where rows change shards: an edge of the same sort, fed from outside."""
+        edge, names = self.with_columns(edge, plan.keys)
+        keys = tuple(as_column(edge.schema[n]) for n in names)
+        ends = edge.predicted or edge.mixed
+        weighs = edge.kind is PatternKind.STR
+        self.exchanges[len(self.stages)] = Crossing(plan.route, keys, ends, weighs)
+        stage = Stage(
+            "Exchange", edge.schema, signed=not ends, mixed=edge.mixed, inputs=(edge.stage,)
+        )
+        self.stages.append(stage)
+        return replace(edge, stage=len(self.stages) - 1, netted=None)
 
     def rowwise(self, task: Task, edge: Edge, schema: Schema, *, label: str) -> Edge:
         """Add a task that looks at one tuple at a time: its output is an edge of the same sort."""

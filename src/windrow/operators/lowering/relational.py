@@ -7,7 +7,7 @@ from dataclasses import replace
 from windrow.core.schema import Schema
 from windrow.operators.distinct import DeltaStarDistinct, StoredInputDistinct, StrictDistinct
 from windrow.operators.lowering.aggregates import lower_aggregate
-from windrow.operators.lowering.builder import Builder, Edge, Wanted
+from windrow.operators.lowering.builder import Builder, Crossing, Edge, Wanted
 from windrow.operators.lowering.joins import lower_half_join, lower_join, lower_nrr_join
 from windrow.operators.lowering.streams import ordered
 from windrow.operators.lowering.windows import lower_window
@@ -16,12 +16,13 @@ from windrow.operators.setops import BagOperator, MergeUnion
 from windrow.operators.source import Source
 from windrow.operators.streams import RefreshTask
 from windrow.operators.topn import TopNTask
-from windrow.plan.expressions import Column, columns_of
+from windrow.plan.expressions import Column, columns_of, substitute
 from windrow.plan.nodes import (
     Aggregate,
     AntiJoin,
     Distinct,
     Except,
+    Exchange,
     Filter,
     Intersect,
     Join,
@@ -35,6 +36,7 @@ from windrow.plan.nodes import (
     TopN,
     UnionAll,
     Window,
+    as_column,
     inputs_of,
     is_stream,
 )
@@ -48,6 +50,8 @@ def lower_relation(builder: Builder, plan: Plan, wanted: Wanted) -> Edge:
             return lower_window(builder, plan, wanted)
         case Table():
             return _table(builder, plan, wanted)
+        case Exchange():
+            return _exchange(builder, plan, wanted)
         case Filter(source=below, predicate=predicate):
             edge = lower_relation(builder, below, wanted.plus(columns_of(predicate)))
             task = FilterTask(predicate, builder.interner)
@@ -82,6 +86,18 @@ def _whole(builder: Builder, plan: Plan, wanted: Wanted) -> Edge:
     """Lower an input all of whose columns tell rows apart, in schema order."""
     edge = lower_relation(builder, plan, wanted.of(frozenset(plan.schema.names)))
     return ordered(builder, edge, plan.schema)
+
+
+def _exchange(builder: Builder, plan: Exchange, wanted: Wanted) -> Edge:
+    """Lower an exchange: of a relation, the runtime does it before rows enter."""
+    if isinstance(plan.source, Table):
+        edge = table_source(builder, plan.source, wanted.columns)
+        declared = {f"{plan.source.alias}.{f.name}": f for f in plan.source.relation.schema}
+        keys = tuple(substitute(k, lambda c: as_column(declared[c.name])) for k in plan.keys)
+        builder.entries[edge.stage] = Crossing(plan.route, keys)
+        return _held(builder, edge, wanted.slide)
+    reads = frozenset[str]().union(*map(columns_of, plan.keys))
+    return builder.exchange(lower_relation(builder, plan.source, wanted.plus(reads)), plan)
 
 
 def _table(builder: Builder, plan: Table, wanted: Wanted) -> Edge:

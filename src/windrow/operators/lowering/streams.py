@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from windrow.core.schema import Schema
-from windrow.operators.lowering.builder import Builder, Edge, Wanted
+from windrow.operators.lowering.builder import Builder, Crossing, Edge, Wanted
 from windrow.operators.rowwise import FilterTask, ProjectTask
 from windrow.operators.source import Source
 from windrow.operators.streams import DelayTask, DstreamTask, IstreamTask, RstreamTask
@@ -13,6 +13,7 @@ from windrow.plan.expressions import Column, columns_of
 from windrow.plan.nodes import (
     Delay,
     Dstream,
+    Exchange,
     Filter,
     Istream,
     Named,
@@ -31,6 +32,8 @@ def lower_stream(builder: Builder, plan: Plan, wanted: Wanted) -> Edge:
     if source is not None:
         return builder.source(source.only(wanted.columns), _name(source))
     match plan:
+        case Exchange():
+            return _exchange(builder, plan, wanted)
         case Filter(source=below, predicate=predicate):
             edge = lower_stream(builder, below, wanted.plus(columns_of(predicate)))
             task = FilterTask(predicate, builder.interner)
@@ -69,6 +72,18 @@ def source_of(plan: Plan) -> Source | None:
             return None if inner is None else inner.projected(columns)
         case _:
             return None
+
+
+def _exchange(builder: Builder, plan: Exchange, wanted: Wanted) -> Edge:
+    """Lower an exchange: of a source, the runtime does it before rows enter."""
+    source = source_of(plan.source)
+    if source is None:
+        reads = frozenset[str]().union(*map(columns_of, plan.keys))
+        return builder.exchange(lower_stream(builder, plan.source, wanted.plus(reads)), plan)
+    edge = builder.source(source.only(wanted.columns), _name(source))
+    keys = tuple(source.at_entry(k) for k in plan.keys)
+    builder.entries[edge.stage] = Crossing(plan.route, keys)
+    return edge
 
 
 def _name(source: Source) -> str:

@@ -5,17 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windrow.core.time import Clock
-from windrow.core.types import TIMESTAMP
 from windrow.operators.evaluate import evaluate
-from windrow.operators.vector import I64
 from windrow.plan.nodes import SortKey
-
-
-def timed_column(ts: I64, clock: Clock) -> pa.Array:
-    """Return instants as the clock's SQL type."""
-    instants = pa.array(ts)
-    return instants.view(TIMESTAMP) if clock is Clock.TIMESTAMP else instants
 
 
 def sort_table(table: pa.Table, order: tuple[SortKey, ...]) -> pa.Table:

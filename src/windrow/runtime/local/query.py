@@ -11,7 +11,6 @@ import pyarrow as pa
 from windrow.core.errors import InputError, SemanticError
 from windrow.core.schema import Schema
 from windrow.core.time import BEGINNING, Clock
-from windrow.core.types import BIGINT, TIMESTAMP
 from windrow.operators.arrow import vector_to_arrow
 from windrow.operators.dataflow import Dataflow, loaded_delta, saved_delta
 from windrow.operators.delta import Delta
@@ -20,12 +19,13 @@ from windrow.operators.interner import Interner
 from windrow.operators.lower import Physical, Showing, lower
 from windrow.operators.source import SourceReader
 from windrow.operators.task import Saved
-from windrow.operators.vector import I64, Vector, is_interned
+from windrow.operators.vector import I64, Vector
 from windrow.operators.view import View, net_per_instant
 from windrow.plan.catalog import Stream
 from windrow.plan.labels import clock_of
 from windrow.plan.nodes import Query, is_stream
-from windrow.runtime.local.presentation import sort_table, timed_column
+from windrow.runtime.changelog import changelog, codes_of
+from windrow.runtime.local.presentation import sort_table
 
 SWEEP_CHECK = 64
 """Steps between two looks at whether unused text can be forgotten."""
@@ -156,24 +156,7 @@ class RunningQuery:
         log, self._log = self._log, []
         schema = self.schema
         delta = self._netted(Delta.concat(log)) if log else Delta.empty(schema, signed=True)
-        weights = delta.weights()
-        copies = np.abs(weights)
-        if (copies != 1).any():
-            delta = delta.take(np.repeat(np.arange(len(delta)), copies))
-            weights = np.repeat(weights, copies)
-        arrays = [
-            timed_column(delta.ts, self.time_type),
-            pa.array(np.sign(weights).astype(np.int8)),
-            *(vector_to_arrow(delta.columns[f.name], self.interner) for f in schema),
-        ]
-        fields = [
-            pa.field(
-                "_ts", TIMESTAMP if self.time_type is Clock.TIMESTAMP else BIGINT, nullable=False
-            ),
-            pa.field("_sign", pa.int8(), nullable=False),
-            *schema.arrow(),
-        ]
-        return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
+        return changelog(delta, schema, self.time_type, self.interner)
 
     def _netted(self, delta: Delta) -> Delta:
         return delta if self.physical.netted else net_per_instant(delta)
@@ -290,8 +273,3 @@ class RunningQuery:
             "pending_changes": sum(len(d) for d in self._log),
             "operators": stages,
         }
-
-
-def codes_of(delta: Delta) -> list[I64]:
-    """Return the interned codes that a batch refers to."""
-    return [v.data for v in delta.columns.values() if is_interned(v.type)]  # type: ignore[misc]

@@ -1,0 +1,47 @@
+"""Changes as users get them: `_ts`, `_sign`, then the query's columns, one row a copy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from windrow.core.schema import Schema
+from windrow.core.time import Clock
+from windrow.core.types import BIGINT, TIMESTAMP
+from windrow.operators.arrow import vector_to_arrow
+from windrow.operators.delta import Delta
+from windrow.operators.interner import Interner
+from windrow.operators.vector import I64, is_interned
+
+
+def changelog_schema(schema: Schema, clock: Clock) -> pa.Schema:
+    """Return the columns of a changelog."""
+    time = TIMESTAMP if clock is Clock.TIMESTAMP else BIGINT
+    own = [pa.field("_ts", time, nullable=False), pa.field("_sign", pa.int8(), nullable=False)]
+    return pa.schema([*own, *schema.arrow()])
+
+
+def changelog(delta: Delta, schema: Schema, clock: Clock, interner: Interner) -> pa.Table:
+    """Return net changes of signed rows as a table."""
+    weights = delta.weights()
+    copies = np.abs(weights)
+    if (copies != 1).any():
+        delta = delta.take(np.repeat(np.arange(len(delta)), copies))
+        weights = np.repeat(weights, copies)
+    arrays = [
+        timed_column(delta.ts, clock),
+        pa.array(np.sign(weights).astype(np.int8)),
+        *(vector_to_arrow(delta.columns[f.name], interner) for f in schema),
+    ]
+    return pa.Table.from_arrays(arrays, schema=changelog_schema(schema, clock))
+
+
+def timed_column(ts: I64, clock: Clock) -> pa.Array:
+    """Return instants as the clock's SQL type."""
+    instants = pa.array(ts)
+    return instants.view(TIMESTAMP) if clock is Clock.TIMESTAMP else instants
+
+
+def codes_of(delta: Delta) -> list[I64]:
+    """Return the interned codes that a batch refers to."""
+    return [v.data for v in delta.columns.values() if is_interned(v.type)]  # type: ignore[misc]

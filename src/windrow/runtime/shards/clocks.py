@@ -1,0 +1,139 @@
+"""The clocks of streams, as every shard computes them: from what all shards heard, alike.
+
+    frontier(S) = newest time of S in all batches so far - SLACK
+
+A row behind its stream's frontier when its batch begins is late. A stream with the option `idle`
+that has been silent for so long no longer holds the others back: its frontier goes with theirs,
+until it speaks again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from windrow.core.errors import BindError
+from windrow.core.time import BEGINNING, UNITS, Clock
+from windrow.operators.task import Saved
+from windrow.plan.catalog import Stream
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """Rows of one input in one batch: the first and the newest time, and how many there were.
+
+    Without rows it is a heartbeat: the input has reached `newest`, and `first` is FOREVER.
+    """
+
+    first: int
+    newest: int
+    rows: int
+
+    def merged(self, other: Heard) -> Heard:
+        """Return what two shards heard together."""
+        return Heard(
+            min(self.first, other.first), max(self.newest, other.newest), self.rows + other.rows
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """What all shards know of a batch, the same for all: a batch that is run again has the same.
+
+    `wall` is the batch's own fixed processing time, in µs. `drain`: nothing follows.
+    """
+
+    heard: Mapping[str, Heard]
+    wall: int = 0
+    drain: bool = False
+
+
+@dataclass(slots=True)
+class StreamClock:
+    """How far a stream has come."""
+
+    stream: Stream
+    newest: int = BEGINNING
+    frontier: int = BEGINNING
+    spoke: int | None = None  # µs of processing time, when last heard
+    idle: int | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        text = dict(self.stream.options).get("idle")
+        self.idle = None if text is None else wall_time(text, f'idle of "{self.stream.name}"')
+
+    def hear(self, heard: Heard | None, wall: int) -> None:
+        """Take in what a batch brought."""
+        if heard is not None:
+            self.newest = max(self.newest, heard.newest)
+            self.frontier = max(self.frontier, self.newest - self.stream.slack)
+        if self.spoke is None or (heard is not None and heard.rows):
+            self.spoke = wall
+
+    def is_idle(self, wall: int) -> bool:
+        """Tell whether it has been silent for longer than it may."""
+        return self.idle is not None and self.spoke is not None and wall - self.spoke > self.idle
+
+
+@dataclass(slots=True)
+class Clocks:
+    """All streams of a program, and the newest time of all inputs."""
+
+    streams: dict[str, StreamClock]
+    latest: int = BEGINNING
+
+    def hear(self, moment: Moment) -> None:
+        """Move every clock by what a batch brought."""
+        self.latest = max([self.latest, *(h.newest for h in moment.heard.values())])
+        for name, clock in self.streams.items():
+            clock.hear(moment.heard.get(name), moment.wall)
+        for kind in Clock:
+            self._follow([c for c in self.streams.values() if c.stream.clock is kind], moment)
+
+    def _follow(self, clocks: list[StreamClock], moment: Moment) -> None:
+        """Let idle streams go with the slowest of the others; at the end, all with the newest."""
+        if moment.drain:
+            last = max((max(c.newest, c.frontier) for c in clocks), default=BEGINNING)
+            for clock in clocks:
+                clock.frontier = max(clock.frontier, last)
+            return
+        idle = [c for c in clocks if c.is_idle(moment.wall)]
+        awake = [c.frontier for c in clocks if c not in idle]
+        for clock in idle:
+            clock.frontier = max(clock.frontier, min(awake, default=BEGINNING))
+
+    def of(self, names: tuple[str, ...]) -> int:
+        """Return the clock of a query: the least of its streams; of none, the newest time."""
+        return min((self.streams[n].frontier for n in names), default=self.latest)
+
+    def held_back_by(self, names: tuple[str, ...]) -> str | None:
+        """Return the stream that the others wait for; None if all have come equally far."""
+        reached = [self.streams[n].frontier for n in names]
+        return None if len(set(reached)) < 2 else names[reached.index(min(reached))]
+
+    def save(self) -> Saved:
+        """Return how far each stream has come."""
+        streams = {n: [c.newest, c.frontier, c.spoke] for n, c in self.streams.items()}
+        return {"latest": self.latest, "streams": streams}
+
+    def load(self, saved: Saved) -> None:
+        """Take over saved clocks."""
+        self.latest, streams = saved["latest"], saved["streams"]  # type: ignore[assignment]
+        for name, clock in self.streams.items():
+            clock.newest, clock.frontier, clock.spoke = streams[name]  # type: ignore[index]
+
+
+def wall_time(text: str, user: str) -> int:
+    """Return a length of processing time in µs.
+
+    >>> wall_time("30 seconds", "idle")
+    30000000
+    """
+    number, _, unit = text.strip().partition(" ")
+    scale = UNITS.get(unit.strip().upper().rstrip("S") or "SECOND")
+    if scale is None or not number.replace(".", "", 1).isdigit():
+        raise BindError(
+            f'{user} is "{text}", which is no length of time',
+            hint="Write a number and a unit, for example '30 seconds'.",
+        )
+    return round(float(number) * scale)

@@ -1,0 +1,184 @@
+"""Ports and levels: where rows enter the shards, and where they change them.
+
+Queries that read the same input, brought together by the same key, share a port: its rows cross
+once, with the columns that any of them reads. The times of tuples cross as `_ts`, so a stream's
+time column never does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from windrow.core.schema import Field, Schema
+from windrow.core.time import Clock
+from windrow.operators.interner import Interner
+from windrow.operators.levels import levels_of, lone_stages
+from windrow.operators.lower import Physical, lower
+from windrow.operators.lowering.builder import Crossing
+from windrow.operators.source import Source
+from windrow.optimize.place_exchanges import plain
+from windrow.plan.catalog import Relation, Stream
+from windrow.plan.expressions import Expr
+from windrow.plan.labels import clock_of
+from windrow.plan.nodes import Query, Route, Window, nodes_of
+from windrow.plan.windows import PartitionRows, Rows
+from windrow.runtime.shards.program import Program
+
+WEIGHT, EXPIRY, TIME, SIGN = "_weight", "_exp", "_ts", "_sign"
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """Where rows enter a level. Of level 0 from a declared input, else from the level below.
+
+    `keys` are over the entry's declared columns, or over `schema` on a higher level. `carries`
+    are int64 columns that go with the rows. `predicate` holds for all rows that anybody uses.
+    `ordered`: among rows of one time, order matters (count windows).
+    """
+
+    number: int
+    level: int
+    route: Route
+    keys: tuple[Expr, ...]
+    schema: Schema
+    entry: Stream | Relation | None = None
+    predicate: Expr | None = None
+    carries: tuple[str, ...] = ()
+    ordered: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A query's changes: `_ts`, `_sign`, then `schema`. `alone`: only the first shard has any."""
+
+    number: int
+    query: str
+    level: int
+    schema: Schema
+    clock: Clock
+    alone: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Wiring:
+    """How one query's physical plan hangs on the ports: port by source, port by exchange."""
+
+    query: Query
+    physical: Physical
+    interner: Interner
+    sources: dict[int, int]
+    exchanges: dict[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """All ports and outputs of a program."""
+
+    ports: tuple[Port, ...]
+    outputs: tuple[Output, ...]
+    levels: int
+
+
+def layout_of(program: Program) -> Layout:
+    """Return the layout; the same on the driver and on every shard."""
+    return wired(program)[0]
+
+
+def wired(program: Program, interners: list[Interner] | None = None) -> tuple[Layout, list[Wiring]]:
+    """Return the layout, and each query lowered and tied to it."""
+    plans = []
+    for n, query in enumerate(program.bound()):
+        interner = Interner() if interners is None else interners[n]
+        plans.append((query, lower(query, program.strategy, interner, sharded=True), interner))
+    ports = _Ports()
+    sources = [ports.enter(query, physical) for query, physical, _ in plans]
+    exchanges = [ports.cross(query, physical) for query, physical, _ in plans]
+    outputs, wirings, height = [], [], 1
+    for n, (query, physical, interner) in enumerate(plans):
+        levels, last = levels_of(physical), len(physical.stages) - 1
+        height = max(height, *(level + 1 for level in levels))
+        alone = last in lone_stages(physical)
+        schema, clock = query.root.schema, clock_of(query.root)
+        outputs.append(Output(n, query.name, levels[-1], schema, clock, alone))
+        wirings.append(Wiring(query, physical, interner, sources[n], exchanges[n]))
+    return Layout(tuple(ports.made), tuple(outputs), height), wirings
+
+
+class _Ports:
+    """Ports made so far: level 0 by what they carry, then one for each exchange."""
+
+    def __init__(self) -> None:
+        self.made: list[Port] = []
+        self._known: dict[tuple[str, Route, tuple[Expr, ...]], int] = {}
+
+    def enter(self, query: Query, physical: Physical) -> dict[int, int]:
+        """Tie each source of a plan to a port of level 0."""
+        ordered = counts_rows(query)
+        found = {}
+        for stage, source in physical.sources.items():
+            crossing = physical.entries.get(stage, Crossing(Route.ALL))
+            found[stage] = self._entered(source, crossing, ordered=ordered)
+        return found
+
+    def _entered(self, source: Source, crossing: Crossing, *, ordered: bool) -> int:
+        entry = source.entry
+        keys = tuple(plain(k) for k in crossing.keys)
+        known = self._known.get((entry.name, crossing.route, keys))
+        reads = source.reads
+        if known is not None:
+            port = self.made[known]
+            self.made[known] = Port(
+                known,
+                0,
+                port.route,
+                port.keys,
+                _crossing(entry, reads | set(port.schema.names)),
+                entry,
+                None,
+                port.carries,
+                port.ordered or ordered,
+            )
+            return known
+        carries = (WEIGHT,) if isinstance(entry, Relation) else ()
+        number = len(self.made)
+        self._known[entry.name, crossing.route, keys] = number
+        schema = _crossing(entry, reads)
+        self.made.append(
+            Port(number, 0, crossing.route, keys, schema, entry, None, carries, ordered)
+        )
+        return number
+
+    def cross(self, query: Query, physical: Physical) -> dict[int, int]:
+        """Give each exchange of a plan a port of its own."""
+        levels, found = levels_of(physical), {}
+        for stage, crossing in physical.exchanges.items():
+            made = physical.stages[stage]
+            carries = (EXPIRY,) * crossing.ends + (WEIGHT,) * crossing.weighs
+            found[stage] = len(self.made)
+            schema = Schema(tuple(Field(f.name, f.type, f.nullable) for f in made.schema))
+            self.made.append(
+                Port(
+                    len(self.made),
+                    levels[stage],
+                    crossing.route,
+                    crossing.keys,
+                    schema,
+                    carries=carries,
+                    ordered=counts_rows(query),
+                )
+            )
+        return found
+
+
+def counts_rows(query: Query) -> bool:
+    """Tell whether a query has a count window: the order of rows of one time then matters."""
+    return any(
+        isinstance(p, Window) and isinstance(p.spec, Rows | PartitionRows)
+        for p in nodes_of(query.root)
+    )
+
+
+def _crossing(entry: Stream | Relation, reads: frozenset[str]) -> Schema:
+    """Return the declared columns that must cross: those that are read, but for the time."""
+    time = entry.time_column if isinstance(entry, Stream) else None
+    return Schema(tuple(f for f in entry.schema if f.name in reads and f.name != time))

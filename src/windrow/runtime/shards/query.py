@@ -1,0 +1,192 @@
+"""One query's share of the work on one shard."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from windrow.core.time import BEGINNING, FOREVER
+from windrow.operators.arrow import vector_from_arrow, vector_to_arrow
+from windrow.operators.dataflow import loaded_delta, saved_delta
+from windrow.operators.delta import Delta
+from windrow.operators.levels import LeveledFlow
+from windrow.operators.ordering import RowOrder
+from windrow.operators.source import SourceReader
+from windrow.operators.task import Saved
+from windrow.operators.vector import I64
+from windrow.operators.view import net_per_instant
+from windrow.plan.catalog import Relation, Stream
+from windrow.runtime.changelog import changelog, codes_of
+from windrow.runtime.shards.layout import EXPIRY, TIME, WEIGHT, Output, Port, Wiring
+
+SWEEP_CHECK = 64
+"""Steps between two looks at whether unused text can be forgotten."""
+
+
+@dataclass(slots=True)
+class ShardQuery:
+    """A query's tasks on one shard, its rows that wait for the clock, and its clock."""
+
+    wiring: Wiring
+    output: Output
+    ports: tuple[Port, ...]
+    first: bool
+    flow: LeveledFlow = field(init=False)
+    streams: tuple[str, ...] = field(init=False)
+    clock: int = BEGINNING
+    start: int | None = None
+    steps: int = 0
+    runs: bool = False  # whether this batch's clock has been reached by its first event
+    _readers: dict[int, list[tuple[int, SourceReader]]] = field(init=False)
+    _buffers: dict[int, list[Delta]] = field(init=False)
+    _came: dict[int, list[Delta]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        physical = self.wiring.physical
+        self.flow = LeveledFlow(physical, self.first)
+        entries = (s.entry for s in physical.sources.values())
+        self.streams = tuple(dict.fromkeys(e.name for e in entries if isinstance(e, Stream)))
+        self._readers = {}
+        for stage, port in self.wiring.sources.items():
+            reader = SourceReader(physical.sources[stage], self.wiring.interner)
+            self._readers.setdefault(port, []).append((stage, reader))
+        self._buffers = {stage: [] for stage in physical.sources}
+
+    def feed(self, port: int, ts: I64, columns: Mapping[str, pa.Array], weight: I64 | None) -> None:
+        """Queue rows of a port of level 0."""
+        for stage, reader in self._readers.get(port, ()):
+            if isinstance(reader.source.entry, Relation):
+                ts = np.maximum(ts, self.clock)  # what has passed is told when it is heard of
+            self._buffers[stage].append(reader.read(ts, columns, weight))
+
+    def arrive(self, port: Port, table: pa.Table) -> None:
+        """Queue rows of a port of a higher level: changes that other shards, or this one, made."""
+        for stage, number in self.wiring.exchanges.items():
+            if number == port.number:
+                columns = {
+                    f.name: vector_from_arrow(table[f.name], f.type, self.wiring.interner)
+                    for f in port.schema
+                }
+                words = {n: _words(table[n]) for n in (TIME, *port.carries)}
+                delta = Delta(words[TIME], columns, words.get(EXPIRY), words.get(WEIGHT))
+                self._came.setdefault(stage, []).append(delta)
+
+    def reach(self, clock: int, first: int) -> None:
+        """The clock of this batch, and the first time heard in it, on any shard; or FOREVER."""
+        if not self.flow.begun and first < FOREVER:
+            self.start = first if self.start is None else min(self.start, first)
+        self.runs = self.start is not None and clock >= self.start
+        if self.runs:
+            self.clock = max(self.clock, clock)
+
+    def step(self, level: int, *, ends: bool) -> None:
+        """Run one level up to the clock."""
+        if not self.runs:
+            return
+        assert self.start is not None, "a query runs from its first event on"
+        given = self._imported(level) if level else self._entered()
+        self.flow.step(level, given, self.clock, start=self.start, ends=ends)
+
+    def _entered(self) -> dict[int, Delta]:
+        return {stage: self._ready(stage) for stage, waiting in self._buffers.items() if waiting}
+
+    def _ready(self, stage: int) -> Delta:
+        whole = _in_time_order(Delta.concat(self._buffers[stage]))
+        assert self.start is not None, "a query runs from its first event on"
+        if len(whole) and whole.ts[0] < self.start:
+            whole.ts = np.maximum(whole.ts, self.start)
+        now, later = whole.split(self.clock)
+        self._buffers[stage] = [later] if len(later) else []
+        return now
+
+    def _imported(self, level: int) -> dict[int, Delta]:
+        ready = {}
+        for stage in [s for s in self._came if self.flow.levels[s] == level]:
+            delta = _in_time_order(Delta.concat(self._came.pop(stage)))
+            if self.ports[self.wiring.exchanges[stage]].ordered:
+                schema = self.wiring.physical.stages[stage].schema
+                delta = RowOrder(schema, (), self.wiring.interner).sorted_instants(delta)
+            ready[stage] = delta
+        return ready
+
+    def forwarded(self, level: int) -> dict[int, pa.Table]:
+        """Return what must change shards after a level, by port."""
+        out = {}
+        for stage, number in self.wiring.exchanges.items():
+            (below,) = self.wiring.physical.stages[stage].inputs
+            if self.runs and self.flow.levels[stage] == level + 1:
+                delta = self.flow.output(below)
+                if len(delta):
+                    out[number] = self._table(self.ports[number], delta)
+        return out
+
+    def _table(self, port: Port, delta: Delta) -> pa.Table:
+        arrays = {TIME: pa.array(delta.ts)}
+        if EXPIRY in port.carries:
+            arrays[EXPIRY] = pa.array(delta.exp)
+        if WEIGHT in port.carries:
+            arrays[WEIGHT] = pa.array(delta.weights())
+        for column in port.schema:
+            vector = delta.columns[column.name]
+            arrays[column.name] = vector_to_arrow(vector, self.wiring.interner)
+        return pa.table(arrays)
+
+    def changes(self) -> pa.Table | None:
+        """Return the answer's changes of this batch; None if there are none."""
+        if not self.runs:
+            return None
+        delta = self.flow.changes()
+        self.steps += 1
+        if not self.wiring.physical.netted:
+            delta = net_per_instant(delta)
+        return changelog(delta, self.output.schema, self.output.clock, self.wiring.interner)
+
+    def rest(self) -> None:
+        """Between batches: forget text that nothing refers to any more."""
+        if self.steps % SWEEP_CHECK or not self.wiring.interner.wants_sweep:
+            return
+        flow = self.flow.flow
+        batches = [d for ds in self._buffers.values() for d in ds] + list(flow.waiting.values())
+        live = self.wiring.physical.live_codes(flow)
+        self.flow.rest()
+        self.wiring.interner.sweep(live + [code for d in batches for code in codes_of(d)])
+
+    def save(self) -> Saved:
+        """Return everything that `load` needs to go on from here; only between batches."""
+        return {
+            "plan": self.wiring.physical.signature,
+            "clock": self.clock,
+            "start": self.start,
+            "flow": self.flow.save(),
+            "interner": self.wiring.interner.save(),
+            "buffers": [[i, [saved_delta(d) for d in ds]] for i, ds in self._buffers.items()],
+        }
+
+    def load(self, saved: Saved) -> None:
+        """Take over a saved state of the same plan; the interner is loaded before."""
+        assert saved["plan"] == self.wiring.physical.signature, "the state is of another plan"
+        self.clock, self.start = saved["clock"], saved["start"]  # type: ignore[assignment]
+        self.flow.load(saved["flow"])  # type: ignore[arg-type]
+        buffers = saved["buffers"]
+        assert isinstance(buffers, list)
+        stages = self.wiring.physical.stages
+        self._buffers = {i: [loaded_delta(d, stages[i].schema) for d in ds] for i, ds in buffers}
+
+    def state(self) -> tuple[int, int]:
+        """Return rows and bytes that are remembered."""
+        tasks = [s.task for s in self.wiring.physical.stages if s.task is not None]
+        return sum(t.state_rows() for t in tasks), sum(t.state_bytes() for t in tasks)
+
+
+def _in_time_order(delta: Delta) -> Delta:
+    if len(delta) < 2 or (delta.ts[1:] >= delta.ts[:-1]).all():
+        return delta
+    return delta.take(np.argsort(delta.ts, kind="stable"))
+
+
+def _words(column: pa.ChunkedArray) -> I64:
+    words: I64 = column.to_numpy()
+    return words

@@ -1,0 +1,193 @@
+"""One shard's share of all queries: rows in, one level after the other, changes out.
+
+    batch b:   ingest(port, rows)*            what came to this shard
+               heard()                        told to all shards
+               step(0, moment)                all know the clock: up to it
+               ingest(port, rows)* step(1, moment) ...   what other shards forwarded
+
+Pure: no file, no process, no Spark. State and changes follow from the rows (in any order) and the
+moments, so a batch may be run again anywhere from the state before it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from windrow.core.time import BEGINNING, FOREVER, Clock
+from windrow.core.types import TIMESTAMP
+from windrow.operators.interner import Interner
+from windrow.operators.task import Saved
+from windrow.operators.vector import I64
+from windrow.plan.catalog import Relation, Stream
+from windrow.runtime.shards.clocks import Clocks, Heard, Moment, StreamClock
+from windrow.runtime.shards.layout import TIME, WEIGHT, Layout, Port, wired
+from windrow.runtime.shards.program import Program
+from windrow.runtime.shards.query import ShardQuery
+
+SEQUENCE = "_seq"
+"""A column that says in what order rows of one time arrived, where that matters."""
+
+
+@dataclass(slots=True)
+class Stepped:
+    """What a level gave: rows for ports of the next, changes by output, and what came too late."""
+
+    forwarded: dict[int, pa.Table] = field(default_factory=dict)
+    changes: dict[int, pa.Table] = field(default_factory=dict)
+    late: dict[str, pa.Table] = field(default_factory=dict)
+
+
+class Shard:
+    """Shard `number` of a program."""
+
+    def __init__(self, program: Program, number: int) -> None:
+        self.program = program
+        self.number = number
+        self._build(None)
+
+    def _build(self, interners: list[Interner] | None) -> None:
+        layout, wirings = wired(self.program, interners)
+        self.layout: Layout = layout
+        self.queries = [
+            ShardQuery(w, o, layout.ports, self.number == 0)
+            for w, o in zip(wirings, layout.outputs, strict=True)
+        ]
+        streams = {p.entry.name: p.entry for p in layout.ports if isinstance(p.entry, Stream)}
+        self.clocks = Clocks({name: StreamClock(s) for name, s in streams.items()})
+        self.late = dict.fromkeys(streams, 0)
+        self.rows_in = 0
+        self._staged: dict[int, list[pa.Table]] = {}
+        self._late: dict[str, list[pa.Table]] = {}
+        self._heard: dict[str, Heard] = {}
+        self._counting = {}  # the port by which a stream's rows are counted once
+        for port in reversed(layout.ports):
+            if port.entry is not None:
+                self._counting[port.entry.name] = port.number
+
+    def ingest(self, port: int, table: pa.Table) -> None:
+        """Take rows of a port: `_ts`, what it carries, its columns; in any order."""
+        if not len(table):
+            return
+        where = self.layout.ports[port]
+        if where.level == 0:
+            table = self._noted(where, table)
+        if len(table):
+            self._staged.setdefault(port, []).append(table)
+
+    def _noted(self, port: Port, table: pa.Table) -> pa.Table:
+        """Note the times of new rows; return those that are not late."""
+        assert port.entry is not None, "ports of level 0 have a declared input"
+        name, counts = port.entry.name, self._counting[port.entry.name] == port.number
+        ts = table[TIME].to_numpy()
+        clock = self.clocks.streams.get(name)
+        if clock is not None and ts.min() < clock.frontier:
+            behind = ts < clock.frontier
+            if counts:
+                self._late.setdefault(name, []).append(table.filter(pa.array(behind)))
+            table = table.filter(pa.array(~behind))
+            ts = ts[~behind]
+        known = ts if clock is not None else ts[ts > BEGINNING]
+        if len(known):
+            heard = Heard(int(known.min()), int(known.max()), len(ts) if counts else 0)
+            before = self._heard.get(name)
+            self._heard[name] = heard if before is None else before.merged(heard)
+        return table
+
+    def heard(self) -> dict[str, Heard]:
+        """Return what was ingested on level 0 since the last batch, by input."""
+        return dict(self._heard)
+
+    def step(self, level: int, moment: Moment) -> Stepped:
+        """Run one level of all queries up to the clock that the moment gives."""
+        out = Stepped()
+        for number in [p for p in self._staged if self.layout.ports[p].level == level]:
+            self._deliver(self.layout.ports[number], self._staged.pop(number))
+        if level == 0:
+            out.late = self._begin(moment)
+        for query in self.queries:
+            query.step(level, ends=moment.drain)
+            out.forwarded |= query.forwarded(level)
+            if query.output.level == level:
+                changes = query.changes()
+                if changes is not None and len(changes):
+                    out.changes[query.output.number] = changes
+        if level == self.layout.levels - 1:
+            for query in self.queries:
+                query.rest()
+        return out
+
+    def _begin(self, moment: Moment) -> dict[str, pa.Table]:
+        """Set every query's clock; return what came too late."""
+        self.clocks.hear(moment)
+        for query in self.queries:
+            names = {s.entry.name for s in query.wiring.physical.sources.values()}
+            firsts = [h.first for name, h in moment.heard.items() if name in names]
+            query.reach(self.clocks.of(query.streams), min(firsts, default=FOREVER))
+        late = {name: pa.concat_tables(tables) for name, tables in self._late.items()}
+        for name, table in late.items():
+            self.late[name] += len(table)
+        self._late, self._heard = {}, {}
+        return late
+
+    def _deliver(self, port: Port, tables: list[pa.Table]) -> None:
+        whole = pa.concat_tables(tables).combine_chunks()
+        self.rows_in += len(whole)
+        if port.level:
+            for query in self.queries:
+                query.arrive(port, whole)
+            return
+        if port.ordered and SEQUENCE in whole.column_names:
+            whole = whole.sort_by([(TIME, "ascending"), (SEQUENCE, "ascending")])
+        ts: I64 = whole[TIME].to_numpy()
+        columns = {f.name: whole[f.name].combine_chunks() for f in port.schema}
+        weight = None
+        if isinstance(port.entry, Relation):
+            weight = whole[WEIGHT].to_numpy()
+        elif port.entry is not None:
+            columns[port.entry.time_column] = _times(ts, port.entry)
+        for query in self.queries:
+            query.feed(port.number, ts, columns, weight)
+
+    def save(self) -> Saved:
+        """Return everything that `load` needs; only between batches."""
+        return {
+            "clocks": self.clocks.save(),
+            "late": dict(self.late),
+            "rows_in": self.rows_in,
+            "queries": [query.save() for query in self.queries],
+        }
+
+    def load(self, saved: Saved) -> None:
+        """Take over a saved state of the same program."""
+        queries = saved["queries"]
+        assert isinstance(queries, list)
+        self._build([Interner.load(q["interner"]) for q in queries])
+        self.clocks.load(saved["clocks"])  # type: ignore[arg-type]
+        self.late = dict(saved["late"])  # type: ignore[call-overload]
+        self.rows_in = int(saved["rows_in"])  # type: ignore[call-overload]
+        for query, state in zip(self.queries, queries, strict=True):
+            query.load(state)
+
+    def stats(self) -> dict[str, object]:
+        """Return what is known about the work so far, as plain values."""
+        queries = {}
+        for query in self.queries:
+            rows, size = query.state()
+            queries[query.output.query] = {
+                "clock": None if query.clock == BEGINNING else query.clock,
+                "held_back_by": self.clocks.held_back_by(query.streams),
+                "state_rows": rows,
+                "state_bytes": size,
+            }
+        return {"rows_in": self.rows_in, "late": dict(self.late), "queries": queries}
+
+
+def _times(ts: I64, stream: Stream) -> pa.Array:
+    """Return the time column, which does not cross by itself."""
+    times = pa.array(np.ascontiguousarray(ts))
+    if stream.clock is Clock.TIMESTAMP:
+        return times.view(TIMESTAMP)
+    return times.cast(stream.schema[stream.time_column].type)

@@ -1,0 +1,151 @@
+"""Drives a query on several shards in one process: what Spark does, without Spark.
+
+The events of a world are cut into batches; each batch's rows are dealt to the shards by the ports'
+keys, levels are run one after the other, and between them rows change shards.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import defaultdict
+from dataclasses import dataclass
+from itertools import pairwise
+
+import pyarrow as pa
+
+from tests.generate.catalog import DECLARATIONS, STREAMS
+from tests.reference.drive import events, read, relation_rows, stream_table
+from tests.reference.histories import Change, Row, World
+from windrow.core.time import BEGINNING, FOREVER
+from windrow.operators.evaluate import evaluate
+from windrow.operators.state.saved import from_bytes, to_bytes
+from windrow.plan.nodes import Route
+from windrow.runtime.shards.clocks import Heard, Moment
+from windrow.runtime.shards.layout import TIME, WEIGHT, Port, layout_of
+from windrow.runtime.shards.program import Program
+from windrow.runtime.shards.shard import SEQUENCE, Shard, Stepped
+
+Event = tuple[int, str, int, Row]
+
+
+@dataclass(frozen=True, slots=True)
+class ShardedDrive:
+    """How a world is fed to shards. `seed` shuffles the rows of each batch."""
+
+    shards: int = 2
+    strategy: str = "auto"
+    cuts: tuple[int, ...] = ()
+    heartbeat: bool = True
+    restarts: frozenset[int] = frozenset()
+    seed: int = 0
+
+
+class ShardSet:
+    """All shards of one program, and the exchanges between them."""
+
+    def __init__(self, program: Program, seed: int = 0) -> None:
+        self.program = program
+        self.layout = layout_of(program)
+        self.shards = [Shard(program, n) for n in range(program.shards)]
+        self.random = random.Random(seed)
+
+    def batch(
+        self, inputs: dict[int, pa.Table], beats: dict[str, int], *, drain: bool = False
+    ) -> list[pa.Table]:
+        """Run one batch: rows by port in, all changes out."""
+        for port, table in inputs.items():
+            self._deal(self.layout.ports[port], table)
+        heard = {name: Heard(FOREVER, at, 0) for name, at in beats.items()}
+        for shard in self.shards:
+            for name, h in shard.heard().items():
+                heard[name] = heard[name].merged(h) if name in heard else h
+        moment = Moment(heard, drain=drain)
+        made: list[pa.Table] = []
+        for level in range(self.layout.levels):
+            stepped = [shard.step(level, moment) for shard in self.shards]
+            made += [table for s in stepped for table in s.changes.values()]
+            self._exchange(stepped)
+        return made
+
+    def _exchange(self, stepped: list[Stepped]) -> None:
+        self.random.shuffle(stepped)
+        for one in stepped:
+            for port, table in one.forwarded.items():
+                self._deal(self.layout.ports[port], table)
+
+    def _deal(self, port: Port, table: pa.Table) -> None:
+        for n, shard in enumerate(self.shards):
+            rows = [i for i, to in enumerate(self._targets(port, table)) if to in (n, -1)]
+            if port.level == 0 and not port.carries:
+                self.random.shuffle(rows)
+            crossing = [TIME, *port.carries, *port.schema.names]
+            crossing += [SEQUENCE] if SEQUENCE in table.column_names else []
+            shard.ingest(port.number, table.select(crossing).take(pa.array(rows, pa.int64())))
+
+    def _targets(self, port: Port, table: pa.Table) -> list[int]:
+        if port.route is not Route.KEY:
+            return [-1 if port.route is Route.ALL else 0] * len(table)
+        columns = {n: table[n].combine_chunks() for n in table.column_names}
+        keys = [evaluate(k, columns, len(table)).to_pylist() for k in port.keys]
+        return [hash(tuple(map(_key, row))) % len(self.shards) for row in zip(*keys, strict=True)]
+
+    def restart(self) -> None:
+        """Replace all shards by fresh ones that start from their states, through bytes."""
+        for n, old in enumerate(self.shards):
+            saved = from_bytes(to_bytes(old.save()))
+            self.shards[n] = Shard(self.program, n)
+            self.shards[n].load(saved)
+
+
+def _key(value: object) -> object:
+    if value is None:
+        return 7
+    if isinstance(value, float):
+        return "nan" if math.isnan(value) else value + 0.0
+    return value
+
+
+def drive_shards(text: str, world: World, plan: ShardedDrive, until: int) -> list[Change]:
+    """Return the whole changelog of a query on shards, up to and at `until`."""
+    program = Program(
+        f"{DECLARATIONS}; CREATE QUERY q AS {text}", ("q",), plan.strategy, plan.shards
+    )
+    shards = ShardSet(program, plan.seed)
+    happened = events(world)
+    first = next((i for i, e in enumerate(happened) if e[0] > BEGINNING), len(happened))
+    bounds = sorted({0, first, len(happened), *(c for c in plan.cuts if first < c < len(happened))})
+    changes: list[Change] = []
+    for number, (start, stop) in enumerate(pairwise(bounds)):
+        batch = happened[start:stop]
+        last = batch[-1][0] if batch else BEGINNING
+        beats = dict.fromkeys(STREAMS, last) if plan.heartbeat and last > BEGINNING else {}
+        for table in shards.batch(_inputs(shards, batch), beats):
+            changes += read(table)
+        if number in plan.restarts:
+            shards.restart()
+    for drain in (False, True):
+        for table in shards.batch({}, dict.fromkeys(STREAMS, until), drain=drain):
+            changes += read(table)
+    return changes
+
+
+def _inputs(shards: ShardSet, batch: list[Event]) -> dict[int, pa.Table]:
+    """Return the rows of a batch by port of level 0."""
+    by_name: dict[str, list[Event]] = defaultdict(list)
+    for event in batch:
+        by_name[event[1]].append(event)
+    made = {}
+    for port in shards.layout.ports:
+        if port.entry is None or port.entry.name not in by_name:
+            continue
+        rows = by_name[port.entry.name]
+        if WEIGHT in port.carries:
+            table = relation_rows([(ts, sign, row) for ts, _, sign, row in rows])
+            table = table.rename_columns([{"_sign": WEIGHT}.get(n, n) for n in table.column_names])
+        else:
+            table = stream_table([row for *_, row in rows])
+            table = table.append_column(TIME, table["ts"])
+            table = table.append_column(SEQUENCE, pa.array(range(len(table)), pa.int64()))
+        made[port.number] = table
+    return made
