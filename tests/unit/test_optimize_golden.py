@@ -1,7 +1,7 @@
 """Each rule on plans that it fits and on plans that it does not, in tests/golden/optimize_*.plan.
 
 A question begins with ``optimize rules=a,b``; ``then=c`` applies other rules afterwards, and
-``patterns`` shows the update pattern of every edge.
+``patterns`` shows the update pattern of every edge; ``exchanges`` places those for shards.
 """
 
 from dataclasses import replace
@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from tests.golden import FOLDER, check_golden
 
+from windrow.optimize.place_exchanges import place_exchanges
 from windrow.optimize.pull_negation_above_join import pull_negation_above_join
 from windrow.optimize.push_negation_below_join import push_negation_below_join
 from windrow.optimize.rewriting import Rule
@@ -39,6 +40,8 @@ def optimized(question: str) -> str:
         option, _, names = word.partition("=")
         if option in ("rules", "then"):
             query = replace(query, root=apply_rules(query.root, rules_of(names)))
+        if option == "exchanges":
+            query = replace(query, root=place_exchanges(query.root))
     return explain_text(query, patterns="patterns" in words)
 
 

@@ -20,6 +20,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 
+from windrow.optimize.catalyst import translatable
 from windrow.optimize.rewriting import names_of, reads_relation, with_inputs
 from windrow.plan.expressions import Column, Expr, columns_of, substitute
 from windrow.plan.nodes import (
@@ -128,12 +129,12 @@ def exchanged(plan: Plan, need: Need) -> Placed:
 def _entered(leaf: Plan, need: Need) -> Placed:
     """Return a source under its first exchange, which Spark does before any row reaches us.
 
-    A key that is more than a column is computed by the shards: a second exchange goes by it.
+    A key that Spark might compute otherwise is left to the shards: a second exchange goes by it.
     """
     if need.how is Together.ANYWHERE:
         every = Need(Together.EXACTLY, tuple(as_column(f) for f in leaf.schema))
         return exchanged(leaf, every)
-    if all(isinstance(k, Column) for k in _at_source(leaf, need.keys)):
+    if all(map(translatable, _at_source(leaf, need.keys))):
         return exchanged(leaf, need)
     return exchanged(_entered(leaf, ANYWHERE)[0], need)
 

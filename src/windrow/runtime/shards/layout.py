@@ -7,10 +7,11 @@ time column never does.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from windrow.core.schema import Field, Schema
 from windrow.core.time import Clock
+from windrow.core.types import BOOLEAN
 from windrow.operators.interner import Interner
 from windrow.operators.levels import levels_of, lone_stages
 from windrow.operators.lower import Physical, lower
@@ -18,7 +19,7 @@ from windrow.operators.lowering.builder import Crossing
 from windrow.operators.source import Source
 from windrow.optimize.place_exchanges import plain
 from windrow.plan.catalog import Relation, Stream
-from windrow.plan.expressions import Expr
+from windrow.plan.expressions import Call, Expr
 from windrow.plan.labels import clock_of
 from windrow.plan.nodes import Query, Route, Window, nodes_of
 from windrow.plan.windows import PartitionRows, Rows
@@ -123,29 +124,15 @@ class _Ports:
     def _entered(self, source: Source, crossing: Crossing, *, ordered: bool) -> int:
         entry = source.entry
         keys = tuple(plain(k) for k in crossing.keys)
-        known = self._known.get((entry.name, crossing.route, keys))
-        reads = source.reads
-        if known is not None:
-            port = self.made[known]
-            self.made[known] = Port(
-                known,
-                0,
-                port.route,
-                port.keys,
-                _crossing(entry, reads | set(port.schema.names)),
-                entry,
-                None,
-                port.carries,
-                port.ordered or ordered,
-            )
-            return known
         carries = (WEIGHT,) if isinstance(entry, Relation) else ()
-        number = len(self.made)
-        self._known[entry.name, crossing.route, keys] = number
-        schema = _crossing(entry, reads)
-        self.made.append(
-            Port(number, 0, crossing.route, keys, schema, entry, None, carries, ordered)
-        )
+        number = self._known.setdefault((entry.name, crossing.route, keys), len(self.made))
+        schema = _crossing(entry, source.reads)
+        predicate = source.predicate if isinstance(entry, Stream) else None
+        port = Port(number, 0, crossing.route, keys, schema, entry, predicate, carries, ordered)
+        if number == len(self.made):
+            self.made.append(port)
+        else:
+            self.made[number] = _shared(self.made[number], port)
         return number
 
     def cross(self, query: Query, physical: Physical) -> dict[int, int]:
@@ -176,6 +163,20 @@ def counts_rows(query: Query) -> bool:
         isinstance(p, Window) and isinstance(p.spec, Rows | PartitionRows)
         for p in nodes_of(query.root)
     )
+
+
+def _shared(one: Port, other: Port) -> Port:
+    """Return the port of two queries: columns and rows that either uses."""
+    assert one.entry is not None, "ports of level 0 have a declared input"
+    predicate = None
+    if one.predicate is not None and other.predicate is not None:
+        nullable = one.predicate.nullable or other.predicate.nullable
+        either = Call("or", (one.predicate, other.predicate), BOOLEAN, nullable)
+        predicate = one.predicate if one.predicate == other.predicate else either
+    names = {*one.schema.names, *other.schema.names}
+    schema = Schema(tuple(f for f in one.entry.schema if f.name in names))
+    ordered = one.ordered or other.ordered
+    return replace(one, schema=schema, predicate=predicate, ordered=ordered)
 
 
 def _crossing(entry: Stream | Relation, reads: frozenset[str]) -> Schema:
