@@ -97,6 +97,10 @@ class RunError(WindrowError):
     """A run that cannot go on: Spark, a source or a sink has failed, or does not fit."""
 
 
+class LimitError(WindrowError):
+    """More memory than the state may take."""
+
+
 def underline(text: str, span: Span) -> list[str]:
     r"""Return the line of `text` where `span` begins, and a line of carets below it.
 

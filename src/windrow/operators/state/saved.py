@@ -53,6 +53,11 @@ class _Bodies:
 
 def to_bytes(saved: Saved) -> bytes:
     """Return state as one block of bytes. Arrays are copied once."""
+    return b"".join(to_parts(saved))
+
+
+def to_parts(saved: Saved) -> list[memoryview | bytes]:
+    """Return state as the pieces of its block. Arrays are not copied: use them at once."""
     bodies = _Bodies()
     outline = json.dumps(_outline(saved, bodies), separators=(",", ":")).encode()
     outline += b" " * (-(HEAD.size + len(outline)) % ALIGNMENT)
@@ -60,7 +65,7 @@ def to_bytes(saved: Saved) -> bytes:
     crc = zlib.crc32(HEAD.pack(MAGIC, VERSION, 0, len(outline), length)[CHECKED_FROM:])
     for part in (outline, *bodies.parts):
         crc = zlib.crc32(part, crc)
-    return b"".join([HEAD.pack(MAGIC, VERSION, crc, len(outline), length), outline, *bodies.parts])
+    return [HEAD.pack(MAGIC, VERSION, crc, len(outline), length), outline, *bodies.parts]
 
 
 def _outline(value: object, bodies: _Bodies) -> object:
@@ -82,7 +87,7 @@ def _outline(value: object, bodies: _Bodies) -> object:
     raise TypeError(f"state holds a {type(value).__name__}")
 
 
-def from_bytes(block: bytes) -> Saved:
+def from_bytes(block: bytes | memoryview) -> Saved:
     """Return the state that a block holds; its arrays may be written to. One copy in all.
 
     Raises `StateError` if the block is cut short, damaged, or of another version.
@@ -102,7 +107,7 @@ def from_bytes(block: bytes) -> Saved:
     if zlib.crc32(memoryview(block)[CHECKED_FROM:]) != crc:
         raise StateError("the saved state is damaged", detail="Its checksum does not fit.")
     first = HEAD.size + outline_length
-    outline = json.loads(block[HEAD.size : first])
+    outline = json.loads(bytes(block[HEAD.size : first]))
     bodies = np.frombuffer(block, np.uint8, offset=first).copy()
     value = _value(outline, bodies)
     assert isinstance(value, dict), "a saved state is a dict"

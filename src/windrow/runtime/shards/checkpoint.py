@@ -1,0 +1,110 @@
+"""`windrow.json`: whose state lies in a checkpoint, and whether a program may go on with it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from windrow.core.errors import StateError, WindrowError
+from windrow.runtime.shards.files import Files, open_files
+from windrow.runtime.shards.program import Program
+
+NAME = "windrow.json"
+FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """What `windrow.json` says."""
+
+    program: Program
+    fingerprint: str
+
+
+def open_checkpoint(where: str, program: Program) -> Checkpoint:
+    """Claim a checkpoint for a program, or find that it is the program's already.
+
+    Raises `StateError` if its state is another program's, and says what has changed.
+    """
+    files = open_files(where)
+    if not files.exists(NAME):
+        return _claim(files, where, program)
+    found = read_checkpoint(where)
+    if found.fingerprint != program.fingerprint:
+        raise StateError(
+            f"the checkpoint {where} holds the state of another program",
+            detail=" ".join(changes(found.program, program)),
+            hint="Start the changed program with a new checkpoint, or run the one that it was.",
+        )
+    return found
+
+
+def _claim(files: Files, where: str, program: Program) -> Checkpoint:
+    if files.folders("shards"):
+        raise StateError(
+            f"{where}/{NAME} is missing, though there is state beside it",
+            hint="Bring the file back from a copy, or start anew with an empty checkpoint.",
+        )
+    claimed = Checkpoint(program, program.fingerprint)
+    said = {
+        "format": FORMAT,
+        "fingerprint": claimed.fingerprint,
+        "shards": program.shards,
+        "program": json.loads(program.to_json()),
+    }
+    draft = files.draft(NAME)
+    draft.write(json.dumps(said, indent=2).encode())
+    draft.publish()
+    draft.sync()
+    files.sync("")
+    return claimed
+
+
+def read_checkpoint(where: str) -> Checkpoint:
+    """Return what a checkpoint says of itself; `StateError` if it says nothing."""
+    try:
+        read = json.loads(bytes(open_files(where).read(NAME)))
+        if read["format"] != FORMAT:
+            raise StateError(
+                f"the checkpoint {where} has format {read['format']}",
+                detail=f"This windrow reads format {FORMAT}.",
+                hint="Start the query anew, or with the windrow that wrote the checkpoint.",
+            )
+        return Checkpoint(Program.from_json(json.dumps(read["program"])), read["fingerprint"])
+    except FileNotFoundError:
+        raise StateError(
+            f"{where} is no checkpoint of windrow",
+            detail=f"There is no {NAME} in it.",
+            hint="Give the folder that was given as the checkpoint of a run.",
+        ) from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise StateError(
+            f"{where}/{NAME} is damaged",
+            detail=str(error),
+            hint="Bring the file back from a copy, or start anew with an empty checkpoint.",
+        ) from error
+
+
+def changes(old: Program, new: Program) -> list[str]:
+    """Return a sentence for each thing in which two programs differ."""
+    said = []
+    if old.shards != new.shards:
+        said.append(f"It was made for {old.shards} shards, not {new.shards}.")
+    if old.strategy != new.strategy:
+        said.append(f"It was made with strategy {old.strategy}, not {new.strategy}.")
+    said += [f'Query "{name}" is gone.' for name in old.queries if name not in new.queries]
+    said += [f'Query "{name}" is new.' for name in new.queries if name not in old.queries]
+    both = [name for name in old.queries if name in new.queries]
+    before, after = _plans(old), _plans(new)
+    for name in both:
+        if before.get(name) != after.get(name):
+            said.append(f'Query "{name}" has changed, or an input that it reads.')
+    return said or ["The order of its queries, or the version of windrow's plans, has changed."]
+
+
+def _plans(program: Program) -> dict[str, str]:
+    """Return the plan of each query; none if an old text is no longer understood."""
+    try:
+        return {query.name: repr(query.root) for query in program.bound()}
+    except WindrowError:
+        return {}

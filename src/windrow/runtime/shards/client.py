@@ -1,0 +1,221 @@
+"""What Spark's Python workers, and the driver, call: the shards of a checkpoint.
+
+    shards = Shards(checkpoint, program)            # on the driver
+    with shards.shard(n) as shard:                  # in a task
+        heard = shard.ingest(version, rows)
+        answer = shard.step(version, 0, moment)
+
+Nothing that compiles is imported here: a worker is ready at once.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, TypeVar
+
+import pyarrow as pa
+
+from windrow.core.errors import StateError
+from windrow.runtime.shards.faults import fault
+from windrow.runtime.shards.launch import Place, connect, find, printed
+from windrow.runtime.shards.clocks import Heard, Moment
+from windrow.runtime.shards.stepped import Stepped
+from windrow.runtime.shards.wire import (
+    Head,
+    Piece,
+    collected,
+    moment_to_json,
+    raise_error,
+    receive,
+    receive_answer,
+    send,
+    send_rows,
+)
+
+if TYPE_CHECKING:
+    from windrow.runtime.shards.program import Program
+
+T = TypeVar("T")
+
+IDLE_SECONDS = 600.0
+ATTEMPTS = 3
+
+Rows = Mapping[int, pa.Table] | Iterable[tuple[int, pa.RecordBatch | pa.Table]]
+"""Rows by port: its number, and a batch with `_ts`, what the port carries, and its columns."""
+
+
+class LostError(StateError):
+    """The process of a shard has ended in the middle of a request."""
+
+
+class Shards:
+    """All shards of a program on one checkpoint. Small and plain: made to be sent to workers."""
+
+    def __init__(self, checkpoint: str, program: Program, *, idle: float = IDLE_SECONDS) -> None:
+        """Claim the checkpoint for the program.
+
+        Raises `StateError` if it holds the state of another. A process that nobody has asked for
+        `idle` seconds ends.
+        """
+        from windrow.runtime.shards.checkpoint import open_checkpoint  # noqa: PLC0415 - not in workers
+
+        self.checkpoint = checkpoint if "://" in checkpoint else str(Path(checkpoint).absolute())
+        self.fingerprint = open_checkpoint(self.checkpoint, program).fingerprint
+        self.count = program.shards
+        self.idle = idle
+
+    def shard(self, number: int, *, watch: int | None = None) -> ShardClient:
+        """Return a client of one shard; its process is started when it is first needed.
+
+        The process lives as long as one of those that clients `watch`: the parent of this one,
+        which in a Spark task ends with the executor.
+        """
+        assert 0 <= number < self.count, f"there are shards 0 to {self.count - 1}"
+        place = Place(self.checkpoint, self.fingerprint, number, self.idle)
+        return ShardClient(place, os.getppid() if watch is None else watch)
+
+    def shutdown(self) -> None:
+        """End the processes of this host."""
+        for number in range(self.count):
+            place = Place(self.checkpoint, self.fingerprint, number, self.idle)
+            connection = find(place)
+            if connection is not None:
+                with connection, suppress(ConnectionError):
+                    send(connection, {"shutdown": True})
+                    while True:  # until it has ended
+                        receive(connection)
+
+
+@dataclass(slots=True)
+class ShardClient:
+    """A connection to one shard's process. For one thread."""
+
+    place: Place
+    watch: int
+    _connection: socket.socket | None = None
+    _compression: str | None = None
+
+    def __enter__(self) -> ShardClient:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connection; the process goes on."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def ingest(self, version: int, rows: Rows) -> dict[str, Heard]:
+        """Hand over the rows of level 0; return what they tell of time.
+
+        When this returns, the rows outlive the process. All of `rows` are read, also if the
+        process has those of this version already.
+        """
+        head = self._again(lambda: self._exchange({"ingest": version}, rows), rows)
+        return {name: Heard(*heard) for name, heard in head["heard"].items()}
+
+    def step(self, version: int, level: int, rows: Rows, moment: Moment | None) -> Stepped:
+        """Run one level up to the moment, and return what it gives.
+
+        Level 0 takes the rows that `ingest` gave, and the moment. A higher one takes the rows that
+        the level below forwarded to this shard; it has the moment already.
+        """
+        return self._again(lambda: collected(self.pieces(version, level, rows, moment)), rows)
+
+    def pieces(
+        self, version: int, level: int, rows: Rows, moment: Moment | None
+    ) -> Iterator[Piece]:
+        """Run one level, as `step` does; yield what it gives in pieces, as they come."""
+        told = None if moment is None else moment_to_json(moment)
+        self._exchange({"step": version, "level": level, "moment": told}, rows)
+        assert self._connection is not None
+        done = False
+        try:
+            yield from receive_answer(self._connection)
+            done = True
+        except ConnectionError as error:
+            raise self._lost(error) from error
+        finally:
+            if not done:
+                self.close()  # the rest of the answer may still be on its way
+
+    def stats(self) -> dict[str, object]:
+        """Return what the shard tells of itself."""
+        return dict(self._asked({"stats": True})["stats"])
+
+    def _again(self, request: Callable[[], T], rows: Rows) -> T:
+        """Do a request, once more if its process is lost. Rows that were read by one are spent."""
+        for _ in range(ATTEMPTS - 1):
+            try:
+                return request()
+            except LostError:
+                if not isinstance(rows, Mapping):
+                    raise
+        return request()
+
+    def _exchange(self, request: Head, rows: Rows) -> Head:
+        """Ask; send the rows if they are wanted; return the head of the answer."""
+        head = self._asked(request)
+        if "go" not in head:
+            for _ in rows:
+                pass
+            return head
+        assert self._connection is not None
+        try:
+            for _ in send_rows(self._connection, _batches(rows), self._compression):
+                fault("client-half-sent")
+            fault("client-sent")
+            return self._told(self._connection)
+        except ConnectionError as error:
+            raise self._lost(error) from error
+
+    def _asked(self, request: Head) -> Head:
+        """Send a request and return the head of its answer, from a fresh process if need be."""
+        for attempt in range(ATTEMPTS):
+            try:
+                if self._connection is None:
+                    self._connection, greeting = connect(self.place, self.watch)
+                    self._compression = greeting["compression"]
+                send(self._connection, request)
+                return self._told(self._connection)
+            except ConnectionError as error:
+                if attempt == ATTEMPTS - 1:
+                    raise self._lost(error) from error
+                self.close()
+        raise AssertionError("the last attempt returns or raises")
+
+    def _told(self, connection: socket.socket) -> Head:
+        head, _ = receive(connection)
+        raise_error(head)
+        return head
+
+    def _lost(self, error: ConnectionError) -> LostError:
+        self.close()
+        return LostError(
+            f"the process of shard {self.place.shard} has ended in the middle of a request",
+            detail=f"{error}. Its last words: {printed(self.place) or 'none'}",
+            hint="Run the batch again: the shard is rebuilt from the checkpoint. If it was killed "
+            "for its memory, use more shards or a smaller window.",
+        )
+
+
+def _batches(rows: Rows) -> Iterator[tuple[int, pa.RecordBatch]]:
+    for port, given in rows.items() if isinstance(rows, Mapping) else rows:
+        if isinstance(given, pa.Table):
+            for batch in given.to_batches():
+                yield port, batch
+        else:
+            yield port, given

@@ -1,0 +1,371 @@
+"""One shard and its versions: brought to where a request needs it, logged before it answers.
+
+    at          (version, stage): stage 0 has the rows of level 0, stage n has run level n-1
+    whole       the last stage: all levels have run
+
+A request names its version, so it can come twice, or late, or to a process that knows nothing:
+what is held is given again, what is behind is refused, what is missing is rebuilt from disk.
+
+Invariants, asserted by `check`:
+  1. the shard's state is that of `at`, or there is no shard: an error in the middle drops it;
+  2. `answers` are those of version `at[0]`, of stages that it has passed;
+  3. a file of the log is published before the shard does what it says, and all files of a version
+     are on the disk before the answer of its last level is given.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from windrow.core.errors import StateError
+from windrow.runtime.shards.entry import INGEST, STEP, EntryWriter, Step
+from windrow.runtime.shards.faults import fault
+from windrow.runtime.shards.files import Draft
+from windrow.runtime.shards.limits import check_memory, resident, state_bytes
+from windrow.runtime.shards.clocks import Heard, Moment
+from windrow.runtime.shards.stepped import Stepped
+from windrow.runtime.shards.program import Program
+from windrow.runtime.shards.receipt import Receipt
+from windrow.runtime.shards.shard import Shard
+from windrow.runtime.shards.store import Store
+
+SMALLEST_LOG = 8 << 20
+"""Bytes of log below which no snapshot is worth its writing."""
+SMALLEST_FILE = 4096
+"""Bytes that a file takes at least: a long log of tiny files is slow to read as well."""
+
+
+@dataclass(slots=True)
+class Keeper:
+    """A shard of a program, at work on its store. Not for two threads at once."""
+
+    program: Program
+    number: int
+    store: Store
+    limit: int
+    shard: Shard | None = None
+    at: tuple[int, int] = (0, 0)
+    after: int = 0
+    newest: int = 0
+    heard: dict[str, Heard] | None = None
+    moment: Moment | None = None
+    answers: dict[int, Stepped] = field(default_factory=dict)
+    bases: list[int] = field(default_factory=list)
+    log_bytes: int = 0
+    passed_over: list[str] = field(default_factory=list)
+    seconds: dict[str, float] = field(default_factory=dict)
+    _disk: ThreadPoolExecutor = field(init=False)
+    _chores: ThreadPoolExecutor = field(init=False)
+    _syncing: list[Future[None]] = field(default_factory=list)
+    _snapshot: Future[None] | None = None
+
+    def __post_init__(self) -> None:
+        self._disk = ThreadPoolExecutor(1, "disk")
+        self._chores = ThreadPoolExecutor(1, "chores")  # long ones, which no request waits for
+        self.at = (0, self.levels)
+        self.store.remove_left_overs()
+        self.newest = max((step.version for step in self.store.logged()), default=0)
+
+    @property
+    def levels(self) -> int:
+        """How many levels the program has."""
+        return self.store.levels
+
+    # Requests
+
+    def known_heard(self, version: int) -> dict[str, Heard] | None:
+        """Return what was heard if the version is ingested; else make ready for its rows."""
+        if self.at[0] == version and self.heard is not None and self.shard is not None:
+            return self.heard
+        self._refuse_past(version)
+        self._bring_to((self.store.before(version), self.levels))
+        self.answers.clear()
+        return None
+
+    def ingest(self, version: int, receipt: Receipt) -> dict[str, Heard]:
+        """Take the rows of level 0 that a version brings; return what they tell of time."""
+        known = self.known_heard(version)
+        if known is not None:
+            receipt.abandon()
+            return known
+        fault("before-log-write")
+        with self._dirty_on_error("log", receipt):
+            self._begin(version)
+            self._publish(receipt.writer, Step(version, 0, INGEST), None)
+        with self._dirty_on_error("kernel"):
+            heard = self._take(receipt.tables())
+        fault("before-ingest-answer")
+        return heard
+
+    def known_answer(self, version: int, level: int) -> Stepped | None:
+        """Return the answer if the step was done; else make ready for it."""
+        if self.at[0] == version and level in self.answers:
+            return self.answers[level]
+        self._refuse_past(version)
+        self._bring_to((version, level))
+        return None
+
+    def step(
+        self, version: int, level: int, receipt: Receipt, moment: Moment | None = None
+    ) -> Stepped:
+        """Run one level, with the rows that the one below gave, up to the moment of level 0."""
+        known = self.known_answer(version, level)
+        if known is not None:
+            receipt.abandon()
+            return known
+        if level == 0:
+            self.moment = moment
+        moment = self.moment
+        assert moment is not None, "level 0 is told the moment"
+        with self._dirty_on_error("log", receipt):
+            self._publish(receipt.writer, Step(version, level, STEP), moment)
+        fault("before-step")
+        with self._dirty_on_error("kernel"):
+            answer = self._run(level, receipt, moment)
+        fault("after-step")
+        with self._dirty_on_error("sync"):
+            if level == self.levels - 1:
+                self._wait_for_disk()
+            assert self.shard is not None
+            check_memory(self.shard.stats(), self.limit, self.number)
+        self.answers[level] = answer
+        return answer
+
+    def settle(self) -> None:
+        """Write a snapshot if the log has grown to the size of the state. Call when idle."""
+        if self.shard is None or self.at[1] != self.levels or self.at[0] in self.bases:
+            return
+        if self._snapshot is not None and not self._snapshot.done():
+            return
+        if self.log_bytes < max(SMALLEST_LOG, state_bytes(self.shard.stats())):
+            return
+        with self._timed("snapshot"):
+            self._write_snapshot(self.at[0], self.shard)
+
+    def stats(self) -> dict[str, object]:
+        """Return what the shard tells of itself, and what its process does."""
+        inside = {} if self.shard is None else self.shard.stats()
+        return {
+            **inside,
+            "version": self.at[0],
+            "whole": self.at[1] == self.levels,
+            "log_bytes": self.log_bytes,
+            "snapshots": self.bases,
+            "passed_over": self.passed_over,
+            "process_bytes": resident(),
+            "memory_limit": self.limit,
+            "seconds": self.seconds,
+        }
+
+    def close(self) -> None:
+        """Wait for the disk; forget the state."""
+        self._disk.shutdown()
+        self._chores.shutdown()
+        self.shard = None
+
+    def check(self) -> None:
+        """Assert the invariants."""
+        assert 0 <= self.at[1] <= self.levels, "invariant 1: no such stage"
+        assert all(level < self.at[1] for level in self.answers), "invariant 2: not yet run"
+        if self.shard is not None and self.at[1] == self.levels:
+            assert not self._syncing, "invariant 3: answered before it was durable"
+
+    # What a version does
+
+    def _begin(self, version: int) -> None:
+        """Leave the whole version behind: it is committed, and what only it needed can go."""
+        assert self.at[1] == self.levels, "a version begins when the one before is whole"
+        self.after = self.at[0]
+        self.at = (version, -1)
+        self.newest = max(self.newest, version)
+        self.heard, self.seconds = None, {}
+        self.answers.clear()
+        if len(self.bases) > 2:
+            self.bases = self.bases[-2:]
+            self._chores.submit(self.store.remove_before, self.bases[0])
+
+    def _take(self, tables: Iterator[tuple[int, object]]) -> dict[str, Heard]:
+        assert self.shard is not None
+        for port, table in tables:
+            self.shard.ingest(port, table)
+        self.heard = self.shard.heard()
+        self.at = (self.at[0], 0)
+        return self.heard
+
+    def _run(self, level: int, receipt: Receipt, moment: Moment) -> Stepped:
+        assert self.shard is not None
+        for port, table in receipt.tables():
+            self.shard.ingest(port, table)
+        answer = self.shard.step(level, moment)
+        self.at = (self.at[0], level + 1)
+        return answer
+
+    def _publish(self, writer: EntryWriter, step: Step, moment: Moment | None) -> None:
+        writer.publish(self.number, step, self.after, moment)
+        self.log_bytes += max(SMALLEST_FILE, writer.size)
+        self._syncing.append(self._disk.submit(self._sync, writer.draft, step))
+
+    def _sync(self, draft: Draft, step: Step) -> None:
+        """Force a file to the disk, or take it away: who tries again must not believe it."""
+        try:
+            draft.sync()
+        except StateError:
+            draft.abandon()
+            self.store.remove(step)
+            raise
+
+    def _wait_for_disk(self) -> None:
+        fault("before-sync")
+        waiting, self._syncing = self._syncing, []
+        for future in waiting:
+            future.result()
+        self.store.files.sync(self.store.log)
+        fault("after-sync")
+
+    def _write_snapshot(self, version: int, shard: Shard) -> None:
+        try:
+            draft, _ = self.store.write_snapshot(version, shard.save())
+        except StateError as error:
+            self.passed_over.append(error.message)
+            self.log_bytes //= 2
+            return
+        self.log_bytes = 0
+        self._snapshot = self._chores.submit(self._publish_snapshot, version, draft)
+
+    def _publish_snapshot(self, version: int, draft: Draft) -> None:
+        fault("before-snapshot-rename")
+        try:
+            draft.publish()
+            draft.sync()
+            self.store.files.sync(self.store.snapshots)
+        except StateError as error:
+            draft.abandon()
+            self.passed_over.append(error.message)
+            return
+        self.bases.append(version)
+        fault("after-snapshot")
+
+    # Where a request needs the shard
+
+    def _refuse_past(self, version: int) -> None:
+        if version < self.newest:
+            raise StateError(
+                f"version {version} of shard {self.number} is past: it is at {self.newest}",
+                detail="A later batch has begun, so this one is committed and its answer is gone.",
+                hint="If Spark's own checkpoint was set back, set this one back with it.",
+            )
+
+    def _bring_to(self, target: tuple[int, int]) -> None:
+        """Bring the shard to a version and stage: from here if it can, else from the disk."""
+        if self.shard is not None and self.at == target:
+            return
+        with self._timed("replay"):
+            if self.shard is not None and self.at < target:
+                try:
+                    self._replay(target)
+                except StateError:
+                    self.shard = None
+            if self.shard is None or self.at != target:
+                self._rebuild(target)
+
+    def _rebuild(self, target: tuple[int, int]) -> None:
+        version, stage = target
+        head = version if stage == self.levels else self.store.before(version)
+        bases = [v for v in self.store.kept() if v <= head]
+        failures: list[StateError] = []
+        for base in [*reversed(bases), 0]:
+            try:
+                self._load(base)
+                self._replay(target)
+            except StateError as error:
+                self.shard = None
+                failures.append(error)
+                continue
+            self.passed_over += [failure.message for failure in failures]
+            return
+        raise failures[0]
+
+    def _load(self, base: int) -> None:
+        self.shard = None
+        state = self.store.read_snapshot(base) if base else None
+        self.shard = Shard(self.program, self.number)
+        if state is not None:
+            self.shard.load(state)
+        self.at, self.after = (base, self.levels), base
+        self.bases, self.log_bytes = [base], 0
+        self.heard = None
+        self.answers.clear()
+
+    def _replay(self, target: tuple[int, int]) -> None:
+        """Do again what the log says, from where the shard is."""
+        version, stage = target
+        whole = stage == self.levels
+        if self.at[1] != self.levels and self.at[0] != version:
+            raise StateError("another process has gone on where this one stopped in the middle")
+        with self._dirty_on_error("replay"):
+            if self.at[1] == self.levels:
+                head = version if whole else self.store.before(version)
+                for each in self.store.chain(self.at[0], head):
+                    self._replay_version(each, self.levels)
+            if not whole:
+                self._replay_version(version, stage)
+
+    def _replay_version(self, version: int, stage: int) -> None:
+        if self.at[0] != version:
+            self._begin_again(version, stage)
+        for level in range(self.at[1], stage):
+            entry = self.store.read(Step(version, level, STEP))
+            assert self.shard is not None
+            self.moment = entry.footer.moment
+            assert self.moment is not None, "a step has its moment"
+            for port, table in entry.tables():
+                self.shard.ingest(port, table)
+            self.answers[level] = self.shard.step(level, self.moment)
+            self.at = (version, level + 1)
+            self.log_bytes += max(SMALLEST_FILE, entry.body.size)
+            fault("half-replay")
+
+    def _begin_again(self, version: int, stage: int) -> None:
+        """Give the shard the rows of level 0 once more. A drain may have none."""
+        ingest = Step(version, 0, INGEST)
+        self._begin(version)
+        if version % 2 and not self.store.has(ingest):
+            self._take(iter(()))
+            return
+        entry = self.store.read(ingest)
+        if entry.footer.after != self.after:
+            raise StateError(
+                f"version {version} of shard {self.number} is built on {entry.footer.after}, "
+                f"but {self.after} is what was found"
+            )
+        self.log_bytes += max(SMALLEST_FILE, entry.body.size)
+        self._take(entry.tables())
+
+    # Care
+
+    @contextmanager
+    def _timed(self, what: str) -> Iterator[None]:
+        began = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[what] = self.seconds.get(what, 0.0) + time.perf_counter() - began
+
+    @contextmanager
+    def _dirty_on_error(self, what: str, receipt: Receipt | None = None) -> Iterator[None]:
+        """Drop the state, and rows that are not in the log, if anything goes wrong inside."""
+        try:
+            with self._timed(what):
+                yield
+        except BaseException:
+            self.shard = None
+            self.heard = None
+            self.answers.clear()
+            self._syncing.clear()
+            if receipt is not None:
+                receipt.abandon()
+            raise

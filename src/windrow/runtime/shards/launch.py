@@ -1,0 +1,218 @@
+"""Finding a shard's process on this host, or starting it: one a shard, whoever asks first.
+
+    FOLDER/0003.sock    where the process of shard 3 listens
+    FOLDER/0003.alive   locked by the process as long as it lives
+    FOLDER/0003.start   locked by a client while it starts the process
+    FOLDER/0003.log     what the process has printed
+
+FOLDER is private to the user, and named by the checkpoint and the program.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import windrow
+from windrow.core.errors import StateError
+from windrow.runtime.shards.wire import ClosedError, Head, raise_error, receive, send, tune
+
+FOLDER_ENVIRONMENT = "WINDROW_RUNTIME_DIR"
+LONGEST_SOCKET_NAME = 100
+START_SECONDS = 60.0
+ATTEMPTS = 3
+LOG_TAIL = 4000
+DETACH = """
+import os, sys
+pid = os.fork()
+if pid:
+    os.write(1, str(pid).encode())
+    os._exit(0)
+os.setsid()
+os.dup2(2, 1)
+os.execv(sys.executable, [sys.executable, "-m", "windrow.runtime.shards.server", *sys.argv[1:]])
+"""
+"""Started by a client, starts the process and ends: the process is nobody's child to wait for."""
+SECRETS = ("PYTHON_WORKER_FACTORY_SECRET",)
+"""Variables of Spark's workers that are not the process's business."""
+
+GONE = (FileNotFoundError, ConnectionRefusedError, ConnectionResetError, BrokenPipeError, ClosedError)
+"""What a connection meets when the process is not there, or ends just now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a shard's process is found on this host, and with what it is started."""
+
+    checkpoint: str
+    fingerprint: str
+    shard: int
+    idle: float
+
+    @property
+    def folder(self) -> Path:
+        """The private folder of all shards of this checkpoint and program."""
+        named = hashlib.sha256(f"{self.checkpoint}\n{self.fingerprint}".encode()).hexdigest()[:16]
+        return runtime_folder() / named
+
+    def path(self, kind: str) -> Path:
+        """Return one of the shard's files."""
+        return self.folder / f"{self.shard:04}.{kind}"
+
+
+def runtime_folder() -> Path:
+    """Return the folder for processes of this user on this host."""
+    asked = os.environ.get(FOLDER_ENVIRONMENT)
+    return Path(asked) if asked else Path(tempfile.gettempdir()) / f"windrow-{os.getuid()}"
+
+
+def prepare(place: Place) -> None:
+    """Make the folder; refuse one that others could write to."""
+    for folder in (place.folder.parent, place.folder):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = folder.lstat()
+        if found.st_uid != os.getuid() or (found.st_mode & 0o077 and folder == place.folder):
+            raise StateError(
+                f"{folder} is not a private folder of this user",
+                hint=f"Remove it, or set {FOLDER_ENVIRONMENT} to a folder that is.",
+            )
+    if len(str(place.path("sock"))) > LONGEST_SOCKET_NAME:
+        raise StateError(
+            f"the name of the socket {place.path('sock')} is too long",
+            hint=f"Set {FOLDER_ENVIRONMENT} to a folder with a short name.",
+        )
+
+
+def connect(place: Place, watch: int) -> tuple[socket.socket, Head]:
+    """Return a connection to the shard's process, started if there is none, and its greeting.
+
+    The process lives as long as one of the processes that it was told to watch.
+    """
+    prepare(place)
+    for _ in range(ATTEMPTS):
+        with suppress(*GONE):
+            return _greeted(place, watch)
+        with _locked(place.path("start")), suppress(*GONE):
+            if not place.path("sock").exists() or not _listens(place):
+                _wait_for_socket(place, start(place))
+            return _greeted(place, watch)
+    raise StateError(
+        f"the process of shard {place.shard} does not start",
+        detail=printed(place),
+        hint=f"Its messages are in {place.path('log')}.",
+    )
+
+
+def find(place: Place) -> socket.socket | None:
+    """Return a connection to the process if it is there."""
+    with suppress(*GONE):
+        return _greeted(place, 0)[0]
+    return None
+
+
+def _open(place: Place) -> socket.socket:
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        connection.connect(str(place.path("sock")))
+    except BaseException:
+        connection.close()
+        raise
+    return tune(connection)
+
+
+def _listens(place: Place) -> bool:
+    with suppress(*GONE), _open(place):
+        return True
+    return False
+
+
+def _greeted(place: Place, watch: int) -> tuple[socket.socket, Head]:
+    connection = _open(place)
+    try:
+        send(connection, {"hello": place.fingerprint, "watch": [watch, born(watch)]})
+        head, _ = receive(connection)
+        raise_error(head)
+    except BaseException:
+        connection.close()
+        raise
+    return connection, head
+
+
+def _wait_for_socket(place: Place, pid: int) -> None:
+    deadline = time.monotonic() + START_SECONDS
+    while not _listens(place):
+        if time.monotonic() > deadline or not lives(pid, born(pid)):
+            raise ClosedError("the process has ended, or does not begin")
+        time.sleep(0.01)
+
+
+def start(place: Place) -> int:
+    """Start the process, in a session of its own, with nothing of ours open in it."""
+    package = str(Path(windrow.__file__).parent.parent)
+    known = os.environ.get("PYTHONPATH")
+    environment = {name: value for name, value in os.environ.items() if name not in SECRETS}
+    environment["PYTHONPATH"] = os.pathsep.join([package, *([known] if known else [])])
+    arguments = [place.checkpoint, place.fingerprint, str(place.shard), str(place.idle)]
+    with place.path("log").open("ab") as log:
+        done = subprocess.run(
+            [sys.executable, "-S", "-c", DETACH, *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            env=environment,
+            cwd="/",
+            check=True,
+        )
+    return int(done.stdout)
+
+
+def printed(place: Place) -> str:
+    """Return the end of what the process has printed."""
+    try:
+        text = place.path("log").read_text(errors="replace")
+    except OSError:
+        return ""
+    return text[-LOG_TAIL:].strip()
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    file = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(file)
+
+
+def born(pid: int) -> str:
+    """Return when a process was started, as the system counts; "" if it is no more, or unknown."""
+    try:
+        told = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return ""
+    fields = told.rpartition(")")[2].split()
+    return "" if fields[0] in "ZX" else fields[19]
+
+
+def lives(pid: int, birth: str) -> bool:
+    """Tell whether the process that was born then still lives: its number may be another's now."""
+    if birth:
+        return born(pid) == birth
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

@@ -1,0 +1,65 @@
+"""The process of a shard: ``python -m windrow.runtime.shards.server CHECKPOINT PROGRAM N IDLE``.
+
+It listens before it loads what it needs: whoever started it waits for its first answer, or learns
+at once that it has died.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+import socket
+import sys
+import time
+
+from windrow.runtime.shards.faults import fault
+from windrow.runtime.shards.launch import Place
+
+LOCK_SECONDS = 30.0
+
+
+def listening(place: Place) -> socket.socket:
+    """Return a socket that listens; its name appears when it does."""
+    path = place.path("sock")
+    for old in (path, path.with_suffix(".new")):
+        old.unlink(missing_ok=True)
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listener.bind(str(path.with_suffix(".new")))
+    listener.listen(64)
+    fault("server-start")
+    path.with_suffix(".new").rename(path)
+    return listener
+
+
+def hold_life(place: Place) -> None:
+    """Take the lock that only one process a shard has, and keep it till the end."""
+    file = os.open(place.path("alive"), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    deadline = time.monotonic() + LOCK_SECONDS
+    while True:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                sys.exit(f"shard {place.shard} has another process that does not end")
+            time.sleep(0.02)
+        else:
+            os.truncate(file, 0)
+            os.write(file, str(os.getpid()).encode())
+            return
+
+
+def serve(place: Place) -> None:
+    """Be the process of a shard; never return."""
+    hold_life(place)
+    listener = listening(place)
+    from windrow.runtime.shards.serving import Server  # noqa: PLC0415 - it listens before it loads
+
+    server = Server(place, listener)
+    signal.signal(signal.SIGTERM, lambda *_: server.ended.set())
+    server.run()
+
+
+if __name__ == "__main__":
+    checkpoint, fingerprint, number, seconds = sys.argv[1:]
+    serve(Place(checkpoint, fingerprint, int(number), float(seconds)))

@@ -1,0 +1,183 @@
+"""A shard's process at work: each connection in a thread, one request at a time.
+
+It ends when all processes that it watches are gone, when nobody has asked for long, or when told.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import threading
+import time
+import traceback
+from contextlib import suppress
+
+from windrow.core.errors import StateError
+from windrow.runtime.local.memory import keep_freed_memory
+from windrow.runtime.shards.checkpoint import read_checkpoint
+from windrow.runtime.shards.entry import INGEST, STEP, Step
+from windrow.runtime.shards.faults import fault
+from windrow.runtime.shards.files import open_files
+from windrow.runtime.shards.keeper import Keeper
+from windrow.runtime.shards.launch import Place, lives
+from windrow.runtime.shards.layout import layout_of
+from windrow.runtime.shards.limits import shard_limit
+from windrow.runtime.shards.receipt import received
+from windrow.runtime.shards.store import Store
+from windrow.runtime.shards.wire import (
+    Head,
+    error_head,
+    moment_from_json,
+    receive,
+    send,
+    send_answer,
+    tune,
+)
+
+WATCH_SECONDS = 0.5
+END_SECONDS = 5.0
+
+
+class Server:
+    """Connections to one shard."""
+
+    def __init__(self, place: Place, listener: socket.socket) -> None:
+        self.place = place
+        self.listener = listener
+        self.keeper: Keeper | None = None
+        self.failure: Exception | None = None
+        self.ended = threading.Event()
+        self.work = threading.Lock()
+        self.watched: dict[int, str] = {}
+        self.connections: set[socket.socket] = set()
+        self.last = time.monotonic()
+
+    def run(self) -> None:
+        """Serve until the end."""
+        try:
+            self.keeper = load_keeper(self.place)
+        except Exception as error:
+            self.failure = error
+        threading.Thread(target=self._accept, daemon=True).start()
+        while not self.ended.wait(WATCH_SECONDS) and not self._nobody():
+            pass
+        self._end()
+
+    def _nobody(self) -> bool:
+        """Tell whether there is nobody to work for."""
+        watched = list(self.watched.items())
+        if watched and not any(lives(pid, birth) for pid, birth in watched):
+            return True
+        return not self.connections and time.monotonic() - self.last > self.place.idle
+
+    def _end(self) -> None:
+        """Leave. What is in the middle need not be waited for: a version is whole or it is not."""
+        with suppress(FileNotFoundError):
+            self.place.path("sock").unlink()
+        self.listener.close()
+        if self.work.acquire(timeout=END_SECONDS) and self.keeper is not None:
+            self.keeper.close()
+        os._exit(0)
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self.listener.accept()
+            except OSError:
+                return
+            self.connections.add(connection)
+            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        with tune(connection), suppress(ConnectionError):
+            try:
+                while True:
+                    self._respond(connection, receive(connection)[0])
+            finally:
+                self.last = time.monotonic()
+                self.connections.discard(connection)
+
+    def _respond(self, connection: socket.socket, head: Head) -> None:
+        try:
+            self._answer(connection, head)
+        except ConnectionError:
+            raise
+        except Exception as error:
+            trace = traceback.format_exc()
+            print(trace, file=sys.stderr, flush=True)  # noqa: T201 - the log of this process
+            send(connection, error_head(error, trace))
+
+    def _answer(self, connection: socket.socket, head: Head) -> None:
+        match head:
+            case {"hello": fingerprint, "watch": [pid, birth]}:
+                self._greet(connection, fingerprint, pid, birth)
+            case {"ingest": version}:
+                self._ingest(connection, version)
+            case {"step": version, "level": level, "moment": moment}:
+                self._step(connection, version, level, moment)
+            case {"stats": _}:
+                with self.work:
+                    send(connection, {"stats": self._keeper().stats()})
+            case {"shutdown": _}:
+                self.ended.set()
+                send(connection, {"bye": os.getpid()})
+            case _:
+                raise AssertionError(f"no such request: {head}")
+
+    def _keeper(self) -> Keeper:
+        assert self.keeper is not None, "greeted before it was loaded"
+        return self.keeper
+
+    def _greet(self, connection: socket.socket, fingerprint: str, pid: int, birth: str) -> None:
+        assert fingerprint == self.place.fingerprint, "the socket is named by the fingerprint"
+        if pid:
+            self.watched[pid] = birth
+        if self.failure is not None:
+            self.ended.set()
+            raise self.failure
+        compression = self._keeper().store.files.compression
+        send(connection, {"ready": os.getpid(), "compression": compression})
+
+    def _ingest(self, connection: socket.socket, version: int) -> None:
+        keeper = self._keeper()
+        with self.work:
+            heard = keeper.known_heard(version)
+        if heard is None:
+            send(connection, {"go": True})
+            receipt = received(connection, keeper.store.writer(Step(version, 0, INGEST)))
+            with self.work:
+                heard = keeper.ingest(version, receipt)
+        send(connection, {"heard": {n: [h.first, h.newest, h.rows] for n, h in heard.items()}})
+
+    def _step(self, connection: socket.socket, version: int, level: int, told: Head | None) -> None:
+        keeper = self._keeper()
+        with self.work:
+            answer = keeper.known_answer(version, level)
+        if answer is None:
+            send(connection, {"go": True})
+            receipt = received(connection, keeper.store.writer(Step(version, level, STEP)))
+            with self.work:
+                moment = None if told is None else moment_from_json(told)
+                answer = keeper.step(version, level, receipt, moment)
+        send(connection, {"answer": True})
+        for _ in send_answer(connection, answer):
+            fault("half-answer")
+        fault("after-answer")
+        with self.work:
+            keeper.settle()
+
+
+def load_keeper(place: Place) -> Keeper:
+    """Return the shard's keeper, from what the checkpoint says."""
+    checkpoint = read_checkpoint(place.checkpoint)
+    if checkpoint.fingerprint != place.fingerprint:
+        raise StateError(
+            f"the checkpoint {place.checkpoint} is another program's by now",
+            hint="Start the query again, or give it a checkpoint of its own.",
+        )
+    keep_freed_memory()
+    program = checkpoint.program
+    levels = layout_of(program).levels
+    store = Store(open_files(place.checkpoint), place.shard, levels, place.fingerprint)
+    return Keeper(program, place.shard, store, shard_limit(program.shards))
