@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.faults.processes import nobody_left, start_by_fork, wait_until
+
 from windrow.runtime.shards import launch
 
 

@@ -19,6 +19,7 @@ from pathlib import Path
 
 import pyarrow as pa
 from tests.reference.shards import ShardSet
+
 from windrow.runtime.shards import faults, launch, server
 from windrow.runtime.shards.client import Shards
 from windrow.runtime.shards.clocks import Heard, Moment
@@ -156,6 +157,4 @@ def nobody_left(folder: Path) -> bool:
 
 def counted(tables: list[pa.Table]) -> Counter[tuple[object, ...]]:
     """Return changes as a bag of rows, whatever their order."""
-    return Counter(
-        (tuple(t.column_names), *row.values()) for t in tables for row in t.to_pylist()
-    )
+    return Counter((tuple(t.column_names), *row.values()) for t in tables for row in t.to_pylist())

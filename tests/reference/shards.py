@@ -24,7 +24,8 @@ from windrow.plan.nodes import Route
 from windrow.runtime.shards.clocks import Heard, Moment
 from windrow.runtime.shards.layout import TIME, WEIGHT, Port, layout_of
 from windrow.runtime.shards.program import Program
-from windrow.runtime.shards.shard import SEQUENCE, Shard, Stepped
+from windrow.runtime.shards.shard import SEQUENCE, Shard
+from windrow.runtime.shards.stepped import Stepped
 
 Event = tuple[int, str, int, Row]
 

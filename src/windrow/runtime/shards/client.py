@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, TypeVar
 import pyarrow as pa
 
 from windrow.core.errors import StateError
+from windrow.runtime.shards.clocks import Heard, Moment
 from windrow.runtime.shards.faults import fault
 from windrow.runtime.shards.launch import Place, connect, find, printed
-from windrow.runtime.shards.clocks import Heard, Moment
 from windrow.runtime.shards.stepped import Stepped
 from windrow.runtime.shards.wire import (
     Head,

@@ -11,11 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from windrow.core.errors import BindError
 from windrow.core.time import BEGINNING, UNITS, Clock
-from windrow.operators.task import Saved
-from windrow.plan.catalog import Stream
+
+if TYPE_CHECKING:
+    from windrow.operators.task import Saved
+    from windrow.plan.catalog import Stream
 
 
 @dataclass(frozen=True, slots=True)

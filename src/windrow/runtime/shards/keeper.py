@@ -22,15 +22,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from windrow.core.errors import StateError
+from windrow.runtime.shards.clocks import Heard, Moment
 from windrow.runtime.shards.entry import INGEST, STEP, EntryWriter, Step
 from windrow.runtime.shards.faults import fault
 from windrow.runtime.shards.files import Draft
 from windrow.runtime.shards.limits import check_memory, resident, state_bytes
-from windrow.runtime.shards.clocks import Heard, Moment
-from windrow.runtime.shards.stepped import Stepped
 from windrow.runtime.shards.program import Program
 from windrow.runtime.shards.receipt import Receipt
 from windrow.runtime.shards.shard import Shard
+from windrow.runtime.shards.stepped import Stepped
 from windrow.runtime.shards.store import Store
 
 SMALLEST_LOG = 8 << 20

@@ -46,7 +46,13 @@ os.execv(sys.executable, [sys.executable, "-m", "windrow.runtime.shards.server",
 SECRETS = ("PYTHON_WORKER_FACTORY_SECRET",)
 """Variables of Spark's workers that are not the process's business."""
 
-GONE = (FileNotFoundError, ConnectionRefusedError, ConnectionResetError, BrokenPipeError, ClosedError)
+GONE = (
+    FileNotFoundError,
+    ConnectionRefusedError,
+    ConnectionResetError,
+    BrokenPipeError,
+    ClosedError,
+)
 """What a connection meets when the process is not there, or ends just now."""
 
 

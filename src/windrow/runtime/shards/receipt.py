@@ -47,8 +47,8 @@ class Receipt:
 def received(connection: socket.socket, writer: EntryWriter) -> Receipt:
     """Return the rows that a client sends.
 
-    Raises `ClosedError` if it goes away before the end. If the rows cannot be taken, they are read to
-    the end all the same: then the client listens, and can be told.
+    Raises `ClosedError` if it goes away before the end. If the rows cannot be taken, they are read
+    to the end all the same: then the client listens, and can be told.
     """
     receipt = Receipt(writer)
     failure: Exception | None = None

@@ -11,8 +11,6 @@ moments, so a batch may be run again anywhere from the state before it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 import numpy as np
 import pyarrow as pa
 
@@ -26,18 +24,10 @@ from windrow.runtime.shards.clocks import Clocks, Heard, Moment, StreamClock
 from windrow.runtime.shards.layout import TIME, WEIGHT, Layout, Port, wired
 from windrow.runtime.shards.program import Program
 from windrow.runtime.shards.query import ShardQuery
+from windrow.runtime.shards.stepped import Stepped
 
 SEQUENCE = "_seq"
 """A column that says in what order rows of one time arrived, where that matters."""
-
-
-@dataclass(slots=True)
-class Stepped:
-    """What a level gave: rows for ports of the next, changes by output, and what came too late."""
-
-    forwarded: dict[int, pa.Table] = field(default_factory=dict)
-    changes: dict[int, pa.Table] = field(default_factory=dict)
-    late: dict[str, pa.Table] = field(default_factory=dict)
 
 
 class Shard:
