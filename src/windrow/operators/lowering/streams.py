@@ -127,7 +127,7 @@ def _output(builder: Builder, plan: Plan, below: Plan, label: str) -> Edge:
         return builder.births(edge, None)
     edge = builder.signed(edge)
     make = IstreamTask if label == "Istream" else DstreamTask
-    task = make(edge.schema, builder.interner)
+    task = make(edge.schema, builder.interner, ordered=plan is not builder.root)
     return builder.add(task, (edge,), edge.schema, None, label=label)
 
 
