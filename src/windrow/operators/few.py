@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import lib
 
+from windrow.core.types import BOOLEAN, STRING
 from windrow.operators.arrow import vector_from_arrow
 from windrow.operators.fixed import array_of
 from windrow.operators.interner import Interner
@@ -69,6 +70,25 @@ def few_values(values: list[Any], type_: pa.DataType) -> Few | None:
         return None
 
 
+def texts(values: list[str]) -> pa.Array:
+    """Return texts as an Arrow array."""
+    return Few(STRING, _utf8(values)).array()
+
+
+def scalar_of(value: object, type_: pa.DataType) -> pa.Scalar:
+    """Return a constant as Arrow holds it.
+
+    `pa.scalar` and `pa.array` load pandas where it is installed, which takes longer than all
+    else that a first query needs; buffers do not.
+    """
+    if value is None:
+        return pa.nulls(1, type_)[0]
+    if isinstance(value, bool) and type_ == BOOLEAN:
+        return array_of(np.array([value], np.int64), BOOLEAN, None)[0]
+    few = few_values([value], type_)
+    return pa.scalar(value, type_) if few is None else few.array()[0]
+
+
 def vector_of(column: Incoming, type_: pa.DataType, interner: Interner) -> Vector:
     """Return a column as one of the engine."""
     if type(column) is Few and column.type == type_:
@@ -100,14 +120,14 @@ def _moments(values: list[datetime]) -> I64:
     return np.array([(v - EPOCH) // MICROSECOND for v in zoned], np.int64)
 
 
-def _texts(values: list[str]) -> list[bytes]:
+def _utf8(values: list[str]) -> list[bytes]:
     return [v.encode() for v in values]
 
 
 MAKERS: dict[tuple[int, type], Callable[[list[Any]], I64 | F64 | list[bytes]]] = {
     (lib.Type_INT64, int): _whole,
     (lib.Type_DOUBLE, float): _real,
-    (lib.Type_STRING, str): _texts,
+    (lib.Type_STRING, str): _utf8,
     (lib.Type_TIMESTAMP, datetime): _moments,
     (lib.Type_TIMESTAMP, int): _whole,
 }

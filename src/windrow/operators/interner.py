@@ -23,6 +23,7 @@ from windrow.kernels.text import (
 )
 from windrow.operators import nested
 from windrow.operators.buffers import bitmap_of, valid_of, values_of
+from windrow.operators.fixed import array_of
 from windrow.operators.state.key_table import U64, grown
 from windrow.operators.task import Saved
 from windrow.operators.vector import I64, Bools
@@ -139,7 +140,7 @@ class Interner:
     def decode(self, codes: I64, type_: pa.DataType, valid: Bools | None = None) -> pa.Array:
         """Return the values of codes. O(output)."""
         if type_.id in NARROW and (known := self._all_strings(len(codes))) is not None:
-            rows = pa.array(codes) if valid is None else pa.array(codes, mask=~valid)
+            rows = array_of(codes, pa.int64(), valid)
             return known.take(rows).view(type_)
         data, offsets = self.decode_strings(codes)
         if type_.id == lib.Type_DECIMAL128:

@@ -10,12 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 
 from windrow.core.schema import Schema
+from windrow.core.types import BIGINT
 from windrow.operators.delta import Delta
 from windrow.operators.evaluate import compile_expr, compile_predicate
 from windrow.operators.few import Incoming, array_of_column, vector_of
+from windrow.operators.fixed import array_of
 from windrow.operators.interner import Interner
 from windrow.operators.vector import I64
 from windrow.plan.catalog import Relation, Stream
@@ -96,7 +97,7 @@ class SourceReader:
             kept = self._holds(given, len(ts))
             if not kept.all():
                 rows = np.flatnonzero(kept)
-                taken = pa.array(rows)
+                taken = array_of(rows, BIGINT, None)
                 given = {name: array.take(taken) for name, array in given.items()}
                 ts = ts[rows]
                 weight = None if weight is None else weight[rows]

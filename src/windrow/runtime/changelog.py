@@ -10,6 +10,7 @@ from windrow.core.time import Clock
 from windrow.core.types import BIGINT, TIMESTAMP
 from windrow.operators.arrow import vector_to_arrow
 from windrow.operators.delta import Delta
+from windrow.operators.fixed import array_of
 from windrow.operators.interner import Interner
 from windrow.operators.vector import I64, is_interned
 
@@ -30,7 +31,7 @@ def changelog(delta: Delta, schema: Schema, clock: Clock, interner: Interner) ->
         weights = np.repeat(weights, copies)
     arrays = [
         timed_column(delta.ts, clock),
-        pa.array(np.sign(weights).astype(np.int8)),
+        array_of(np.sign(weights), pa.int8(), None),
         *(vector_to_arrow(delta.columns[f.name], interner) for f in schema),
     ]
     return pa.Table.from_arrays(arrays, schema=changelog_schema(schema, clock))
@@ -38,8 +39,7 @@ def changelog(delta: Delta, schema: Schema, clock: Clock, interner: Interner) ->
 
 def timed_column(ts: I64, clock: Clock) -> pa.Array:
     """Return instants as the clock's SQL type."""
-    instants = pa.array(ts)
-    return instants.view(TIMESTAMP) if clock is Clock.TIMESTAMP else instants
+    return array_of(ts, TIMESTAMP if clock is Clock.TIMESTAMP else BIGINT, None)
 
 
 def codes_of(delta: Delta) -> list[I64]:

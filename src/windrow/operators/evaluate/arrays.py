@@ -14,6 +14,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from windrow.core.types import BOOLEAN
+from windrow.operators.few import scalar_of
 from windrow.plan.expressions import Call, Literal
 
 Datum: TypeAlias = Any  # pa.Array | pa.Scalar: pyarrow has no types to check by
@@ -41,7 +43,7 @@ is_valid = arrow("is_valid")
 invert = arrow("invert")
 is_null = arrow("is_null", pc.NullOptions())
 fill_false = arrow("coalesce")
-FALSE = pa.scalar(False)  # noqa: FBT003 - a constant, not a flag
+FALSE = scalar_of(False, BOOLEAN)  # noqa: FBT003 - a constant, not a flag
 
 
 def raw(datum: Datum, dtype: npt.DTypeLike | None = None) -> Raw:
@@ -100,12 +102,12 @@ def reinterpret(array: pa.Array, type_: pa.DataType) -> pa.Array:
 
 def null_where(array: pa.Array, bad: Mask) -> pa.Array:
     """Return the array with more NULLs; as it is if `bad` is nowhere true."""
-    return if_else(pa.array(~bad), array, pa.scalar(None, array.type)) if bad.any() else array
+    return if_else(pa.array(~bad), array, scalar_of(None, array.type)) if bad.any() else array
 
 
 def keep_where(condition: Datum, array: Datum) -> pa.Array:
     """Return the array with NULL where the condition is not true."""
-    return if_else(condition, array, pa.scalar(None, array.type))
+    return if_else(condition, array, scalar_of(None, array.type))
 
 
 def constants(call: Call, first: int) -> tuple[Any, ...] | None:

@@ -37,6 +37,7 @@ from windrow.operators.evaluate.numerals import parse_boolean, parse_decimal, pa
 from windrow.operators.evaluate.spelling import spell
 from windrow.operators.evaluate.timestamps import parse_moment
 from windrow.operators.evaluate.whole import in_range
+from windrow.operators.few import scalar_of
 from windrow.plan.functions.moments import MICROSECONDS_A_DAY
 
 _not_equal = arrow("not_equal")
@@ -56,7 +57,7 @@ def build_cast(source: pa.DataType, target: pa.DataType) -> Kernel:
     if target == TIMESTAMP:
         return _seconds_to_moment(source)
     if target == BOOLEAN:
-        zero = pa.scalar(0, source)
+        zero = scalar_of(0, source)
         return lambda value: _not_equal(value, zero)
     if source == BOOLEAN:
         return _then(unsafe_cast(pa.int8()), build_cast(pa.int8(), target))

@@ -20,10 +20,11 @@ from windrow.operators.evaluate.arrays import (
     raw,
     validity,
 )
+from windrow.operators.few import scalar_of
 
 _length = arrow("utf8_length")
 _coalesce = arrow("coalesce")
-_EMPTY = pa.scalar("", STRING)
+_EMPTY = scalar_of("", STRING)
 
 
 def explode(array: pa.Array) -> tuple[Raw, Raw]:

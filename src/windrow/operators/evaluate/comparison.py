@@ -12,7 +12,7 @@ from functools import reduce
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windrow.core.types import is_float
+from windrow.core.types import BOOLEAN, is_float
 from windrow.operators.evaluate.arrays import (
     Builder,
     Datum,
@@ -23,6 +23,7 @@ from windrow.operators.evaluate.arrays import (
     is_null,
     is_valid,
 )
+from windrow.operators.few import scalar_of
 from windrow.plan.expressions import Call, Literal
 
 _equal = arrow("equal")
@@ -91,7 +92,7 @@ def _compare(name: str) -> Builder:
 
 def _eq_null_safe(call: Call) -> Kernel:
     equal = comparison("eq", call.args[0].type)
-    false = pa.scalar(False)  # noqa: FBT003 - a constant, not a flag
+    false = scalar_of(False, BOOLEAN)  # noqa: FBT003 - a constant, not a flag
 
     def kernel(left: Datum, right: Datum) -> pa.Array:
         same = _fill(equal(left, right), false)
@@ -114,7 +115,7 @@ def _in_set(items: list[Literal]) -> Kernel:
     known = [item.value for item in items if item.value is not None]
     among = arrow("is_in", pc.SetLookupOptions(pa.array(known, items[0].type), skip_nulls=True))
     unknown = len(known) < len(items)
-    null = pa.scalar(None, pa.bool_())
+    null = scalar_of(None, pa.bool_())
 
     def kernel(value: pa.Array, *_: Datum) -> pa.Array:
         found = among(value)

@@ -17,9 +17,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from windrow.core.types import BOOLEAN
+from windrow.operators.buffers import bits_of
 from windrow.operators.evaluate import arithmetic, comparison, datetime, logic, text
 from windrow.operators.evaluate.arrays import FALSE, Builder, Datum, Kernel, fill_false
 from windrow.operators.evaluate.casts import build_cast
+from windrow.operators.few import scalar_of
 from windrow.plan.expressions import Call, Cast, Column, Expr, Literal
 from windrow.plan.functions import FUNCTIONS
 
@@ -56,8 +58,9 @@ def compile_predicate(expr: Expr) -> Predicate:
         truth = evaluator(columns, rows)
         if truth.null_count:
             truth = fill_false(truth, FALSE)
-        found: npt.NDArray[np.bool_] = truth.to_numpy(zero_copy_only=False)
-        return found
+        if not rows:
+            return np.zeros(0, np.bool_)
+        return bits_of(truth.buffers()[1], truth.offset, rows)
 
     return mask
 
@@ -105,7 +108,7 @@ def _fold_constant(kernel: Kernel, args: tuple[Literal, ...], type_: pa.DataType
 
 def scalar(literal: Literal) -> pa.Scalar:
     """Return a constant as Arrow holds it."""
-    return pa.scalar(literal.value, literal.type)
+    return scalar_of(literal.value, literal.type)
 
 
 def _compile(expr: Expr) -> Callable[[Columns], Datum]:

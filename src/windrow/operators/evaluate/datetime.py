@@ -26,6 +26,7 @@ from windrow.operators.evaluate.arrays import (
     unsafe_cast,
     validity,
 )
+from windrow.operators.few import scalar_of
 from windrow.plan.expressions import Call
 from windrow.plan.functions.datetime import split_format
 from windrow.plan.functions.moments import (
@@ -161,7 +162,7 @@ def _unix(unit: int) -> Builder:
 def from_unix(unit: int) -> Kernel:
     """Return the moments that numbers of `unit` µs since 1970 name; NULL if too far."""
     multiply = whole.checked("multiply", whole.exact_product, BIGINT)
-    scale = pa.scalar(unit, BIGINT)
+    scale = scalar_of(unit, BIGINT)
     return lambda number: in_calendar(reinterpret(multiply(number, scale), TIMESTAMP))
 
 
@@ -182,7 +183,7 @@ def _date_format(call: Call) -> Kernel:
     assert known is not None, "the catalogue asks for a constant format"
     pieces = [_piece(letter, run) for letter, run in split_format(known[0])]
     join = arrow("binary_join_element_wise", pc.JoinOptions("emit_null"))
-    empty = pa.scalar("", STRING)
+    empty = scalar_of("", STRING)
 
     def kernel(moment: pa.Array, _: Datum) -> pa.Array:
         wall = reinterpret(moment, WALL)
@@ -195,7 +196,7 @@ def _date_format(call: Call) -> Kernel:
 def _piece(letter: str, run: str) -> Kernel:
     width = len(run)
     if letter == "text":
-        constant = pa.scalar(run, STRING)
+        constant = scalar_of(run, STRING)
         return lambda _: constant
     if letter == "S":
         return lambda wall: pc.utf8_slice_codeunits(_padded(_fraction(wall), 6), 0, width)

@@ -17,6 +17,7 @@ from windrow.operators.evaluate.arrays import (
     is_valid,
 )
 from windrow.operators.evaluate.comparison import comparison
+from windrow.operators.few import scalar_of
 from windrow.plan.expressions import Call, Expr, Literal
 
 _coalesce = arrow("coalesce")
@@ -37,7 +38,7 @@ def _certain(condition: Datum) -> Datum:
 def _case(call: Call) -> Kernel:
     """Choose from the last alternative to the first, so that the first true one wins."""
     has_else = len(call.args) % 2 == 1
-    missing = pa.scalar(None, call.type)
+    missing = scalar_of(None, call.type)
 
     def kernel(*args: Datum) -> pa.Array:
         result = args[-1] if has_else else missing

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from windrow.core.types import BIGINT, BOOLEAN, STRING
 from windrow.operators.evaluate import decimals
 from windrow.operators.evaluate.arrays import Kernel, arrow, if_else, keep_where, unsafe_cast
+from windrow.operators.few import scalar_of
 
 WHOLE = r"^ *[+-]?[0-9]+ *$"
 DECIMAL = r"^ *[+-]?([0-9]+\.?[0-9]*|\.[0-9]+) *$"
@@ -64,7 +65,7 @@ def parse_decimal(type_: pa.DataType) -> Kernel:
     short = arrow("match_substring_regex", pc.MatchSubstringOptions(r"^[+-]?[0-9]{0,37}(\.|$)"))
     wide = pa.decimal256(decimals.WIDEST, type_.scale + 1)
     read, fit = unsafe_cast(wide), decimals.fit_decimal(wide, type_)
-    zero = pa.scalar("0", STRING)
+    zero = scalar_of("0", STRING)
 
     def kernel(text: pa.Array) -> pa.Array:
         numerals = cut(_trim(keep_where(looks_right(text), text)))
@@ -80,4 +81,4 @@ def parse_boolean(text: pa.Array) -> pa.Array:
     word = _lower(_trim(text))
     truth = pc.is_in(word, pa.array(TRUE_WORDS, STRING))
     known = pc.or_(truth, pc.is_in(word, pa.array(FALSE_WORDS, STRING)))
-    return if_else(known, truth, pa.scalar(None, BOOLEAN))
+    return if_else(known, truth, scalar_of(None, BOOLEAN))

@@ -7,6 +7,7 @@ import pyarrow.compute as pc
 
 from windrow.core.types import STRING
 from windrow.operators.evaluate.arrays import Builder, Kernel, arrow, constants, keep_where
+from windrow.operators.few import scalar_of
 from windrow.plan.expressions import Call
 from windrow.plan.functions.patterns import name_groups, split_replacement
 
@@ -22,7 +23,7 @@ def _regexp_extract(call: Call) -> Kernel:
     named, _ = name_groups(pattern)
     match = arrow("extract_regex", pc.ExtractRegexOptions(f"(?P<g0>{named})"))
     field = arrow("struct_field", pc.StructFieldOptions([group]))
-    empty = pa.scalar("", STRING)
+    empty = scalar_of("", STRING)
 
     def kernel(value: pa.Array, *_: object) -> pa.Array:
         found = _coalesce(field(match(value)), empty)

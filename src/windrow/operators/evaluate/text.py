@@ -27,6 +27,7 @@ from windrow.operators.evaluate.arrays import (
 )
 from windrow.operators.evaluate.codepoints import ascii_, translate
 from windrow.operators.evaluate.regex import BUILDERS as REGEX_BUILDERS
+from windrow.operators.few import scalar_of, texts
 from windrow.plan.expressions import Call
 from windrow.plan.functions.text import LONGEST
 
@@ -36,7 +37,7 @@ _coalesce = arrow("coalesce")
 _repeat = arrow("binary_repeat")
 _join_list = arrow("binary_join")
 _capitalize = arrow("utf8_capitalize")
-_EMPTY = pa.scalar("", STRING)
+_EMPTY = scalar_of("", STRING)
 _FARTHEST = 2**31 - 1
 
 
@@ -48,7 +49,7 @@ def _plain(name: str) -> Builder:
 def _initcap(_: Call) -> Kernel:
     """Capitalize words between blanks: split, change all words in one call, join again."""
     split = arrow("split_pattern", pc.SplitPatternOptions(" "))
-    blank = pa.scalar(" ", STRING)
+    blank = scalar_of(" ", STRING)
 
     def kernel(value: pa.Array) -> pa.Array:
         lists = split(value)
@@ -80,7 +81,7 @@ def _substring(start: int, length: int | None = None) -> Kernel:
 
 def _constant_text(text: str) -> Kernel:
     """Return a kernel that is `text` for every value but NULL."""
-    constant = pa.scalar(text, STRING)
+    constant = scalar_of(text, STRING)
     return lambda value: null_where(pa.repeat(constant, len(value)), ~_valid(value))
 
 
@@ -196,7 +197,7 @@ def _split_part(separator: str, number: int) -> Kernel:
     return kernel
 
 
-_CHARACTERS = pa.array([chr(code) for code in range(256)] + [""], STRING)
+_CHARACTERS = texts([chr(code) for code in range(256)] + [""])
 
 
 def _chr(value: pa.Array) -> pa.Array:

@@ -12,6 +12,7 @@ from pyarrow import lib
 from windrow.core.errors import InputError
 from windrow.core.schema import Field, Schema
 from windrow.operators.few import FEW, Few, Incoming, arrays_of
+from windrow.operators.fixed import array_of, data_of
 from windrow.operators.vector import I64, Bools
 from windrow.plan.binding.scope import near
 from windrow.plan.functions.moments import FIRST_MOMENT, LAST_MOMENT
@@ -39,7 +40,7 @@ class Batch:
 
     def take(self, rows: I64) -> Batch:
         """Return the chosen rows."""
-        chosen = pa.array(rows)
+        chosen = array_of(rows, pa.int64(), None)
         return Batch(len(rows), {n: a.take(chosen) for n, a in self.arrays.items()})
 
 
@@ -198,13 +199,9 @@ def times_of(column: Incoming) -> I64:
     """Return a time column as int64s of the clock's unit; 0 for NULL."""
     if type(column) is Few:
         return column.data  # type: ignore[return-value]
-    if column.type != pa.int64():
-        whole = pa.types.is_integer(column.type)
-        column = column.cast(pa.int64()) if whole else column.view(pa.int64())
     if column.null_count:
         column = column.fill_null(0)
-    times: I64 = column.to_numpy(zero_copy_only=False)
-    return times
+    return data_of(column)  # type: ignore[return-value]
 
 
 def _without_poison(
