@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.faults.processes import nobody_left, start_by_fork, wait_until
+from tests.faults.processes import kill_all, nobody_left, start_by_fork, wait_until
 
 from windrow.runtime.shards import launch
 
@@ -22,6 +22,7 @@ def runtime(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     try:
         wait_until(lambda: nobody_left(folder))
     finally:
+        kill_all(folder)
         shutil.rmtree(folder)
 
 

@@ -11,22 +11,25 @@ import fcntl
 import os
 import random
 import signal
+import sys
 import time
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TypeVar
 
 import pyarrow as pa
 from tests.reference.shards import ShardSet
 
 from windrow.runtime.shards import faults, launch, server
-from windrow.runtime.shards.client import Shards
+from windrow.runtime.shards.client import LostError, Shards
 from windrow.runtime.shards.clocks import Heard, Moment
 from windrow.runtime.shards.layout import layout_of
 from windrow.runtime.shards.program import Program
 from windrow.runtime.shards.stepped import Stepped
 from windrow.runtime.shards.store import version_of
+
+T = TypeVar("T")
 
 
 def start_by_fork(place: launch.Place) -> int:
@@ -53,10 +56,21 @@ def become_server(place: launch.Place) -> None:
             for stream in (1, 2):
                 os.dup2(log.fileno(), stream)
         os.closerange(3, 256)
+        sys.stderr = os.fdopen(2, "w")  # not what pytest has put there
         faults._met.clear()
         server.serve(place)
     finally:
         os._exit(1)
+
+
+def stubborn(task: Callable[[], T]) -> T:
+    """Do a task again when its shard's process has died, as Spark does."""
+    for _ in range(len(faults.POINTS)):
+        try:
+            return task()
+        except LostError:
+            continue
+    return task()
 
 
 class RemoteShard:
@@ -75,10 +89,12 @@ class RemoteShard:
         return {port: pa.concat_tables(tables) for port, tables in staged.items()}
 
     def heard(self) -> dict[str, Heard]:
-        return self.client.ingest(self.version, self._rows())
+        rows = self._rows()
+        return stubborn(lambda: self.client.ingest(self.version, rows))
 
     def step(self, level: int, moment: Moment) -> Stepped:
-        return self.client.step(self.version, level, self._rows(), moment if level == 0 else None)
+        rows, told = self._rows(), moment if level == 0 else None
+        return stubborn(lambda: self.client.step(self.version, level, rows, told))
 
 
 class ProcessShards(ShardSet):
@@ -155,6 +171,11 @@ def nobody_left(folder: Path) -> bool:
     return True
 
 
-def counted(tables: list[pa.Table]) -> Counter[tuple[object, ...]]:
-    """Return changes as a bag of rows, whatever their order."""
-    return Counter((tuple(t.column_names), *row.values()) for t in tables for row in t.to_pylist())
+def kill_all(folder: Path) -> None:
+    """End what a failed test has left behind."""
+    for path in folder.glob("*/*.alive"):
+        with path.open() as file, suppress(OSError, ValueError):
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.kill(int(file.read()), signal.SIGKILL)

@@ -2,90 +2,102 @@
 
 from __future__ import annotations
 
+import os
 import random
+import signal
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
-from tests.faults.processes import ProcessShards, counted, dying
+from tests.faults.processes import ProcessShards, dying
+from tests.faults.traffic import PROGRAM, assert_same, run, traffic
 from tests.reference.shards import ShardSet
 
-from windrow.runtime.shards import faults, keeper
-from windrow.runtime.shards.program import Program
+from windrow.runtime.shards import faults, keeper, ledger
 
-SCRIPT = """
-CREATE STREAM s (ts BIGINT, k BIGINT, name STRING) TIMESTAMP BY ts;
-CREATE STREAM r (ts BIGINT, k BIGINT) TIMESTAMP BY ts;
-CREATE QUERY pairs AS SELECT s.k, s.name FROM s [RANGE 30], r [RANGE 20] WHERE s.k = r.k;
-CREATE QUERY counts AS SELECT n, COUNT(*) AS m
-  FROM (SELECT k, COUNT(*) AS n FROM s [RANGE 40] GROUP BY k) AS g GROUP BY n;
-"""
-PROGRAM = Program(SCRIPT, ("pairs", "counts"), shards=2)
-BATCHES = 7
-Batch = dict[int, pa.Table]
+IN_SERVER = [point for point in faults.POINTS if not point.startswith("client-")]
+IN_CLIENT = [point for point in faults.POINTS if point.startswith("client-")]
 
-
-def traffic(seed: int) -> list[Batch]:
-    """Batches by port: times go on from batch to batch."""
-    chance = random.Random(seed)
-    ports = ShardSet(PROGRAM).layout.ports
-    made = []
-    for number in range(BATCHES):
-        batch = {}
-        for port in ports:
-            if port.entry is None:
-                continue
-            n = chance.randrange(40)
-            ts = [20 * number + chance.randrange(20) for _ in range(n)]
-            keys = [chance.choice([None, *range(8)]) for _ in range(n)]
-            names = [f"host {chance.randrange(5)}" for _ in range(n)]
-            batch[port.number] = pa.table(
-                {
-                    "_ts": pa.array(ts, pa.int64()),
-                    "k": pa.array(keys, pa.int64()),
-                    "name": pa.array(names, pa.string()),
-                }
-            )
-        made.append(batch)
-    return made
-
-
-def run(shards: ShardSet, batches: list[Batch]) -> list[list[pa.Table]]:
-    """Return the changes of each batch, and those of the drain."""
-    made = [shards.batch(batch, {}) for batch in batches]
-    return [*made, shards.batch({}, {}, drain=True)]
-
-
-def assert_same(got: list[list[pa.Table]], expected: list[list[pa.Table]]) -> None:
-    assert [counted(tables) for tables in got] == [counted(tables) for tables in expected]
+pytestmark = pytest.mark.usefixtures("forked", "small_snapshots")
 
 
 @pytest.fixture
 def small_snapshots(monkeypatch: pytest.MonkeyPatch) -> None:
     """State is written every few batches, as it is after hours with real rows."""
-    monkeypatch.setattr(keeper, "SMALLEST_LOG", 1 << 12)
+    monkeypatch.setattr(ledger, "SMALLEST_LOG", 1 << 12)
     monkeypatch.setattr(keeper, "state_bytes", lambda _: 30_000)
 
 
-IN_SERVER = [point for point in faults.POINTS if not point.startswith("client-")]
-
-
-@pytest.mark.usefixtures("forked", "small_snapshots")
-@pytest.mark.parametrize("point", IN_SERVER)
-def test_a_process_that_dies_changes_nothing(point: str, tmp_path: Path) -> None:
-    batches = traffic(1)
+def test_a_process_that_dies_at_every_point_changes_nothing(tmp_path: Path) -> None:
+    batches = traffic(1, 9)
     expected = run(ShardSet(PROGRAM), batches)
-    mark = tmp_path / "died"
+    marks = {point: tmp_path / point for point in IN_SERVER}
     shards = ProcessShards(tmp_path / "checkpoint", PROGRAM)
     try:
-        with dying(f"{point}:1:{mark}"):
+        with dying(*(f"{point}:1:{mark}" for point, mark in marks.items())):
+            assert_same(run(shards, batches), expected)
+    finally:
+        shards.close()
+    assert [point for point, mark in marks.items() if not mark.exists()] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("point", IN_SERVER)
+@pytest.mark.parametrize("count", [1, 2, 3, 5])
+def test_a_process_that_dies_once_changes_nothing(point: str, count: int, tmp_path: Path) -> None:
+    batches = traffic(count, 7)
+    expected = run(ShardSet(PROGRAM), batches)
+    shards = ProcessShards(tmp_path / "checkpoint", PROGRAM)
+    try:
+        with dying(f"{point}:{count}:{tmp_path / 'died'}"):
             got = []
             for number, batch in enumerate(batches):
                 got.append(shards.batch(batch, {}))
-                if number == 4:
-                    shards.kill(0)  # so that something is replayed
+                if number % 3 == 2:
+                    shards.kill(number % 2)  # so that something is replayed
             got.append(shards.batch({}, {}, drain=True))
-        assert mark.exists(), f"nobody came to {point}"
         assert_same(got, expected)
+    finally:
+        shards.close()
+
+
+@pytest.mark.parametrize("point", IN_CLIENT)
+def test_a_worker_that_dies_leaves_nothing_behind(point: str, tmp_path: Path) -> None:
+    batches = traffic(2, 4)
+    expected = run(ShardSet(PROGRAM), batches)
+    shards = ProcessShards(tmp_path / "checkpoint", PROGRAM)
+    try:
+        got = [shards.batch(batch, {}) for batch in batches[:2]]
+        worker = os.fork()
+        if worker == 0:  # a task that is lost half-way; another one takes its place
+            os.environ[faults.ENVIRONMENT] = point
+            faults._met.clear()
+            for shard in shards.remote:
+                shard.client._connection = None
+            shards.batch(batches[2], {})
+            os._exit(0)
+        assert os.waitstatus_to_exitcode(os.waitpid(worker, 0)[1]) == -signal.SIGKILL
+        got += [shards.batch(batch, {}) for batch in batches[2:]]
+        assert_same([*got, shards.batch({}, {}, drain=True)], expected)
+    finally:
+        shards.close()
+    assert not list((tmp_path / "checkpoint").rglob("*.draft"))
+
+
+def test_after_a_restart_the_last_batch_can_be_run_again(tmp_path: Path) -> None:
+    batches = traffic(3, 8)
+    expected = run(ShardSet(PROGRAM), batches)
+    chance = random.Random(3)
+    shards = ProcessShards(tmp_path / "checkpoint", PROGRAM)
+    try:
+        for number, batch in enumerate(batches):
+            assert_same([shards.batch(batch, {})], [expected[number]])
+            for n in range(PROGRAM.shards):
+                if chance.random() < 0.4:
+                    shards.kill(n)
+            shards.batches = number
+            assert_same([shards.batch(batch, {})], [expected[number]])
+        for _ in range(2):
+            assert_same([shards.batch({}, {}, drain=True)], [expected[-1]])
+            shards.kill(0)
     finally:
         shards.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from uuid import uuid4
 
 from windrow.core.errors import StateError, WindrowError
 from windrow.runtime.shards.files import Files, open_files
@@ -15,10 +16,11 @@ FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """What `windrow.json` says."""
+    """What `windrow.json` says. `claim` is new each time that a checkpoint is begun."""
 
     program: Program
     fingerprint: str
+    claim: str
 
 
 def open_checkpoint(where: str, program: Program) -> Checkpoint:
@@ -28,7 +30,7 @@ def open_checkpoint(where: str, program: Program) -> Checkpoint:
     """
     files = open_files(where)
     if not files.exists(NAME):
-        return _claim(files, where, program)
+        _claim(files, where, program)
     found = read_checkpoint(where)
     if found.fingerprint != program.fingerprint:
         raise StateError(
@@ -39,25 +41,26 @@ def open_checkpoint(where: str, program: Program) -> Checkpoint:
     return found
 
 
-def _claim(files: Files, where: str, program: Program) -> Checkpoint:
+def _claim(files: Files, where: str, program: Program) -> None:
     if files.folders("shards"):
         raise StateError(
             f"{where}/{NAME} is missing, though there is state beside it",
             hint="Bring the file back from a copy, or start anew with an empty checkpoint.",
         )
-    claimed = Checkpoint(program, program.fingerprint)
     said = {
         "format": FORMAT,
-        "fingerprint": claimed.fingerprint,
+        "claim": uuid4().hex,
+        "fingerprint": program.fingerprint,
         "shards": program.shards,
         "program": json.loads(program.to_json()),
     }
     draft = files.draft(NAME)
     draft.write(json.dumps(said, indent=2).encode())
-    draft.publish()
-    draft.sync()
-    files.sync("")
-    return claimed
+    if draft.claim():
+        draft.sync()
+        files.sync("")
+    else:
+        draft.abandon()
 
 
 def read_checkpoint(where: str) -> Checkpoint:
@@ -70,7 +73,8 @@ def read_checkpoint(where: str) -> Checkpoint:
                 detail=f"This windrow reads format {FORMAT}.",
                 hint="Start the query anew, or with the windrow that wrote the checkpoint.",
             )
-        return Checkpoint(Program.from_json(json.dumps(read["program"])), read["fingerprint"])
+        program = Program.from_json(json.dumps(read["program"]))
+        return Checkpoint(program, read["fingerprint"], read["claim"])
     except FileNotFoundError:
         raise StateError(
             f"{where} is no checkpoint of windrow",

@@ -66,7 +66,7 @@ class Shards:
         from windrow.runtime.shards.checkpoint import open_checkpoint  # noqa: PLC0415 - not in workers
 
         self.checkpoint = checkpoint if "://" in checkpoint else str(Path(checkpoint).absolute())
-        self.fingerprint = open_checkpoint(self.checkpoint, program).fingerprint
+        self.claim = open_checkpoint(self.checkpoint, program).claim
         self.count = program.shards
         self.idle = idle
 
@@ -77,13 +77,13 @@ class Shards:
         which in a Spark task ends with the executor.
         """
         assert 0 <= number < self.count, f"there are shards 0 to {self.count - 1}"
-        place = Place(self.checkpoint, self.fingerprint, number, self.idle)
+        place = Place(self.checkpoint, self.claim, number, self.idle)
         return ShardClient(place, os.getppid() if watch is None else watch)
 
     def shutdown(self) -> None:
         """End the processes of this host."""
         for number in range(self.count):
-            place = Place(self.checkpoint, self.fingerprint, number, self.idle)
+            place = Place(self.checkpoint, self.claim, number, self.idle)
             connection = find(place)
             if connection is not None:
                 with connection, suppress(ConnectionError):

@@ -35,6 +35,9 @@ class Draft(Protocol):
     def publish(self) -> None:
         """Let the file appear under its name, in place of any older one."""
 
+    def claim(self) -> bool:
+        """Let the file appear under its name if there is none; tell whether it does."""
+
     def sync(self) -> None:
         """Force what the published file holds to the disk; `Files.sync` does so with its name."""
 
@@ -224,6 +227,16 @@ class LocalDraft:
         with clear_errors("writing", self.path):
             Path(self._beside).replace(self.path)
 
+    def claim(self) -> bool:
+        """Let the file appear under its name if there is none."""
+        try:
+            os.link(self._beside, self.path)
+        except FileExistsError:
+            return False
+        finally:
+            Path(self._beside).unlink()
+        return True
+
     def sync(self) -> None:
         """Force the file to the disk."""
         assert self._file is not None, "the draft is closed"
@@ -328,6 +341,14 @@ class FarDraft:
             except OSError:
                 self.system.delete_file(self.path)
                 self.system.move(self._beside, self.path)
+
+    def claim(self) -> bool:
+        """Let the file appear under its name if there is none. Two at once may both do so."""
+        if self.system.get_file_info(self.path).is_file:
+            self.abandon()
+            return False
+        self.publish()
+        return True
 
     def sync(self) -> None:
         """Return at once: a closed file is durable."""

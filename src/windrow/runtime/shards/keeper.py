@@ -17,26 +17,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from windrow.core.errors import StateError
 from windrow.runtime.shards.clocks import Heard, Moment
-from windrow.runtime.shards.entry import INGEST, STEP, EntryWriter, Step
+from windrow.runtime.shards.entry import INGEST, STEP, Step
 from windrow.runtime.shards.faults import fault
-from windrow.runtime.shards.files import Draft
+from windrow.runtime.shards.ledger import Ledger
 from windrow.runtime.shards.limits import check_memory, resident, state_bytes
 from windrow.runtime.shards.program import Program
 from windrow.runtime.shards.receipt import Receipt
 from windrow.runtime.shards.shard import Shard
 from windrow.runtime.shards.stepped import Stepped
 from windrow.runtime.shards.store import Store
-
-SMALLEST_LOG = 8 << 20
-"""Bytes of log below which no snapshot is worth its writing."""
-SMALLEST_FILE = 4096
-"""Bytes that a file takes at least: a long log of tiny files is slow to read as well."""
 
 
 @dataclass(slots=True)
@@ -54,18 +48,11 @@ class Keeper:
     heard: dict[str, Heard] | None = None
     moment: Moment | None = None
     answers: dict[int, Stepped] = field(default_factory=dict)
-    bases: list[int] = field(default_factory=list)
-    log_bytes: int = 0
-    passed_over: list[str] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
-    _disk: ThreadPoolExecutor = field(init=False)
-    _chores: ThreadPoolExecutor = field(init=False)
-    _syncing: list[Future[None]] = field(default_factory=list)
-    _snapshot: Future[None] | None = None
+    ledger: Ledger = field(init=False)
 
     def __post_init__(self) -> None:
-        self._disk = ThreadPoolExecutor(1, "disk")
-        self._chores = ThreadPoolExecutor(1, "chores")  # long ones, which no request waits for
+        self.ledger = Ledger(self.store)
         self.at = (0, self.levels)
         self.store.remove_left_overs()
         self.newest = max((step.version for step in self.store.logged()), default=0)
@@ -88,15 +75,15 @@ class Keeper:
 
     def ingest(self, version: int, receipt: Receipt) -> dict[str, Heard]:
         """Take the rows of level 0 that a version brings; return what they tell of time."""
-        known = self.known_heard(version)
-        if known is not None:
-            receipt.abandon()
-            return known
-        fault("before-log-write")
-        with self._dirty_on_error("log", receipt):
-            self._begin(version)
-            self._publish(receipt.writer, Step(version, 0, INGEST), None)
+        with self._logging(receipt):
+            known = self.known_heard(version)
+            if known is not None:
+                receipt.abandon()
+                return known
+            fault("before-log-write")
+            self.ledger.publish(receipt.writer, Step(version, 0, INGEST), self.at[0])
         with self._dirty_on_error("kernel"):
+            self._begin(version)
             heard = self._take(receipt.tables())
         fault("before-ingest-answer")
         return heard
@@ -113,23 +100,22 @@ class Keeper:
         self, version: int, level: int, receipt: Receipt, moment: Moment | None = None
     ) -> Stepped:
         """Run one level, with the rows that the one below gave, up to the moment of level 0."""
-        known = self.known_answer(version, level)
-        if known is not None:
-            receipt.abandon()
-            return known
-        if level == 0:
-            self.moment = moment
-        moment = self.moment
-        assert moment is not None, "level 0 is told the moment"
-        with self._dirty_on_error("log", receipt):
-            self._publish(receipt.writer, Step(version, level, STEP), moment)
+        with self._logging(receipt):
+            known = self.known_answer(version, level)
+            if known is not None:
+                receipt.abandon()
+                return known
+            moment = moment if level == 0 else self.moment
+            assert moment is not None, "level 0 is told the moment"
+            self.ledger.publish(receipt.writer, Step(version, level, STEP), self.after, moment)
+        self.moment = moment
         fault("before-step")
         with self._dirty_on_error("kernel"):
             answer = self._run(level, receipt, moment)
         fault("after-step")
         with self._dirty_on_error("sync"):
             if level == self.levels - 1:
-                self._wait_for_disk()
+                self.ledger.wait()
             assert self.shard is not None
             check_memory(self.shard.stats(), self.limit, self.number)
         self.answers[level] = answer
@@ -137,14 +123,11 @@ class Keeper:
 
     def settle(self) -> None:
         """Write a snapshot if the log has grown to the size of the state. Call when idle."""
-        if self.shard is None or self.at[1] != self.levels or self.at[0] in self.bases:
+        if self.shard is None or self.at[1] != self.levels:
             return
-        if self._snapshot is not None and not self._snapshot.done():
-            return
-        if self.log_bytes < max(SMALLEST_LOG, state_bytes(self.shard.stats())):
-            return
-        with self._timed("snapshot"):
-            self._write_snapshot(self.at[0], self.shard)
+        if self.ledger.wants_snapshot(self.at[0], state_bytes(self.shard.stats())):
+            with self._timed("snapshot"):
+                self.ledger.write_snapshot(self.at[0], self.shard.save())
 
     def stats(self) -> dict[str, object]:
         """Return what the shard tells of itself, and what its process does."""
@@ -153,9 +136,9 @@ class Keeper:
             **inside,
             "version": self.at[0],
             "whole": self.at[1] == self.levels,
-            "log_bytes": self.log_bytes,
-            "snapshots": self.bases,
-            "passed_over": self.passed_over,
+            "log_bytes": self.ledger.log_bytes,
+            "snapshots": self.ledger.bases,
+            "troubles": self.ledger.troubles,
             "process_bytes": resident(),
             "memory_limit": self.limit,
             "seconds": self.seconds,
@@ -163,8 +146,7 @@ class Keeper:
 
     def close(self) -> None:
         """Wait for the disk; forget the state."""
-        self._disk.shutdown()
-        self._chores.shutdown()
+        self.ledger.close()
         self.shard = None
 
     def check(self) -> None:
@@ -172,7 +154,7 @@ class Keeper:
         assert 0 <= self.at[1] <= self.levels, "invariant 1: no such stage"
         assert all(level < self.at[1] for level in self.answers), "invariant 2: not yet run"
         if self.shard is not None and self.at[1] == self.levels:
-            assert not self._syncing, "invariant 3: answered before it was durable"
+            assert self.ledger.is_durable, "invariant 3: answered before it was durable"
 
     # What a version does
 
@@ -184,9 +166,7 @@ class Keeper:
         self.newest = max(self.newest, version)
         self.heard, self.seconds = None, {}
         self.answers.clear()
-        if len(self.bases) > 2:
-            self.bases = self.bases[-2:]
-            self._chores.submit(self.store.remove_before, self.bases[0])
+        self.ledger.remove_unneeded()
 
     def _take(self, tables: Iterator[tuple[int, object]]) -> dict[str, Heard]:
         assert self.shard is not None
@@ -203,51 +183,6 @@ class Keeper:
         answer = self.shard.step(level, moment)
         self.at = (self.at[0], level + 1)
         return answer
-
-    def _publish(self, writer: EntryWriter, step: Step, moment: Moment | None) -> None:
-        writer.publish(self.number, step, self.after, moment)
-        self.log_bytes += max(SMALLEST_FILE, writer.size)
-        self._syncing.append(self._disk.submit(self._sync, writer.draft, step))
-
-    def _sync(self, draft: Draft, step: Step) -> None:
-        """Force a file to the disk, or take it away: who tries again must not believe it."""
-        try:
-            draft.sync()
-        except StateError:
-            draft.abandon()
-            self.store.remove(step)
-            raise
-
-    def _wait_for_disk(self) -> None:
-        fault("before-sync")
-        waiting, self._syncing = self._syncing, []
-        for future in waiting:
-            future.result()
-        self.store.files.sync(self.store.log)
-        fault("after-sync")
-
-    def _write_snapshot(self, version: int, shard: Shard) -> None:
-        try:
-            draft, _ = self.store.write_snapshot(version, shard.save())
-        except StateError as error:
-            self.passed_over.append(error.message)
-            self.log_bytes //= 2
-            return
-        self.log_bytes = 0
-        self._snapshot = self._chores.submit(self._publish_snapshot, version, draft)
-
-    def _publish_snapshot(self, version: int, draft: Draft) -> None:
-        fault("before-snapshot-rename")
-        try:
-            draft.publish()
-            draft.sync()
-            self.store.files.sync(self.store.snapshots)
-        except StateError as error:
-            draft.abandon()
-            self.passed_over.append(error.message)
-            return
-        self.bases.append(version)
-        fault("after-snapshot")
 
     # Where a request needs the shard
 
@@ -285,7 +220,8 @@ class Keeper:
                 self.shard = None
                 failures.append(error)
                 continue
-            self.passed_over += [failure.message for failure in failures]
+            for failure in failures:
+                self.ledger.trouble(failure)
             return
         raise failures[0]
 
@@ -296,7 +232,7 @@ class Keeper:
         if state is not None:
             self.shard.load(state)
         self.at, self.after = (base, self.levels), base
-        self.bases, self.log_bytes = [base], 0
+        self.ledger.start_from(base)
         self.heard = None
         self.answers.clear()
 
@@ -326,7 +262,7 @@ class Keeper:
                 self.shard.ingest(port, table)
             self.answers[level] = self.shard.step(level, self.moment)
             self.at = (version, level + 1)
-            self.log_bytes += max(SMALLEST_FILE, entry.body.size)
+            self.ledger.replayed(entry.body.size)
             fault("half-replay")
 
     def _begin_again(self, version: int, stage: int) -> None:
@@ -342,7 +278,7 @@ class Keeper:
                 f"version {version} of shard {self.number} is built on {entry.footer.after}, "
                 f"but {self.after} is what was found"
             )
-        self.log_bytes += max(SMALLEST_FILE, entry.body.size)
+        self.ledger.replayed(entry.body.size)
         self._take(entry.tables())
 
     # Care
@@ -356,8 +292,18 @@ class Keeper:
             self.seconds[what] = self.seconds.get(what, 0.0) + time.perf_counter() - began
 
     @contextmanager
-    def _dirty_on_error(self, what: str, receipt: Receipt | None = None) -> Iterator[None]:
-        """Drop the state, and rows that are not in the log, if anything goes wrong inside."""
+    def _logging(self, receipt: Receipt) -> Iterator[None]:
+        """Forget rows that do not come into the log; the state is as it was."""
+        try:
+            with self._timed("log"):
+                yield
+        except BaseException:
+            receipt.abandon()
+            raise
+
+    @contextmanager
+    def _dirty_on_error(self, what: str) -> Iterator[None]:
+        """Drop the state if anything goes wrong inside."""
         try:
             with self._timed(what):
                 yield
@@ -365,7 +311,5 @@ class Keeper:
             self.shard = None
             self.heard = None
             self.answers.clear()
-            self._syncing.clear()
-            if receipt is not None:
-                receipt.abandon()
+            self.ledger.forget()
             raise

@@ -5,7 +5,8 @@
     FOLDER/0003.start   locked by a client while it starts the process
     FOLDER/0003.log     what the process has printed
 
-FOLDER is private to the user, and named by the checkpoint and the program.
+FOLDER is private to the user, and named by the checkpoint and the claim that `windrow.json` holds:
+a checkpoint that was removed and made anew has other processes.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ import windrow
 from windrow.core.errors import StateError
 from windrow.runtime.shards.wire import ClosedError, Head, raise_error, receive, send, tune
 
+LINUX = Path("/proc/self/stat").exists()
 FOLDER_ENVIRONMENT = "WINDROW_RUNTIME_DIR"
 LONGEST_SOCKET_NAME = 100
 START_SECONDS = 60.0
@@ -61,14 +63,14 @@ class Place:
     """Where a shard's process is found on this host, and with what it is started."""
 
     checkpoint: str
-    fingerprint: str
+    claim: str
     shard: int
     idle: float
 
     @property
     def folder(self) -> Path:
-        """The private folder of all shards of this checkpoint and program."""
-        named = hashlib.sha256(f"{self.checkpoint}\n{self.fingerprint}".encode()).hexdigest()[:16]
+        """The private folder of all shards of this checkpoint, since it was claimed."""
+        named = hashlib.sha256(f"{self.checkpoint}\n{self.claim}".encode()).hexdigest()[:16]
         return runtime_folder() / named
 
     def path(self, kind: str) -> Path:
@@ -84,10 +86,12 @@ def runtime_folder() -> Path:
 
 def prepare(place: Place) -> None:
     """Make the folder; refuse one that others could write to."""
-    for folder in (place.folder.parent, place.folder):
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    asked = FOLDER_ENVIRONMENT in os.environ
+    place.folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    place.folder.mkdir(mode=0o700, exist_ok=True)
+    for folder in [place.folder] if asked else [place.folder.parent, place.folder]:
         found = folder.lstat()
-        if found.st_uid != os.getuid() or (found.st_mode & 0o077 and folder == place.folder):
+        if found.st_uid != os.getuid() or found.st_mode & 0o077:
             raise StateError(
                 f"{folder} is not a private folder of this user",
                 hint=f"Remove it, or set {FOLDER_ENVIRONMENT} to a folder that is.",
@@ -145,7 +149,7 @@ def _listens(place: Place) -> bool:
 def _greeted(place: Place, watch: int) -> tuple[socket.socket, Head]:
     connection = _open(place)
     try:
-        send(connection, {"hello": place.fingerprint, "watch": [watch, born(watch)]})
+        send(connection, {"hello": place.claim, "watch": [watch, born(watch)]})
         head, _ = receive(connection)
         raise_error(head)
     except BaseException:
@@ -157,7 +161,7 @@ def _greeted(place: Place, watch: int) -> tuple[socket.socket, Head]:
 def _wait_for_socket(place: Place, pid: int) -> None:
     deadline = time.monotonic() + START_SECONDS
     while not _listens(place):
-        if time.monotonic() > deadline or not lives(pid, born(pid)):
+        if time.monotonic() > deadline or not lives(pid):
             raise ClosedError("the process has ended, or does not begin")
         time.sleep(0.01)
 
@@ -168,7 +172,7 @@ def start(place: Place) -> int:
     known = os.environ.get("PYTHONPATH")
     environment = {name: value for name, value in os.environ.items() if name not in SECRETS}
     environment["PYTHONPATH"] = os.pathsep.join([package, *([known] if known else [])])
-    arguments = [place.checkpoint, place.fingerprint, str(place.shard), str(place.idle)]
+    arguments = [place.checkpoint, place.claim, str(place.shard), str(place.idle)]
     with place.path("log").open("ab") as log:
         done = subprocess.run(
             [sys.executable, "-S", "-c", DETACH, *arguments],
@@ -211,10 +215,11 @@ def born(pid: int) -> str:
     return "" if fields[0] in "ZX" else fields[19]
 
 
-def lives(pid: int, birth: str) -> bool:
-    """Tell whether the process that was born then still lives: its number may be another's now."""
-    if birth:
-        return born(pid) == birth
+def lives(pid: int, birth: str = "") -> bool:
+    """Tell whether a process lives: the one that was born then, as numbers are used again."""
+    if LINUX:
+        now = born(pid)
+        return now != "" and birth in ("", now)
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

@@ -1,4 +1,4 @@
-"""The process of a shard: ``python -m windrow.runtime.shards.server CHECKPOINT PROGRAM N IDLE``.
+"""The process of a shard: ``python -m windrow.runtime.shards.server CHECKPOINT CLAIM N IDLE``.
 
 It listens before it loads what it needs: whoever started it waits for its first answer, or learns
 at once that it has died.
@@ -61,5 +61,5 @@ def serve(place: Place) -> None:
 
 
 if __name__ == "__main__":
-    checkpoint, fingerprint, number, seconds = sys.argv[1:]
-    serve(Place(checkpoint, fingerprint, int(number), float(seconds)))
+    checkpoint, claim, number, seconds = sys.argv[1:]
+    serve(Place(checkpoint, claim, int(number), float(seconds)))

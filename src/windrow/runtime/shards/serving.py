@@ -104,14 +104,13 @@ class Server:
         except ConnectionError:
             raise
         except Exception as error:
-            trace = traceback.format_exc()
-            print(trace, file=sys.stderr, flush=True)  # noqa: T201 - the log of this process
-            send(connection, error_head(error, trace))
+            note()
+            send(connection, error_head(error, traceback.format_exc()))
 
     def _answer(self, connection: socket.socket, head: Head) -> None:
         match head:
-            case {"hello": fingerprint, "watch": [pid, birth]}:
-                self._greet(connection, fingerprint, pid, birth)
+            case {"hello": claim, "watch": [pid, birth]}:
+                self._greet(connection, claim, pid, birth)
             case {"ingest": version}:
                 self._ingest(connection, version)
             case {"step": version, "level": level, "moment": moment}:
@@ -129,8 +128,8 @@ class Server:
         assert self.keeper is not None, "greeted before it was loaded"
         return self.keeper
 
-    def _greet(self, connection: socket.socket, fingerprint: str, pid: int, birth: str) -> None:
-        assert fingerprint == self.place.fingerprint, "the socket is named by the fingerprint"
+    def _greet(self, connection: socket.socket, claim: str, pid: int, birth: str) -> None:
+        assert claim == self.place.claim, "the socket is named by the claim"
         if pid:
             self.watched[pid] = birth
         if self.failure is not None:
@@ -165,19 +164,29 @@ class Server:
             fault("half-answer")
         fault("after-answer")
         with self.work:
-            keeper.settle()
+            try:
+                keeper.settle()
+            except Exception:
+                note()  # the answer is given; the log is enough to go on
+
+
+def note() -> None:
+    """Print the error of the moment, if there is room for it."""
+    with suppress(OSError, ValueError):
+        traceback.print_exc()
+        sys.stderr.flush()
 
 
 def load_keeper(place: Place) -> Keeper:
     """Return the shard's keeper, from what the checkpoint says."""
     checkpoint = read_checkpoint(place.checkpoint)
-    if checkpoint.fingerprint != place.fingerprint:
+    if checkpoint.claim != place.claim:
         raise StateError(
-            f"the checkpoint {place.checkpoint} is another program's by now",
+            f"the checkpoint {place.checkpoint} is another run's by now",
             hint="Start the query again, or give it a checkpoint of its own.",
         )
     keep_freed_memory()
     program = checkpoint.program
     levels = layout_of(program).levels
-    store = Store(open_files(place.checkpoint), place.shard, levels, place.fingerprint)
+    store = Store(open_files(place.checkpoint), place.shard, levels, checkpoint.fingerprint)
     return Keeper(program, place.shard, store, shard_limit(program.shards))

@@ -125,21 +125,19 @@ class Store:
             if name.endswith(STATE) and name.removesuffix(STATE).isdecimal()
         }
 
-    def write_snapshot(self, version: int, state: Saved) -> tuple[Draft, int]:
-        """Write the state of a version; return it, to be published and synced, and its size."""
+    def write_snapshot(self, version: int, state: Saved) -> Draft:
+        """Write the state of a version; return it, to be published and synced."""
         fault("before-snapshot")
         draft = self.files.draft(f"{self.snapshots}/{version:012}{STATE}")
-        size = 0
         try:
             saved = {"fingerprint": self.fingerprint, "shard": self.shard, "version": version}
             for part in to_parts({**saved, "state": state}):
                 draft.write(part)
-                size += len(part)
                 fault("half-snapshot")
         except BaseException:
             draft.abandon()
             raise
-        return draft, size
+        return draft
 
     def read_snapshot(self, version: int) -> Saved:
         """Return the state of a version; `StateError` if it is missing, damaged or another's."""
