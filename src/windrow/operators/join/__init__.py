@@ -4,9 +4,9 @@ from windrow.operators.join.hash import HashJoin
 from windrow.operators.join.match import Match, Residual, Side, TimeBand
 from windrow.operators.join.mixed import MixedAntiJoinTask
 from windrow.operators.join.nrr import NrrJoinTask
-from windrow.operators.join.rings import RingJoin, can_tell_ends
 from windrow.operators.join.rows import Form
 from windrow.operators.join.semi import AntiJoinTask, SemiJoinTask
+from windrow.operators.join.told import ToldJoin, can_tell_ends
 from windrow.operators.join.zset import ZSetJoin
 
 __all__ = [
@@ -17,10 +17,10 @@ __all__ = [
     "MixedAntiJoinTask",
     "NrrJoinTask",
     "Residual",
-    "RingJoin",
     "SemiJoinTask",
     "Side",
     "TimeBand",
+    "ToldJoin",
     "ZSetJoin",
     "can_tell_ends",
 ]

@@ -9,7 +9,7 @@ from windrow.core.schema import Schema
 from windrow.operators.dataflow import Stage
 from windrow.operators.expire import BirthsTask, ExpireTask
 from windrow.operators.interner import Interner
-from windrow.operators.join import HashJoin, RingJoin, can_tell_ends
+from windrow.operators.join import HashJoin, ToldJoin, can_tell_ends
 from windrow.operators.rowwise import ProjectTask
 from windrow.operators.source import Source
 from windrow.operators.state.expirer import (
@@ -192,7 +192,7 @@ class Builder:
             self.stages[i].signed = True
         join = self.stages[i]
         assert isinstance(join.task, HashJoin)
-        join.task, join.structure = RingJoin(join.task.match), f"{join.structure}, ends told"
+        join.task, join.structure = ToldJoin(join.task.match), f"{join.structure}, ends told"
         return replace(edge, kind=PatternKind.STR)
 
     def _over(self, edge: Edge) -> list[int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from windrow.kernels.joins import CODE, COMPARED, FIRST_LEFT, FIRST_RIGHT, KEEP, MADE, WORK_WORDS
-from windrow.kernels.ring_joins import all_pairs, join_told
+from windrow.kernels.told_joins import all_pairs, join_told
 from windrow.operators.delta import Delta
 from windrow.operators.join.hash import Arrivals, HashJoin
 from windrow.operators.join.match import Match
@@ -16,7 +16,7 @@ from windrow.operators.vector import I64, Vector
 
 
 def can_tell_ends(task: HashJoin) -> bool:
-    """Tell whether a join could be a `RingJoin`: what its walks find are just its results.
+    """Tell whether a join could be a `ToldJoin`: what its walks find are just its results.
 
     With a band a row can be of no use before its results end. With a residual there may be many
     more candidates than results, and looking for them twice costs more than keeping results.
@@ -24,8 +24,8 @@ def can_tell_ends(task: HashJoin) -> bool:
     return task.in_rings and not task.match.bands and task.match.residual is None
 
 
-class RingJoin:
-    """L ⋈ R at work: WKS × WKS → signed. No result is kept: see `kernels/ring_joins.py`.
+class ToldJoin:
+    """L ⋈ R at work: WKS × WKS → signed. No result is kept: see `kernels/told_joins.py`.
 
     An arrival makes a result with each row of its key that is alive on the other side, a departure
     ends those that it has there. Costs O(arrivals + departures + results) a step, and remembers
