@@ -205,3 +205,10 @@ def test_sums_of_groups_do_not_mix(call):
         group = values[keys == k]
         if len(group) > 1:
             assert math.isclose(got, formula(group), rel_tol=1e-9)
+
+
+@pytest.mark.parametrize(("call", "most"), [(SUM, 2**28), (SPREADS[0], 2**25)])
+def test_more_copies_than_limbs_can_take_at_once_are_refused(call, most):
+    assert feed(opened(call), [0.5], [most])[call.output] is not None
+    with pytest.raises(AssertionError, match="copies of a row"):
+        feed(opened(call), [1.5, 0.5], [1, most + 1])

@@ -83,9 +83,11 @@ class RealSum:
     def fold(self, batch: Batch, out: I64, valid: Bools) -> None:
         """Add; widen the limbs when a value does not fit."""
         takes, bits = batch.takes(self.call), batch.bits(self.call)
-        at = 0
+        at = stuck = 0
         while (at := self._run(at, batch, takes, bits, out.view(np.float64), valid)) < len(batch):
+            assert at != stuck - 1, "more copies of a row change at once than limbs can take"
             self._make_room(bits[at:])
+            stuck = at + 1
 
     def _run(self, at: int, batch: Batch, takes: Bools, bits: I64, *results: np.ndarray) -> int:
         mean = self.call.name == "avg"
