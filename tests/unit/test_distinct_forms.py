@@ -1,4 +1,4 @@
-"""DISTINCT in three forms gives one answer."""
+"""DISTINCT in all its forms gives one answer."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,12 @@ from tests.unit.changelogs import (
 
 from windrow.core.time import FOREVER
 from windrow.operators.delta import Delta
-from windrow.operators.distinct import DeltaStarDistinct, StoredInputDistinct, StrictDistinct
+from windrow.operators.distinct import (
+    DeltaStarDistinct,
+    StoredInputDistinct,
+    StrictDistinct,
+    ToldDistinct,
+)
 from windrow.operators.interner import Interner
 from windrow.operators.vector import Vector
 from windrow.operators.window import RangeWindow
@@ -46,6 +51,32 @@ def test_each_row_that_some_tuple_has_is_there_once(form, data, tuples):
     got = [c for d in made for c in predicted_changes(d, interner)]
     expected = distinct(answers(expired(tuples, LAST), LAST))
     assert net(expired(got, LAST)) == changes_between(expected)
+
+
+@given(st.data(), lives(rows) | lives())
+def test_told_ends_are_those_of_the_last_tuples(data, tuples):
+    schema = ROW if tuples and len(tuples[0].row) == len(ROW) else KEY
+    interner = Interner()
+    driver = Driver(data.draw, (schema,), interner, predicted=True)
+    made = driver.run(lambda: ToldDistinct(schema), tuples, LAST)
+    got = [c for d in made for c in signed_changes(d, interner)]
+    assert net(got) == changes_between(distinct(answers(expired(tuples, LAST), LAST)))
+
+
+def test_a_renewal_is_not_told_and_current_rows_are_those_there():
+    interner, task = Interner(), ToldDistinct(KEY)
+    births = [Change(1, (1,), 1, 5), Change(2, (2,), 1, 6), Change(4, (1,), 1, 8)]
+    out = task.step((delta(births, KEY, interner, predicted=True),), 7)
+    assert [(c.ts, c.row, c.weight) for c in signed_changes(out, interner)] == [
+        (1, (1,), 1),
+        (2, (2,), 1),
+        (6, (2,), -1),
+    ]
+    task.check()
+    assert task.current().columns["k"].data.tolist() == [1]
+    at_its_end = delta([Change(8, (1,), 1, 9)], KEY, interner, predicted=True)
+    assert not len(task.step((at_its_end,), 8))
+    task.check()
 
 
 @given(st.data(), histories(rows))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from windrow.core.schema import Schema
 from windrow.operators.dataflow import Stage
+from windrow.operators.distinct import DeltaStarDistinct, ToldDistinct
 from windrow.operators.expire import BirthsTask, ExpireTask
 from windrow.operators.interner import Interner
 from windrow.operators.join import HashJoin, ToldJoin, can_tell_ends
@@ -182,17 +183,16 @@ class Builder:
         )
 
     def can_tell(self, edge: Edge) -> bool:
-        """Tell whether an edge's own join could tell ends, so that nobody need keep its results."""
-        task = self.stages[self._over(edge)[-1]].task
-        return not self.direct and isinstance(task, HashJoin) and can_tell_ends(task)
+        """Tell whether an edge's own operator could tell ends, so that nobody need keep rows."""
+        return _teller(self.stages[self._over(edge)[-1]].task) is not None
 
     def told(self, edge: Edge) -> Edge:
-        """Return such an edge with all deaths on it, told by its join."""
-        for i in self._over(edge):
+        """Return such an edge with all deaths on it, told by its operator."""
+        chain = self._over(edge)
+        for i in chain:
             self.stages[i].signed = True
-        join = self.stages[i]
-        assert isinstance(join.task, HashJoin)
-        join.task, join.structure = ToldJoin(join.task.match), f"{join.structure}, ends told"
+        stage = self.stages[chain[-1]]
+        stage.task, stage.structure = _teller(stage.task), f"{stage.structure}, ends told"
         return replace(edge, kind=PatternKind.STR)
 
     def _over(self, edge: Edge) -> list[int]:
@@ -259,3 +259,14 @@ class Builder:
             made = self.rowwise(task, edge, schema, label="Output")
             return replace(made, netted=edge.net_after(columns))
         return edge
+
+
+def _teller(task: Task | None) -> Task | None:
+    """Return the twin of a fresh operator that tells ends and keeps no results; None without."""
+    match task:
+        case HashJoin() if can_tell_ends(task):
+            return ToldJoin(task.match)
+        case DeltaStarDistinct():
+            return ToldDistinct(task.schema)
+        case _:
+            return None

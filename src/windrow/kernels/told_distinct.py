@@ -1,0 +1,70 @@
+"""DISTINCT of tuples that say when they leave, for those who want to be told ends.
+
+    value a   ●━━━━━━━━━┓        +a when the first tuple comes,
+                   ●━━━━┻━━━━┫   -a when the last has left; that another takes over is not told
+
+Of each value only the latest end matters. It is looked for when it may have come: at the end that
+was the latest when the value was last looked at.
+"""
+
+from __future__ import annotations
+
+from windrow.kernels.jit import kernel
+
+NOT_THERE = -(2**63)
+"""What `ends` holds for a value that no tuple has."""
+
+
+@kernel
+def tell_arrivals(ts, exp, codes, ends, out, fresh):
+    """Tell the values that come, and those that had left before they came again.
+
+        ends:  code -> latest end of its tuples
+        out:   [ts, weight, code]  a line each, with room for two of each arrival
+
+    A value that leaves at the very instant at which it comes again just stays. `fresh` gets the
+    codes that were not there. Returns how many changes are told, and how many codes are fresh.
+    """
+    n, new = 0, 0
+    for i in range(len(ts)):
+        code, now = codes[i], ts[i]
+        end = ends[code]
+        if end < now:
+            if end == NOT_THERE:
+                fresh[new] = code
+                new += 1
+            else:
+                out[0, n] = end
+                out[1, n] = -1
+                out[2, n] = code
+                n += 1
+            out[0, n] = now
+            out[1, n] = 1
+            out[2, n] = code
+            n += 1
+        ends[code] = max(end, exp[i])
+    return n, new
+
+
+@kernel
+def tell_ends(codes, clock, ends, out, n, again, dead):
+    """Tell which of the values have left by `clock`.
+
+    `again` gets the codes that are still there, `dead` those that are gone. Returns how many
+    changes are told, how many values are there, and how many gone.
+    """
+    more, gone = 0, 0
+    for k in range(len(codes)):
+        code = codes[k]
+        if ends[code] > clock:
+            again[more] = code
+            more += 1
+        else:
+            out[0, n] = ends[code]
+            out[1, n] = -1
+            out[2, n] = code
+            n += 1
+            ends[code] = NOT_THERE
+            dead[gone] = code
+            gone += 1
+    return n, more, gone
