@@ -70,7 +70,7 @@ class StreamClock:
         if heard is not None:
             self.newest = max(self.newest, heard.newest)
             self.frontier = max(self.frontier, self.newest - self.stream.slack)
-        if self.spoke is None or (heard is not None and heard.rows):
+        if self.spoke is None or heard is not None:
             self.spoke = wall
 
     def is_idle(self, wall: int) -> bool:

@@ -49,6 +49,7 @@ class Shard:
         self.clocks = Clocks({name: StreamClock(s) for name, s in streams.items()})
         self.late = dict.fromkeys(streams, 0)
         self.rows_in = 0
+        self._changes: dict[int, pa.Table] = {}
         self._staged: dict[int, list[pa.Table]] = {}
         self._late: dict[str, list[pa.Table]] = {}
         self._heard: dict[str, Heard] = {}
@@ -103,8 +104,9 @@ class Shard:
             if query.output.level == level:
                 changes = query.changes()
                 if changes is not None and len(changes):
-                    out.changes[query.output.number] = changes
+                    self._changes[query.output.number] = changes
         if level == self.layout.levels - 1:
+            out.changes, self._changes = self._changes, {}
             for query in self.queries:
                 query.rest()
         return out
