@@ -1,0 +1,155 @@
+"""From declared inputs to one streaming DataFrame of all queries' changes.
+
+inputs ─► checked, filtered, one row a port ─► union
+  ─► exchange by shard ─► INGEST ─► tiny exchange: what was heard ─► STEP level 0
+  [─► exchange by key ─► STEP level n]*  ─► changes in the wide row: _output, _ts, _sign, slots
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial, reduce
+
+from pyspark.sql import DataFrame, SparkSession
+
+from windrow.core.time import Clock
+from windrow.core.types import NULL, TIMESTAMP
+from windrow.optimize.catalyst import quoted
+from windrow.plan.catalog import Relation, Stream
+from windrow.plan.nodes import Route
+from windrow.runtime.shards.client import Shards
+from windrow.runtime.shards.layout import Output
+from windrow.runtime.shards.program import Program
+from windrow.runtime.spark.entry_sql import Reading, checked_sql, shard_sql, spread_sql
+from windrow.runtime.spark.plan import SparkPlan, plan_of
+from windrow.runtime.spark.relations import open_relation
+from windrow.runtime.spark.slots import OUTPUT, PORT, SHARD, SIGN, TICK, TIME, Wide, spark_type
+from windrow.runtime.spark.sources import CORRUPT, Opened, arrow_type, open_source
+from windrow.runtime.spark.worker import HEARD, HEARD_DDL, WALL, Work, ingest, number_rows, step
+
+BATCH_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
+SMALL_BATCH, LARGE_BATCH = 10_000, 131_072
+"""Rows of an Arrow batch: Spark's default, and ours."""
+
+
+def build_frame(
+    spark: SparkSession,
+    program: Program,
+    checkpoint: str,
+    *,
+    frames: Mapping[str, DataFrame] | None = None,
+    ticks: bool = False,
+) -> DataFrame:
+    """Return all queries' changes as a streaming DataFrame of wide rows; see `changes_of`.
+
+    `frames` are inputs given as DataFrames, by name. With `ticks` a batch happens every second
+    even if nothing arrives; an input with the option `idle` asks for that by itself.
+    """
+    plan = plan_of(program)
+    given = {name.lower(): frame for name, frame in (frames or {}).items()}
+    if int(spark.conf.get(BATCH_ROWS) or 0) == SMALL_BATCH:
+        spark.conf.set(BATCH_ROWS, str(LARGE_BATCH))
+    parts = [
+        _entered(spark, plan, number, checkpoint, given.get(entry.name.lower()))
+        for number, entry in enumerate(plan.entries)
+    ]
+    if ticks or any(_may_idle(entry) for entry in plan.entries):
+        parts.append(_ticks(spark, plan.entered))
+    work = plan.work(Shards(checkpoint, program))
+    return _through_shards(reduce(DataFrame.unionAll, parts), plan, work)
+
+
+def _may_idle(entry: Stream | Relation) -> bool:
+    return any(name.lower() == "idle" for name, _ in entry.options)
+
+
+def _entered(
+    spark: SparkSession, plan: SparkPlan, number: int, checkpoint: str, frame: DataFrame | None
+) -> DataFrame:
+    """Return the wide rows that one input gives."""
+    entry = plan.entries[number]
+    if isinstance(entry, Relation):
+        opened = open_relation(spark, entry, checkpoint, frame)
+    else:
+        opened = open_source(spark, entry, frame, streaming=True)
+    reading = reading_of(plan, number, opened)
+    checked = opened.frame.selectExpr(*checked_sql(reading, opened.fitted(reading.needed)))
+    spread, several = spread_sql(reading, plan.entered, plan.shards)
+    rows = checked.selectExpr(*spread)
+    rows = rows.where(f"{PORT} IS NOT NULL") if several else rows
+    ordered = any(port.ordered for port in reading.ports)
+    return rows.mapInArrow(number_rows, plan.entered.ddl) if ordered else rows
+
+
+def reading_of(plan: SparkPlan, number: int, opened: Opened) -> Reading:
+    """Return what is read of an opened input."""
+    entry = plan.entries[number]
+    corrupt = CORRUPT if opened.corrupt else None
+    fields = opened.frame.schema.fields
+    on_top = {TIME, SIGN} if isinstance(entry, Relation) else set()
+    changes = tuple((f.name, arrow_type(f.dataType)) for f in fields if f.name in on_top)
+    return Reading(entry, number, plan.ports_of(entry), corrupt, changes)
+
+
+def _ticks(spark: SparkSession, wide: Wide) -> DataFrame:
+    """Return a row a second, so that time passes for those who wait."""
+    rate = spark.readStream.format("rate").option("rowsPerSecond", 1).load()
+    constants = {SHARD: "0", PORT: str(TICK), TIME: "0"}
+    head = [f"CAST({constants.get(n, 'NULL')} AS {type_}) AS {n}" for n, type_ in wide.head]
+    slots = [f"CAST(NULL AS {spark_type(s.type)}) AS {s.name}" for s in wide.slots]
+    return rate.selectExpr(*head, *slots)
+
+
+def _through_shards(rows: DataFrame, plan: SparkPlan, work: Work) -> DataFrame:
+    entered = rows.repartitionById(plan.shards, SHARD)
+    heard = entered.mapInArrow(partial(ingest, work=work), HEARD_DDL)
+    exchanged = heard.repartitionById(plan.shards, SHARD).selectExpr(
+        HEARD, f"unix_micros(current_timestamp()) AS {WALL}"
+    )
+    for level in range(plan.layout.levels):
+        last = level == plan.layout.levels - 1
+        row = plan.answered if last else plan.forwarded[level + 1]
+        stepped = exchanged.mapInArrow(partial(step, level=level, work=work), row.ddl)
+        if not last:
+            exchanged = _exchanged(stepped, plan, level + 1)
+    return stepped
+
+
+def _exchanged(stepped: DataFrame, plan: SparkPlan, level: int) -> DataFrame:
+    """Bring a level's rows to the shards that their keys say, unless they know theirs already."""
+    cases = exchange_cases(plan, level)
+    shard = f"CASE WHEN {SHARD} >= 0 THEN {SHARD} {' '.join(cases)} ELSE 0 END"
+    columns = [name for name in plan.forwarded[level].names if name != SHARD]
+    routed = stepped.selectExpr(f"CAST({shard} AS INT) AS {SHARD}", *columns)
+    return routed.repartitionById(plan.shards, SHARD)
+
+
+def exchange_cases(plan: SparkPlan, level: int) -> list[str]:
+    """Return for each port of a level which shard its rows go to."""
+    wide, cases = plan.forwarded[level], []
+    for port in plan.layout.ports:
+        if port.level == level and port.route is Route.KEY:
+            places = dict(zip(port.schema.names, wide.places[port.number], strict=True))
+            known = {name: place or "NULL" for name, place in places.items()}
+            cases.append(f"WHEN {PORT} = {port.number} THEN {shard_sql(port, plan.shards, known)}")
+    return cases
+
+
+def changes_of(frame: DataFrame, program: Program, query: str) -> DataFrame:
+    """Return one query's changes out of `build_frame`'s rows: `_ts`, `_sign`, its columns."""
+    plan = plan_of(program)
+    output = next(o for o in plan.layout.outputs if o.query.lower() == query.lower())
+    return frame.where(f"{OUTPUT} = {output.number}").selectExpr(*changes_sql(plan, output))
+
+
+def changes_sql(plan: SparkPlan, output: Output) -> list[str]:
+    """Return the columns of one query's changes as Spark SQL over the wide row."""
+    time = f"timestamp_micros({TIME})" if output.clock is Clock.TIMESTAMP else TIME
+    listed = [f"{time} AS {TIME}", SIGN]
+    for field, place in zip(output.schema, plan.answered.places[output.number], strict=True):
+        if field.type == NULL:
+            value = "NULL"
+        else:
+            value = f"timestamp_micros({place})" if field.type == TIMESTAMP else str(place)
+        listed.append(f"{value} AS {quoted(field.name)}")
+    return listed

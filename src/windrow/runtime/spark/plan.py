@@ -1,0 +1,93 @@
+"""How a program lies on Spark: the wide rows of its exchanges, and which input feeds which ports.
+
+Pure: the driver and every worker compute the same from the program.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from windrow.core.time import Clock
+from windrow.plan.catalog import Relation, Stream
+from windrow.plan.nodes import Route
+from windrow.runtime.shards.client import Shards
+from windrow.runtime.shards.layout import EXPIRY, WEIGHT, Layout, Port, layout_of
+from windrow.runtime.shards.program import Program
+from windrow.runtime.spark.slots import (
+    OUTPUT,
+    PORT,
+    SEQUENCE,
+    SHARD,
+    SIGN,
+    TIME,
+    Wide,
+    silent_port,
+    wide_row,
+)
+from windrow.runtime.spark.worker import Gate, Work
+
+
+@dataclass(frozen=True, slots=True)
+class SparkPlan:
+    """The rows of each exchange.
+
+    `entries` are the inputs in order, `entered` the row in which they cross; `forwarded` the rows
+    of higher levels; `answered` the row of all changes.
+    """
+
+    shards: int
+    layout: Layout
+    entries: tuple[Stream | Relation, ...]
+    entered: Wide
+    forwarded: dict[int, Wide]
+    answered: Wide
+
+    def work(self, shards: Shards) -> Work:
+        """Return what workers have to know."""
+        streams = {n: e for n, e in enumerate(self.entries) if isinstance(e, Stream)}
+        return Work(
+            shards,
+            self.layout.levels,
+            {p.number: self._gate(p) for p in self.layout.ports},
+            {o.number: o.schema for o in self.layout.outputs},
+            self.entered,
+            self.forwarded,
+            self.answered,
+            {silent_port(n): stream.name for n, stream in streams.items()},
+            {s.name: (s.time_column, s.clock is Clock.TIMESTAMP) for s in streams.values()},
+        )
+
+    def _gate(self, port: Port) -> Gate:
+        """Return a port as workers see it."""
+        ordered = (SEQUENCE,) if port.ordered and port.level == 0 else ()
+        head = (TIME, *port.carries, *ordered)
+        return Gate(port.number, head, port.schema, port.route is Route.ALL)
+
+    def ports_of(self, entry: Stream | Relation) -> tuple[Port, ...]:
+        """Return the ports of level 0 that an input feeds."""
+        return tuple(p for p in self.layout.ports if p.level == 0 and p.entry == entry)
+
+
+def plan_of(program: Program) -> SparkPlan:
+    """Return where everything lies."""
+    layout = layout_of(program)
+    entries = tuple(dict.fromkeys(p.entry for p in layout.ports if p.entry is not None))
+    levels = {n: [p for p in layout.ports if p.level == n] for n in range(layout.levels)}
+    changes = ((OUTPUT, "INT"), (TIME, "BIGINT"), (SIGN, "TINYINT"))
+    return SparkPlan(
+        program.shards,
+        layout,
+        entries,
+        _row(levels[0], text=True),
+        {n: _row(levels[n]) for n in range(1, layout.levels)},
+        wide_row(changes, {o.number: o.schema for o in layout.outputs}),
+    )
+
+
+def _row(ports: list[Port], *, text: bool = False) -> Wide:
+    carried = {name for port in ports for name in port.carries}
+    head = [(SHARD, "INT"), (PORT, "INT"), (TIME, "BIGINT")]
+    head += [(name, "BIGINT") for name in (EXPIRY, WEIGHT) if name in carried]
+    if any(port.ordered and port.level == 0 for port in ports):
+        head.append((SEQUENCE, "BIGINT"))
+    return wide_row(head, {p.number: p.schema for p in ports}, text=text)

@@ -1,0 +1,183 @@
+"""The two functions that run in Spark's Python workers: INGEST and STEP.
+
+    INGEST   wide rows of all ports  ─►  handed to the shard; one small row for every shard
+    STEP     what all shards heard, or rows that were forwarded  ─►  forwarded rows, or changes
+
+Both are the same for every batch and partition: which shard and which version it is, the task
+says. State lives in the shard's process, so any worker may run any of them, twice if need be.
+Nothing that compiles is imported here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from pyspark import TaskContext
+
+from windrow.core.schema import Schema
+from windrow.runtime.shards.client import ShardClient, Shards
+from windrow.runtime.shards.clocks import Heard, Moment
+from windrow.runtime.shards.store import version_of
+from windrow.runtime.spark.dead import LATE, Grave, late_letters
+from windrow.runtime.spark.dead import POISON as POISONED
+from windrow.runtime.spark.rows import narrow, split_rows, widened
+from windrow.runtime.spark.slots import OUTPUT, POISON, PORT, SEQUENCE, SHARD, TIME, Wide
+
+Batches = Iterator[pa.RecordBatch]
+Rows = Iterator[tuple[int, pa.RecordBatch]]
+
+HEARD, WALL = "_heard", "_wall"
+HEARD_DDL = f"{SHARD} INT, {HEARD} STRING"
+"""What INGEST gives: to whom, and what was heard."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """A port as a worker sees it: the columns before its own, its own, and if all shards get it."""
+
+    number: int
+    head: tuple[str, ...]
+    schema: Schema
+    everyone: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """All that workers know of a program. `silent`: streams by the port that only tells times.
+
+    `times`: each stream's time column, and whether its times are moments.
+    """
+
+    shards: Shards
+    levels: int
+    gates: Mapping[int, Gate]
+    outputs: Mapping[int, Schema]
+    entered: Wide
+    forwarded: Mapping[int, Wide]
+    answered: Wide
+    silent: Mapping[int, str]
+    times: Mapping[str, tuple[str, bool]]
+
+
+def _place(work: Work) -> tuple[ShardClient, int, int]:
+    """Return the shard that this task works for, its number and the version."""
+    task = TaskContext.get()
+    assert task is not None, "only a task of Spark runs this"
+    batch = task.getLocalProperty("streaming.sql.batchId")
+    assert batch is not None, "only a streaming query of Spark runs this"
+    number = task.partitionId()
+    return work.shards.shard(number), number, version_of(int(batch))
+
+
+def number_rows(batches: Batches) -> Batches:
+    """Say in what order a source's partition gave its rows: Spark has no such function on streams.
+
+    Among rows of one time a count window takes those of one partition as they came.
+    """
+    task = TaskContext.get()
+    assert task is not None, "only a task of Spark runs this"
+    first = task.partitionId() << 40
+    for batch in batches:
+        numbers = pa.array(np.arange(first, first + batch.num_rows))
+        place = batch.schema.get_field_index(SEQUENCE)
+        yield batch.set_column(place, SEQUENCE, numbers)
+        first += batch.num_rows
+
+
+def ingest(batches: Batches, *, work: Work) -> Batches:
+    """Hand the rows of one shard over; tell all shards what was heard."""
+    shard, number, version = _place(work)
+    aside: dict[int, list[pa.RecordBatch]] = {}
+    with shard:
+        heard = shard.ingest(version, _of_ports(batches, work, work.entered, aside))
+    for port, stream in work.silent.items():
+        if port in aside:
+            heard[stream] = _times(aside[port], heard.get(stream))
+    _bury(aside.get(POISON, []), work, Grave(work.shards.checkpoint, version, number))
+    text = json.dumps({name: [h.first, h.newest, h.rows] for name, h in heard.items()})
+    everyone = range(work.shards.count)
+    yield pa.RecordBatch.from_arrays(
+        [pa.array(everyone, pa.int32()), pa.array([text for _ in everyone])], names=[SHARD, HEARD]
+    )
+
+
+def _of_ports(
+    batches: Batches, work: Work, wide: Wide, aside: dict[int, list[pa.RecordBatch]]
+) -> Rows:
+    """Yield the rows of ports; put those that are of none aside."""
+    for number, batch in split_rows(batches, PORT):
+        if number < 0:
+            aside.setdefault(number, []).append(batch)
+        else:
+            gate = work.gates[number]
+            yield number, narrow(batch, wide, number, gate.schema, gate.head)
+
+
+def _times(batches: list[pa.RecordBatch], before: Heard | None) -> Heard:
+    ts = np.concatenate([b.column(TIME).to_numpy() for b in batches])
+    heard = Heard(int(ts.min()), int(ts.max()), len(ts))
+    return heard if before is None else before.merged(heard)
+
+
+def _bury(batches: list[pa.RecordBatch], work: Work, grave: Grave) -> None:
+    """Keep the dead letters of this version."""
+    letters: dict[str, list[tuple[str, str]]] = {}
+    for batch in batches:
+        for text in batch.column(work.entered.text_slot).to_pylist():
+            letter = json.loads(text)
+            letters.setdefault(letter["stream"], []).append((letter["reason"], letter["row"]))
+    for stream, found in letters.items():
+        grave.bury(stream, POISONED, sorted(found))
+
+
+def step(batches: Batches, *, level: int, work: Work) -> Batches:
+    """Run one level on one shard; give the rows of the next, or all changes after the last."""
+    shard, number, version = _place(work)
+    late: dict[str, list[pa.RecordBatch]] = {}
+    with shard:
+        if level == 0:
+            pieces = shard.pieces(version, 0, (), _moment(batches))
+        else:
+            rows = _of_ports(batches, work, work.forwarded[level], {})
+            pieces = shard.pieces(version, level, rows, None)
+        for part, key, _, batch in pieces:
+            if batch is None:
+                continue
+            if part == "late":
+                late.setdefault(str(key), []).append(batch)
+            elif part == "changes":
+                yield _answered(batch, work, int(key))
+            else:
+                yield from _to_forward(batch, work, level + 1, work.gates[int(key)])
+    grave = Grave(work.shards.checkpoint, version, number)
+    for stream, some in late.items():
+        grave.bury(stream, LATE, late_letters(pa.Table.from_batches(some), *work.times[stream]))
+
+
+def _moment(batches: Batches) -> Moment:
+    """Return what all shards know: what each of them heard, merged."""
+    heard: dict[str, Heard] = {}
+    wall = 0
+    for batch in batches:
+        wall = max([wall, *batch.column(WALL).to_pylist()])
+        for text in batch.column(HEARD).to_pylist():
+            for name, times in json.loads(text).items():
+                told = Heard(*times)
+                heard[name] = told if name not in heard else heard[name].merged(told)
+    return Moment(heard, wall)
+
+
+def _to_forward(batch: pa.RecordBatch, work: Work, level: int, gate: Gate) -> Batches:
+    """Yield rows for the next level; those for everybody once for each shard."""
+    goals = range(work.shards.count) if gate.everyone else (-1,)
+    for goal in goals:
+        head = {SHARD: goal, PORT: gate.number}
+        yield widened(batch, work.forwarded[level], gate.number, gate.schema, head)
+
+
+def _answered(batch: pa.RecordBatch, work: Work, number: int) -> pa.RecordBatch:
+    return widened(batch, work.answered, number, work.outputs[number], {OUTPUT: number})
