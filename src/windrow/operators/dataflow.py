@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
+import numpy as np
+
 from windrow.core.schema import Schema
 from windrow.core.time import BEGINNING
 from windrow.operators.delta import Delta
@@ -84,16 +86,18 @@ class Dataflow:
         """Run all tasks up to `clock`; return the root's changes.
 
         `start` is the time of the query's first event; `ends` says that nothing will follow, so
-        that the instant of the clock is closed as well.
+        that the instant of the clock is closed as well. Rows of relations from before `start`
+        are there when it begins.
         """
         if self.begun:
             return self._round(sources, clock, start=start, ends=ends)
-        first = self._round({}, start, start=start, ends=False)
+        before, sources = parted(sources, start)
+        first = self._round(before, start, start=start, ends=False)
         self.begun = True
         return Delta.concat([first, self._round(sources, clock, start=start, ends=ends)])
 
     def _round(self, sources: dict[int, Delta], clock: int, *, start: int, ends: bool) -> Delta:
-        """Run every task once. The first round of all is over empty inputs, at `start`."""
+        """Run every task once. The first round of all is over what is there before any tuple."""
         outputs: list[Delta] = []
         for i, stage in enumerate(self.stages):
             if stage.task is None:
@@ -167,6 +171,16 @@ class Dataflow:
         for stage in self.stages:
             if stage.task is not None:
                 stage.task.check()
+
+
+def parted(sources: dict[int, Delta], start: int) -> tuple[dict[int, Delta], dict[int, Delta]]:
+    """Return what was there before a query's first event, as of then, and what has come since."""
+    before, since = {}, {}
+    for i, delta in sources.items():
+        old, since[i] = delta.split(start - 1)
+        if len(old):
+            before[i] = Delta(np.full(len(old), start), old.columns, old.exp, old.weight)
+    return before, since
 
 
 def _first_step(task: Task, given: tuple[Delta, ...], clock: int, start: int) -> Delta:

@@ -14,7 +14,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from windrow.operators.dataflow import Dataflow
+import numpy as np
+
+from windrow.core.time import BEGINNING
+from windrow.operators.dataflow import Dataflow, parted
 from windrow.operators.delta import Delta
 from windrow.operators.lower import Physical
 from windrow.operators.task import Saved
@@ -77,8 +80,9 @@ class LeveledFlow:
     ) -> None:
         """Run one level up to `clock`; `given` are changes of sources, or those that came in."""
         if self.begun <= level:
+            before, given = parted(given, start)
             self.flow.begun = False
-            self._before = self._round(level, {}, start, self._before, start=start, ends=False)
+            self._before = self._round(level, before, start, self._before, start=start, ends=False)
             self.flow.begun = True
             self.begun = level + 1
         elif level == 0:
@@ -118,6 +122,12 @@ class LeveledFlow:
     def output(self, i: int) -> Delta:
         """Return what a stage gave in this batch."""
         return Delta.concat([self._before[i], self._outputs[i]])
+
+    def leaving(self, i: int) -> Delta:
+        """Return the same for another shard, where what was there before any tuple is told so."""
+        old = self._before[i]
+        before = Delta(np.full(len(old), BEGINNING), old.columns, old.exp, old.weight)
+        return Delta.concat([before, self._outputs[i]])
 
     def changes(self) -> Delta:
         """Return the root's changes of this batch."""

@@ -120,9 +120,6 @@ class RunningQuery:
         if len(whole) > 1 and not (whole.ts[1:] >= whole.ts[:-1]).all():
             # A relation may be told of its future.
             whole = whole.take(np.argsort(whole.ts, kind="stable"))
-        assert self.start is not None
-        if len(whole) and whole.ts[0] < self.start:
-            whole.ts = np.maximum(whole.ts, self.start)
         if not len(whole) or whole.ts[-1] <= self.clock:
             self._buffers[i] = []
             return whole

@@ -95,9 +95,6 @@ class ShardQuery:
 
     def _ready(self, stage: int) -> Delta:
         whole = _in_time_order(Delta.concat(self._buffers[stage]))
-        assert self.start is not None, "a query runs from its first event on"
-        if len(whole) and whole.ts[0] < self.start:
-            whole.ts = np.maximum(whole.ts, self.start)
         now, later = whole.split(self.clock)
         self._buffers[stage] = [later] if len(later) else []
         return now
@@ -118,7 +115,7 @@ class ShardQuery:
         for stage, number in self.wiring.exchanges.items():
             (below,) = self.wiring.physical.stages[stage].inputs
             if self.runs and self.flow.levels[stage] == level + 1:
-                delta = self.flow.output(below)
+                delta = self.flow.leaving(below)
                 if len(delta):
                     out[number] = self._table(self.ports[number], delta)
         return out
