@@ -25,7 +25,16 @@ from windrow.runtime.spark.plan import SparkPlan, plan_of
 from windrow.runtime.spark.relations import open_relation
 from windrow.runtime.spark.slots import OUTPUT, PORT, SHARD, SIGN, TICK, TIME, Wide, spark_type
 from windrow.runtime.spark.sources import CORRUPT, Opened, arrow_type, open_source
-from windrow.runtime.spark.worker import HEARD, HEARD_DDL, WALL, Work, ingest, number_rows, step
+from windrow.runtime.spark.worker import (
+    DRAIN,
+    HEARD,
+    HEARD_DDL,
+    WALL,
+    Work,
+    ingest,
+    number_rows,
+    step,
+)
 
 BATCH_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
 SMALL_BATCH, LARGE_BATCH = 10_000, 131_072
@@ -100,12 +109,31 @@ def _ticks(spark: SparkSession, wide: Wide) -> DataFrame:
     return rate.selectExpr(*head, *slots)
 
 
+def drain_frame(spark: SparkSession, program: Program, checkpoint: str, wall: int) -> DataFrame:
+    """Return what comes out when nothing follows: a DataFrame of wide rows, not streaming.
+
+    Its actions make the version that the local property `VERSION` names.
+    """
+    plan = plan_of(program)
+    everyone = spark.range(plan.shards).selectExpr(f"CAST(id AS INT) AS {SHARD}")
+    told = everyone.repartitionById(plan.shards, SHARD).selectExpr(
+        f"'{{}}' AS {HEARD}", f"{wall}L AS {WALL}", f"true AS {DRAIN}"
+    )
+    return _stepped(told, plan, plan.work(Shards(checkpoint, program)))
+
+
 def _through_shards(rows: DataFrame, plan: SparkPlan, work: Work) -> DataFrame:
     entered = rows.repartitionById(plan.shards, SHARD)
     heard = entered.mapInArrow(partial(ingest, work=work), HEARD_DDL)
-    exchanged = heard.repartitionById(plan.shards, SHARD).selectExpr(
-        HEARD, f"unix_micros(current_timestamp()) AS {WALL}"
+    told = heard.repartitionById(plan.shards, SHARD).selectExpr(
+        HEARD, f"unix_micros(current_timestamp()) AS {WALL}", f"false AS {DRAIN}"
     )
+    return _stepped(told, plan, work)
+
+
+def _stepped(told: DataFrame, plan: SparkPlan, work: Work) -> DataFrame:
+    """Run all levels after what the shards are told; return the changes."""
+    exchanged = told
     for level in range(plan.layout.levels):
         last = level == plan.layout.levels - 1
         row = plan.answered if last else plan.forwarded[level + 1]

@@ -30,7 +30,10 @@ from windrow.runtime.spark.slots import OUTPUT, POISON, PORT, SEQUENCE, SHARD, T
 Batches = Iterator[pa.RecordBatch]
 Rows = Iterator[tuple[int, pa.RecordBatch]]
 
-HEARD, WALL = "_heard", "_wall"
+VERSION = "windrow.version"
+"""The local property that tells tasks outside streaming batches which version they make."""
+
+HEARD, WALL, DRAIN = "_heard", "_wall", "_drain"
 HEARD_DDL = f"{SHARD} INT, {HEARD} STRING"
 """What INGEST gives: to whom, and what was heard."""
 
@@ -63,14 +66,24 @@ class Work:
     times: Mapping[str, tuple[str, bool]]
 
 
+def version_here() -> int:
+    """Return the version that this task makes: of its batch, or the one that the driver says."""
+    task = TaskContext.get()
+    assert task is not None, "only a task of Spark runs this"
+    told = task.getLocalProperty(VERSION)
+    if told:
+        return int(told)
+    batch = task.getLocalProperty("streaming.sql.batchId")
+    assert batch is not None, "only a streaming query of Spark runs this"
+    return version_of(int(batch))
+
+
 def _place(work: Work) -> tuple[ShardClient, int, int]:
     """Return the shard that this task works for, its number and the version."""
     task = TaskContext.get()
     assert task is not None, "only a task of Spark runs this"
-    batch = task.getLocalProperty("streaming.sql.batchId")
-    assert batch is not None, "only a streaming query of Spark runs this"
     number = task.partitionId()
-    return work.shards.shard(number), number, version_of(int(batch))
+    return work.shards.shard(number), number, version_here()
 
 
 def number_rows(batches: Batches) -> Batches:
@@ -161,14 +174,15 @@ def step(batches: Batches, *, level: int, work: Work) -> Batches:
 def _moment(batches: Batches) -> Moment:
     """Return what all shards know: what each of them heard, merged."""
     heard: dict[str, Heard] = {}
-    wall = 0
+    wall, drain = 0, False
     for batch in batches:
         wall = max([wall, *batch.column(WALL).to_pylist()])
+        drain = drain or any(batch.column(DRAIN).to_pylist())
         for text in batch.column(HEARD).to_pylist():
             for name, times in json.loads(text).items():
                 told = Heard(*times)
                 heard[name] = told if name not in heard else heard[name].merged(told)
-    return Moment(heard, wall)
+    return Moment(heard, wall, drain)
 
 
 def _to_forward(batch: pa.RecordBatch, work: Work, level: int, gate: Gate) -> Batches:
