@@ -16,6 +16,7 @@ COMMANDS: dict[str, str] = {
     "explain": "Show the plan of each query in a script.",
     "generate": "Write streams of our own making as files.",
     "shell": "Type statements, push tuples, watch answers change.",
+    "state": "Show what is in a checkpoint.",
 }
 """Each command with its line of help. Module `windrow.cli.<name>` holds `command`."""
 

@@ -92,10 +92,10 @@ def serialized(batch: pa.RecordBatch, options: pa.ipc.IpcWriteOptions) -> pa.Buf
         return batch.serialize()
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, batch.schema, options=options) as writer:
-        skipped = sink.tell()
         writer.write_batch(batch)
         end = sink.tell()
-    return sink.getvalue().slice(skipped, end - skipped)
+    begin = batch.schema.serialize().size  # the stream's own schema comes first
+    return sink.getvalue().slice(begin, end - begin)
 
 
 def send_answer(connection: socket.socket, answer: Stepped) -> Iterator[None]:

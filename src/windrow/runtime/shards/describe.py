@@ -1,0 +1,131 @@
+"""What lies in a checkpoint, for people who look into one: `windrow state DIR`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
+
+from windrow.core.errors import StateError
+from windrow.core.time import Clock
+from windrow.plan.catalog import Stream
+from windrow.runtime.shards.checkpoint import read_checkpoint
+from windrow.runtime.shards.clocks import Moment
+from windrow.runtime.shards.entry import INGEST, STEP, Footer, Step, read_footer
+from windrow.runtime.shards.files import open_files
+from windrow.runtime.shards.layout import layout_of
+from windrow.runtime.shards.store import Store
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The whole state after a version. `damage` is "" unless it was looked for and found."""
+
+    version: int
+    size: int
+    damage: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ShardState:
+    """One shard: what its log holds, and from where it can be rebuilt.
+
+    `whole` is the newest version that is complete, `begun` the newest of which there is anything.
+    `rows` are those of the log. `newest` are the times that its newest batches have told.
+    """
+
+    number: int
+    whole: int
+    begun: int
+    log_files: int
+    log_bytes: int
+    rows: int
+    newest: dict[str, int]
+    snapshots: tuple[Snapshot, ...]
+    damage: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointState:
+    """All of a checkpoint."""
+
+    where: str
+    fingerprint: str
+    strategy: str
+    queries: tuple[str, ...]
+    levels: int
+    clocks: dict[str, Clock]
+    shards: tuple[ShardState, ...]
+
+    @property
+    def is_sound(self) -> bool:
+        """Tell whether no damage was found."""
+        return not any(s.damage or any(n.damage for n in s.snapshots) for s in self.shards)
+
+
+def describe(where: str, *, verify: bool = False) -> CheckpointState:
+    """Return what a checkpoint holds; `verify` reads every byte of it and tells what is damaged."""
+    checkpoint = read_checkpoint(where)
+    program, layout = checkpoint.program, layout_of(checkpoint.program)
+    levels, files = layout.levels, open_files(where)
+    streams = [port.entry for port in layout.ports if isinstance(port.entry, Stream)]
+    stores = [Store(files, n, levels, checkpoint.fingerprint) for n in range(program.shards)]
+    return CheckpointState(
+        where,
+        checkpoint.fingerprint,
+        program.strategy,
+        program.queries,
+        levels,
+        {stream.name: stream.clock for stream in streams},
+        tuple(_shard(store, verify=verify) for store in stores),
+    )
+
+
+def _shard(store: Store, *, verify: bool) -> ShardState:
+    logged = store.logged()
+    read = [_tried(partial(_footer, store, step, verify=verify)) for step in logged]
+    footers = [footer for footer, _ in read if footer is not None]
+    whole = [s.version for s in logged if s == Step(s.version, store.levels - 1, STEP)]
+    return ShardState(
+        store.shard,
+        max(whole, default=0),
+        max((s.version for s in logged), default=0),
+        len(logged),
+        sum(logged.values()),
+        sum(f.rows for f in footers if f.step.kind == INGEST),
+        _newest([f.moment for f in footers if f.moment is not None and f.step.level == 0]),
+        tuple(_snapshot(store, v, size, verify=verify) for v, size in store.kept().items()),
+        tuple(damage for _, damage in read if damage),
+    )
+
+
+def _footer(store: Store, step: Step, *, verify: bool) -> Footer:
+    if verify:
+        return store.read(step).footer
+    return read_footer(store.files, f"{store.log}/{step}")
+
+
+def _snapshot(store: Store, version: int, size: int, *, verify: bool) -> Snapshot:
+    damage = _tried(partial(store.read_snapshot, version))[1] if verify else ""
+    return Snapshot(version, size, damage)
+
+
+def _tried(read: Callable[[], T]) -> tuple[T | None, str]:
+    """Return what was read, or why it could not be."""
+    try:
+        return read(), ""
+    except FileNotFoundError:
+        return None, ""  # removed just now, by a run that goes on
+    except StateError as error:
+        return None, f"{error.message}: {error.detail}"
+
+
+def _newest(moments: list[Moment]) -> dict[str, int]:
+    newest: dict[str, int] = {}
+    for moment in moments:
+        for name, heard in moment.heard.items():
+            newest[name] = max(newest.get(name, heard.newest), heard.newest)
+    return newest

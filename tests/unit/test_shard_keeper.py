@@ -1,0 +1,273 @@
+"""A shard is brought to where a request needs it, from whatever the disk still has."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from tests.reference.shards import ShardSet
+
+from windrow.core.errors import StateError
+from windrow.runtime.shards import keeper as keeper_module
+from windrow.runtime.shards import ledger as ledger_module
+from windrow.runtime.shards.checkpoint import open_checkpoint
+from windrow.runtime.shards.clocks import Heard, Moment
+from windrow.runtime.shards.describe import describe
+from windrow.runtime.shards.entry import INGEST, STEP, Step
+from windrow.runtime.shards.files import LocalFiles
+from windrow.runtime.shards.keeper import Keeper
+from windrow.runtime.shards.program import Program
+from windrow.runtime.shards.receipt import Receipt
+from windrow.runtime.shards.stepped import Stepped
+from windrow.runtime.shards.store import Store
+
+PROGRAM = Program(
+    "CREATE STREAM s (ts BIGINT, k BIGINT) TIMESTAMP BY ts;"
+    "CREATE QUERY q AS SELECT n, COUNT(*) AS m"
+    " FROM (SELECT k, COUNT(*) AS n FROM s [RANGE 40] GROUP BY k) AS g GROUP BY n;",
+    ("q",),
+    shards=1,
+)
+BATCHES = 6
+
+
+class Bench:
+    """One keeper on a folder, fed batch by batch; it can be lost at any time."""
+
+    def __init__(self, folder: Path) -> None:
+        self.store = Store(LocalFiles(str(folder)), 0, 2, PROGRAM.fingerprint)
+        self.folder = folder
+        self.keeper = Keeper(PROGRAM, 0, self.store, 1 << 40)
+
+    def lose(self) -> None:
+        """Start again from what the disk has."""
+        self.keeper.close()
+        self.keeper = Keeper(PROGRAM, 0, self.store, 1 << 40)
+
+    def ingest(self, batch: int) -> dict[str, Heard]:
+        step = Step(2 * batch + 2, 0, INGEST)
+        heard = self.keeper.ingest(step.version, self._receipt(step, {0: rows(batch)}))
+        self.keeper.check()
+        return heard
+
+    def step(self, batch: int, level: int, given: dict[int, pa.Table]) -> Stepped:
+        step = Step(2 * batch + 2, level, STEP)
+        moment = Moment(heard_in(batch), batch) if level == 0 else None
+        stepped = self.keeper.step(step.version, level, self._receipt(step, given), moment)
+        self.keeper.check()
+        return stepped
+
+    def run(self, batch: int) -> pa.Table:
+        self.ingest(batch)
+        forwarded = self.step(batch, 0, {}).forwarded
+        changes = self.step(batch, 1, forwarded).changes[0]
+        self.keeper.settle()
+        if (chore := self.keeper.ledger._snapshot) is not None:
+            chore.result()
+        return changes
+
+    def _receipt(self, step: Step, given: dict[int, pa.Table]) -> Receipt:
+        receipt = Receipt(self.store.writer(step))
+        for port, table in given.items():
+            receipt.schema(port, table.schema.serialize())
+            for batch in table.to_batches():
+                receipt.batch(port, batch.serialize())
+        return receipt
+
+
+def rows(batch: int) -> pa.Table:
+    times = range(20 * batch, 20 * batch + 20)
+    return pa.table({"_ts": pa.array(times), "k": pa.array([t * t % 7 for t in times])})
+
+
+def heard_in(batch: int) -> dict[str, Heard]:
+    return {"s": Heard(20 * batch, 20 * batch + 19, 20)}
+
+
+@pytest.fixture(scope="module")
+def expected() -> list[pa.Table]:
+    shards = ShardSet(PROGRAM)
+    return [pa.concat_tables(shards.batch({0: rows(batch)}, {})) for batch in range(BATCHES)]
+
+
+@pytest.fixture
+def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
+    monkeypatch.setattr(ledger_module, "SMALLEST_LOG", 1 << 12)
+    monkeypatch.setattr(keeper_module, "state_bytes", lambda _: 20_000)  # every other batch
+    open_checkpoint(str(tmp_path), PROGRAM)
+    made = Bench(tmp_path)
+    yield made
+    made.keeper.close()
+
+
+def same(got: pa.Table, expected: pa.Table) -> bool:
+    order = [(name, "ascending") for name in expected.column_names]
+    return got.sort_by(order).equals(expected.sort_by(order))
+
+
+def test_a_run_is_that_of_the_shard_alone(bench: Bench, expected: list[pa.Table]) -> None:
+    for batch in range(BATCHES):
+        assert same(bench.run(batch), expected[batch])
+
+
+def test_a_shard_that_is_lost_after_any_request_is_rebuilt(
+    bench: Bench, expected: list[pa.Table]
+) -> None:
+    for batch in range(BATCHES):
+        assert bench.ingest(batch) == heard_in(batch)
+        bench.lose()
+        forwarded = bench.step(batch, 0, {}).forwarded
+        bench.lose()
+        assert same(bench.step(batch, 1, forwarded).changes[0], expected[batch])
+        bench.lose()
+        assert bench.step(batch, 0, {}).forwarded.keys() == forwarded.keys()
+        assert same(bench.step(batch, 1, forwarded).changes[0], expected[batch])
+        bench.keeper.settle()
+
+
+def test_a_request_that_comes_again_gets_the_same_answer(bench: Bench) -> None:
+    bench.run(0)
+    assert bench.ingest(1) == bench.ingest(1)
+    first = bench.step(1, 0, {})
+    assert bench.ingest(1) == heard_in(1)
+    assert bench.step(1, 0, {}) is first
+    last = bench.step(1, 1, first.forwarded)
+    assert bench.step(1, 0, {}) is first
+    assert bench.step(1, 1, {}) is last
+    assert not list(bench.folder.rglob("*.draft"))
+
+
+def test_two_snapshots_and_their_logs_are_kept(bench: Bench) -> None:
+    for batch in range(BATCHES):
+        bench.run(batch)
+    bench.ingest(BATCHES)  # so all before it are committed
+    bench.keeper.ledger._chores.shutdown()
+    older, newer = bench.store.kept()
+    assert older < newer
+    assert min(step.version for step in bench.store.logged()) == older + 2
+    state = describe(str(bench.folder), verify=True)
+    assert state.is_sound
+    assert state.shards[0].whole == 2 * BATCHES
+    assert state.shards[0].newest == {"s": 20 * BATCHES - 1}
+
+
+@pytest.mark.parametrize("harm", ["changed", "cut", "empty", "gone"])
+def test_a_snapshot_that_is_damaged_is_passed_over(
+    bench: Bench, expected: list[pa.Table], harm: str
+) -> None:
+    for batch in range(BATCHES - 1):
+        bench.run(batch)
+    newest = max(bench.store.kept())
+    damage(bench.folder / bench.store.snapshots / f"{newest:012}.state", harm)
+    bench.lose()
+    assert same(bench.run(BATCHES - 1), expected[BATCHES - 1])
+    assert bench.keeper.ledger.bases[0] < newest
+    told = [] if harm == "gone" else [f"{bench.store.snapshots}/{newest:012}.state is damaged"]
+    assert bench.keeper.ledger.troubles == told
+
+
+@pytest.mark.parametrize("harm", ["changed", "cut", "empty", "gone"])
+@pytest.mark.parametrize("kind", ["0.ingest", "0.step", "1.step"])
+def test_a_log_that_is_damaged_is_never_used(bench: Bench, harm: str, kind: str) -> None:
+    for batch in range(BATCHES - 1):
+        bench.run(batch)
+    head = 2 * BATCHES - 2
+    assert head not in bench.store.kept()
+    path = bench.folder / bench.store.log / f"{head:012}-{kind}"
+    damage(path, harm)
+    bench.lose()
+    with pytest.raises(StateError, match=rf"{path.name} is (damaged|missing)") as caught:
+        bench.ingest(BATCHES - 1)
+    assert "from a copy" in caught.value.hint
+    assert bench.keeper.shard is None
+
+
+def test_a_log_before_the_newest_snapshot_is_not_missed(
+    bench: Bench, expected: list[pa.Table]
+) -> None:
+    for batch in range(BATCHES - 1):
+        bench.run(batch)
+    newest = max(bench.store.kept())
+    damage(bench.folder / bench.store.log / str(Step(newest, 0, INGEST)), "changed")
+    bench.lose()
+    assert same(bench.run(BATCHES - 1), expected[BATCHES - 1])
+
+
+def test_a_shard_follows_where_another_process_has_gone_on(
+    bench: Bench, expected: list[pa.Table], tmp_path: Path
+) -> None:
+    other = Bench(tmp_path)
+    for batch in range(BATCHES):
+        made = (bench, other, other)[batch % 3].run(batch)
+        assert same(made, expected[batch])
+    bench.ingest(BATCHES - 1)  # it is the newest, so it may come again
+    other.keeper.close()
+
+
+def test_what_was_left_in_the_middle_is_done_by_another_process(
+    bench: Bench, expected: list[pa.Table], tmp_path: Path
+) -> None:
+    other = Bench(tmp_path)
+    bench.run(0)
+    bench.ingest(1)
+    first = other.step(1, 0, {})
+    assert same(other.step(1, 1, first.forwarded).changes[0], expected[1])
+    assert same(bench.run(2), expected[2])
+    other.keeper.close()
+
+
+def test_a_snapshot_that_finds_no_room_stops_nobody(
+    bench: Bench, expected: list[pa.Table], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise StateError("the disk is full while writing a snapshot")
+
+    monkeypatch.setattr(Store, "write_snapshot", full)
+    for batch in range(BATCHES):
+        assert same(bench.run(batch), expected[batch])
+    assert bench.store.kept() == {}
+    assert bench.keeper.ledger.troubles[0] == "the disk is full while writing a snapshot"
+
+
+def test_an_error_in_the_middle_drops_the_state_and_nothing_else(
+    bench: Bench, expected: list[pa.Table]
+) -> None:
+    bench.run(0)
+    bench.ingest(1)
+    with pytest.raises(KeyError):
+        bench.step(1, 0, {0: pa.table({"nothing": pa.array([1])})})
+    assert bench.keeper.shard is None
+    forwarded = bench.step(1, 0, {}).forwarded
+    assert same(bench.step(1, 1, forwarded).changes[0], expected[1])
+
+
+def test_a_batch_that_was_never_ingested_cannot_be_stepped(bench: Bench) -> None:
+    bench.run(0)
+    with pytest.raises(StateError, match=r"000000000004-0\.ingest is missing"):
+        bench.step(1, 0, {})
+
+
+def test_a_lost_checkpoint_is_noticed(bench: Bench) -> None:
+    for batch in range(3):
+        bench.run(batch)
+    shutil.rmtree(bench.folder / "shards")
+    bench.lose()
+    with pytest.raises(StateError, match=r"000000000006-1\.step is missing"):
+        bench.ingest(3)
+
+
+def damage(path: Path, harm: str) -> None:
+    whole = path.read_bytes()
+    middle = len(whole) // 2
+    match harm:
+        case "changed":
+            path.write_bytes(whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1 :])
+        case "cut":
+            path.write_bytes(whole[:-1])
+        case "empty":
+            path.write_bytes(b"")
+        case "gone":
+            path.unlink()

@@ -1,0 +1,288 @@
+"""Versions on disk: files that appear whole, and damage that is always noticed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyarrow import fs
+
+from windrow.core.errors import LimitError, StateError
+from windrow.runtime.shards import files as files_module
+from windrow.runtime.shards.checkpoint import open_checkpoint, read_checkpoint
+from windrow.runtime.shards.clocks import Heard, Moment
+from windrow.runtime.shards.entry import INGEST, STEP, Step
+from windrow.runtime.shards.files import FarFiles, Files, LocalFiles, open_files
+from windrow.runtime.shards.ledger import Ledger
+from windrow.runtime.shards.limits import check_memory, parse_bytes, shard_limit
+from windrow.runtime.shards.program import Program
+from windrow.runtime.shards.store import Store, version_of
+from windrow.runtime.shards.wire import serialized
+
+MOMENT = Moment({"s": Heard(1, 9, 3)}, 77, drain=True)
+ROWS = pa.record_batch({"_ts": pa.array([1, 5, 9]), "name": pa.array(["a", None, "c"])})
+SCRIPT = """
+CREATE STREAM s (ts BIGINT, v BIGINT) TIMESTAMP BY ts;
+CREATE QUERY q AS SELECT v FROM s [RANGE {0}];
+"""
+
+
+@pytest.fixture(params=["local", "far"])
+def files(request: pytest.FixtureRequest, tmp_path: Path) -> Files:
+    if request.param == "local":
+        return LocalFiles(str(tmp_path))
+    return FarFiles(str(tmp_path), fs.SubTreeFileSystem("/", fs.LocalFileSystem()))
+
+
+def store(files: Files, levels: int = 1) -> Store:
+    return Store(files, 3, levels, "fingerprint")
+
+
+def write(there: Store, step: Step, after: int, *, moment: Moment | None = MOMENT) -> None:
+    writer = there.writer(step)
+    options = pa.ipc.IpcWriteOptions(compression=there.files.compression)
+    for port in (0, 4):
+        writer.open_port(port, ROWS.schema.serialize())
+        for part in (ROWS, ROWS.slice(1)):
+            writer.add(port, serialized(part, options), part.num_rows)
+    writer.publish(there.shard, step, after, moment)
+
+
+def test_what_is_logged_is_read_again(files: Files) -> None:
+    there, step = store(files), Step(2, 1, STEP)
+    write(there, step, 0)
+    entry = there.read(step)
+    assert (entry.footer.after, entry.footer.moment, entry.footer.rows) == (0, MOMENT, 10)
+    expected = pa.Table.from_batches([ROWS, ROWS.slice(1)])
+    assert {port: table.equals(expected) for port, table in entry.tables()} == {0: True, 4: True}
+    assert there.logged() == {step: files.sizes(there.log)[str(step)]}
+
+
+def test_a_file_appears_only_when_it_is_whole(files: Files) -> None:
+    draft = files.draft("folder/name")
+    draft.write(b"half")
+    assert not files.exists("folder/name")
+    draft.abandon()
+    assert files.sizes("folder") == {}
+    for text in (b"first", b"second"):
+        draft = files.draft("folder/name")
+        draft.write(text)
+        draft.publish()
+        draft.sync()
+    assert bytes(files.read("folder/name")) == b"second"
+    assert files.tail("folder/name", 3) == b"ond"
+    assert list(files.sizes("folder")) == ["name"]
+    assert files.folders("") == ["folder"]
+    files.remove("folder/name")
+    files.remove("folder/name")
+    assert files.sizes("nowhere") == {}
+
+
+def test_a_name_is_claimed_once(files: Files) -> None:
+    for text, claims in ((b"first", True), (b"second", False)):
+        draft = files.draft("name")
+        draft.write(text)
+        assert draft.claim() is claims
+    assert bytes(files.read("name")) == b"first"
+    assert list(files.sizes("")) == ["name"]
+
+
+def test_every_changed_byte_and_every_cut_is_noticed(tmp_path: Path) -> None:
+    there, step = store(LocalFiles(str(tmp_path))), Step(2, 0, INGEST)
+    write(there, step, 0)
+    path = tmp_path / there.log / str(step)
+    whole = path.read_bytes()
+    for place in range(0, len(whole), 7):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+        with pytest.raises(StateError, match=r"000000000002-0\.ingest is damaged"):
+            there.read(step)
+    for length in [*range(0, len(whole), 97), len(whole) - 1]:
+        path.write_bytes(whole[:length])
+        with pytest.raises(StateError, match="is damaged"):
+            there.read(step)
+    path.write_bytes(whole)
+    path.rename(path.with_name(str(Step(4, 0, INGEST))))
+    with pytest.raises(StateError, match="is damaged") as caught:
+        there.read(Step(4, 0, INGEST))
+    assert "it holds 000000000002-0.ingest of shard 3" in caught.value.detail
+    with pytest.raises(StateError, match="is missing"):
+        there.read(step)
+
+
+def test_a_snapshot_is_read_again_or_refused(files: Files) -> None:
+    there = store(files)
+    state = {"rows": ROWS.column(0).to_numpy(), "clock": 5}
+    there.write_snapshot(6, state).publish()
+    found = there.read_snapshot(6)
+    assert found["clock"] == 5
+    assert there.kept() == {6: files.sizes(there.snapshots)["000000000006.state"]}
+    other = Store(files, 3, 1, "another")
+    with pytest.raises(StateError, match="another version, shard or program"):
+        other.read_snapshot(6)
+    with pytest.raises(StateError, match="is missing"):
+        there.read_snapshot(8)
+
+
+def test_versions_are_those_of_batches_and_drains() -> None:
+    assert [version_of(b, drain=d) for b in (0, 1) for d in (False, True)] == [2, 3, 4, 5]
+
+
+def test_a_version_builds_on_the_batch_or_the_drain_before_it(files: Files) -> None:
+    there = store(files, levels=2)
+    assert there.before(2) == 0
+    for version, after in ((2, 0), (4, 2), (5, 4)):
+        write(there, Step(version, 0, STEP), after)
+        assert not there.whole(version)
+        write(there, Step(version, 1, STEP), after)
+    assert there.before(4) == 2
+    assert there.before(5) == 4
+    assert there.before(6) == 5
+    assert there.chain(2, 5) == [4, 5]
+    with pytest.raises(StateError, match=r"000000000006-1\.step is missing"):
+        there.before(8)
+    there.remove(Step(4, 0, STEP))
+    with pytest.raises(StateError, match=r"000000000004-0\.step is missing"):
+        there.chain(0, 5)
+
+
+def test_a_drain_that_was_not_finished_is_passed_by(files: Files) -> None:
+    there = store(files)
+    write(there, Step(2, 0, STEP), 0)
+    write(there, Step(3, 0, INGEST), 2)
+    assert there.before(4) == 2
+    write(there, Step(4, 0, STEP), 2)
+    assert there.chain(0, 4) == [2, 4]
+    with pytest.raises(StateError, match="not built on the snapshot of 3"):
+        there.chain(3, 4)
+
+
+def test_what_no_snapshot_needs_is_removed(files: Files) -> None:
+    there = store(files)
+    for version in (2, 4, 6):
+        write(there, Step(version, 0, STEP), version - 2)
+        there.write_snapshot(version, {}).publish()
+    there.remove_before(4)
+    assert [s.version for s in there.logged()] == [6]
+    assert list(there.kept()) == [4, 6]
+
+
+def test_drafts_of_processes_that_are_gone_are_removed(tmp_path: Path) -> None:
+    there = store(LocalFiles(str(tmp_path)))
+    lost = "from windrow.runtime.shards.files import LocalFiles; import sys, os;"
+    lost += "LocalFiles(sys.argv[1]).draft(sys.argv[2]); os._exit(0)"
+    subprocess.run([sys.executable, "-c", lost, tmp_path, f"{there.log}/lost"], check=True)
+    draft = there.files.draft(f"{there.log}/mine")
+    assert len(there.files.sizes(there.log)) == 2
+    there.remove_left_overs()
+    (kept,) = there.files.sizes(there.log)
+    assert ".mine." in kept
+    draft.abandon()
+
+
+def test_a_file_that_cannot_be_forced_to_the_disk_is_taken_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(_: int) -> None:
+        raise OSError(5, "Input/output error")
+
+    there = store(LocalFiles(str(tmp_path)))
+    ledger = Ledger(there)
+    monkeypatch.setattr(files_module.os, "fsync", broken)
+    ledger.publish(there.writer(Step(2, 0, INGEST)), Step(2, 0, INGEST), 0)
+    with pytest.raises(StateError, match="the file system failed while writing") as caught:
+        ledger.wait()
+    assert "Input/output error" in caught.value.detail
+    assert there.files.sizes(there.log) == {}
+    ledger.close()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount")
+def test_a_full_disk_is_told_as_such(tmp_path: Path) -> None:
+    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(tmp_path)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("nothing can be mounted here")
+    try:
+        draft = LocalFiles(str(tmp_path)).draft("large")
+        with pytest.raises(StateError, match="the disk is full while writing"):
+            draft.write(bytes(1 << 20))
+        draft.abandon()
+        assert list(tmp_path.iterdir()) == []
+    finally:
+        subprocess.run(["umount", str(tmp_path)], check=True)
+
+
+def program(width: int = 10, **changed: object) -> Program:
+    return Program(SCRIPT.format(width), ("q",), **changed)  # type: ignore[arg-type]
+
+
+def test_a_checkpoint_belongs_to_its_program(tmp_path: Path) -> None:
+    where = str(tmp_path / "new")
+    claimed = open_checkpoint(where, program())
+    assert open_checkpoint(f"file://{where}", program()) == claimed
+    assert read_checkpoint(where).program == program()
+    again = Program("-- said otherwise\n" + SCRIPT.format(10), ("q",))
+    assert open_checkpoint(where, again) == claimed
+
+
+@pytest.mark.parametrize(
+    ("changed", "what"),
+    [
+        (program(20), 'Query "q" has changed'),
+        (program(shards=5), "It was made for 2 shards, not 5."),
+        (program(strategy="negative"), "It was made with strategy auto, not negative."),
+        (
+            Program(SCRIPT.format(10) + "CREATE QUERY p AS SELECT v FROM s [NOW];", ("q", "p")),
+            'Query "p" is new.',
+        ),
+        (
+            Program(SCRIPT.format(10).replace("QUERY q", "QUERY p"), ("p",)),
+            'Query "q" is gone. Query "p" is new.',
+        ),
+    ],
+)
+def test_another_program_is_refused_and_told_what_has_changed(
+    changed: Program, what: str, tmp_path: Path
+) -> None:
+    open_checkpoint(str(tmp_path), program())
+    with pytest.raises(StateError, match="state of another program") as caught:
+        open_checkpoint(str(tmp_path), changed)
+    assert caught.value.detail.startswith(what)
+
+
+def test_a_checkpoint_that_says_nothing_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(StateError, match="is no checkpoint"):
+        read_checkpoint(str(tmp_path))
+    open_checkpoint(str(tmp_path), program())
+    (tmp_path / "shards" / "0000").mkdir(parents=True)
+    (tmp_path / "windrow.json").write_text("{")
+    with pytest.raises(StateError, match=r"windrow\.json is damaged"):
+        open_checkpoint(str(tmp_path), program())
+    (tmp_path / "windrow.json").unlink()
+    with pytest.raises(StateError, match=r"windrow\.json is missing"):
+        open_checkpoint(str(tmp_path), program())
+
+
+def test_a_file_system_that_nobody_knows_is_refused() -> None:
+    with pytest.raises(StateError, match="cannot be opened"):
+        open_files("gopher://somewhere/else")
+
+
+def test_the_limit_of_memory_is_asked_for_or_a_share(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("WINDROW_SHARD_MEMORY", raising=False)
+    assert 0 < shard_limit(4) < shard_limit(1)
+    monkeypatch.setenv("WINDROW_SHARD_MEMORY", "2 GB")
+    assert shard_limit(4) == 2 << 30
+    with pytest.raises(LimitError, match="is no size"):
+        parse_bytes("much")
+
+
+def test_who_holds_most_is_named_first() -> None:
+    stats = {"queries": {"small": {"state_bytes": 5}, "large": {"state_bytes": 3 << 20}}}
+    check_memory(stats, 8 << 30, 0)
+    with pytest.raises(LimitError, match="shard 0 needs more memory") as caught:
+        check_memory(stats, 1 << 20, 0)
+    assert caught.value.detail == 'Query "large" holds 3.0 MB. Query "small" holds 5 bytes.'

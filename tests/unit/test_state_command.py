@@ -1,0 +1,81 @@
+"""`windrow state`: what is in a checkpoint, and whether it can be trusted."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from click.testing import CliRunner
+
+from windrow.cli.main import windrow
+from windrow.runtime.shards.checkpoint import open_checkpoint
+from windrow.runtime.shards.clocks import Heard, Moment
+from windrow.runtime.shards.entry import INGEST, STEP, Step
+from windrow.runtime.shards.files import open_files
+from windrow.runtime.shards.program import Program
+from windrow.runtime.shards.store import Store
+
+PROGRAM = Program(
+    "CREATE STREAM s (ts TIMESTAMP, v BIGINT) TIMESTAMP BY ts;"
+    "CREATE QUERY q AS SELECT v FROM s [RANGE 10 SECONDS];",
+    ("q",),
+)
+ROWS = pa.record_batch({"_ts": pa.array([1, 2, 3]), "v": pa.array([7, 8, 9])})
+
+
+@pytest.fixture
+def checkpoint(tmp_path: Path) -> Path:
+    """Two shards after batch 0; the first has begun batch 1, and has a snapshot."""
+    claimed = open_checkpoint(str(tmp_path), PROGRAM)
+    for number in range(PROGRAM.shards):
+        store = Store(open_files(str(tmp_path)), number, 1, claimed.fingerprint)
+        for step in (Step(2, 0, INGEST), Step(2, 0, STEP), Step(4, 0, INGEST))[: 3 - number]:
+            writer = store.writer(step)
+            if step.kind == INGEST:
+                writer.open_port(0, ROWS.schema.serialize())
+                writer.add(0, ROWS.serialize(), ROWS.num_rows)
+            writer.publish(number, step, step.version - 2, Moment({"s": Heard(1, 10**15, 3)}))
+            writer.draft.sync()
+    store = Store(open_files(str(tmp_path)), 0, 1, claimed.fingerprint)
+    draft = store.write_snapshot(2, {})
+    draft.publish()
+    draft.sync()
+    return tmp_path
+
+
+def test_versions_log_and_snapshots_are_shown(checkpoint: Path) -> None:
+    result = CliRunner().invoke(windrow, ["state", str(checkpoint)])
+    assert result.exit_code == 0
+    lines = [" ".join(line.split()) for line in result.output.splitlines()]
+    assert lines[0] == "queries q"
+    assert "stream s has reached 2001-09-09 01:46:40+00:00" in lines
+    (first,) = [line for line in lines if line.startswith("0 ")]
+    assert first.startswith("0 batch 0, batch 1 begun 3 files")
+    assert " 6 batch 0: " in first
+    (second,) = [line for line in lines if line.startswith("1 ")]
+    assert second.endswith("3 none yet")
+    assert lines[-1] == "All shards are at batch 0. --verify reads all of it."
+
+
+def test_damage_is_found_by_those_who_look(checkpoint: Path) -> None:
+    (snapshot,) = checkpoint.rglob("*.state")
+    snapshot.write_bytes(snapshot.read_bytes()[:-1])
+    assert CliRunner().invoke(windrow, ["state", str(checkpoint)]).exit_code == 0
+    result = CliRunner().invoke(windrow, ["state", str(checkpoint), "--verify"])
+    assert result.exit_code == 1
+    assert "000000000002.state is damaged" in " ".join(result.output.split())
+
+
+def test_other_programs_get_it_as_json(checkpoint: Path) -> None:
+    result = CliRunner().invoke(windrow, ["state", str(checkpoint), "--verify", "--json"])
+    read = json.loads(result.output)
+    assert read["clocks"] == {"s": "TIMESTAMP"}
+    assert [shard["begun"] for shard in read["shards"]] == [4, 2]
+
+
+def test_a_folder_that_is_no_checkpoint_is_told_as_such(tmp_path: Path) -> None:
+    result = CliRunner().invoke(windrow, ["state", str(tmp_path)])
+    assert result.exit_code == 1
+    assert "is no checkpoint of windrow" in result.output
