@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import gc
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
@@ -25,7 +26,7 @@ STRETCH = 2_000
 """Ticks that all strategies are timed on and compared by; `direct` is slow."""
 LONGER = 5
 """Stretches that the fast strategies are timed on in one go."""
-TIMES = 6
+TIMES = 12
 """How often they are, of which the best counts."""
 DIRECT_BAR = 10.0
 NEGATIVE_BAR = 1.5
@@ -52,51 +53,77 @@ class Run:
     changes: pa.Table
 
 
+@dataclass(slots=True)
+class Contestant:
+    """A query under one strategy, its windows filled."""
+
+    db: Database
+    query: QueryHandle
+    reads: tuple[str, ...]
+    micros: list[float] = field(default_factory=list)
+
+    def run(self, part: Tables) -> pa.Table:
+        """Push some ticks; return the changes, and note the µs that a tuple took."""
+        start = perf_counter()
+        for name in self.reads:
+            self.db.push(name, part[name])
+        changes = self.query.changes()
+        seconds = perf_counter() - start
+        self.micros.append(seconds * 1e6 / sum(len(part[name]) for name in self.reads))
+        return changes
+
+
 def measure(share: float) -> list[Bar]:
     """Time all strategies on all queries, and compare the state of DISTINCT."""
     window = max(200, round(WINDOW * share))
     stretch = max(50, round(STRETCH * min(1.0, share * 10)))
     tables = links(window + stretch * (1 + LONGER * TIMES), max(2, window // (WINDOW // SOURCES)))
     bars: list[Bar] = []
-    for name, text in QUERIES.items():
-        runs = {s: run(name, text, s, tables, (window, stretch)) for s in STRATEGIES}
+    for name in QUERIES:
+        runs = compete(name, tables, window, stretch)
         bars += [slower(name, other, runs) for other in ("direct", "negative")]
         if name == "query2_src":
             bars.append(smaller(runs))
     return bars
 
 
-def run(name: str, text: str, strategy: str, tables: Tables, sizes: tuple[int, int]) -> Run:
-    """Fill the windows, time the stretch, and then a longer one if the strategy is fast."""
-    window, stretch = sizes
-    reads = READS[name]
-    with windrow.connect() as db:
-        for statement in LINKS:
-            db.execute(statement)
-        query = db.query(text.format(window=window), strategy=strategy)
-        for link, piece in batches(slices(tables, 0, window), reads, 100_000):
-            db.push(link, piece)
-            query.changes()
+def compete(name: str, tables: Tables, window: int, stretch: int) -> dict[str, Run]:
+    """Time each strategy on the stretch; then the fast ones on longer ones, by turns.
+
+    What else the machine does meets both of them then.
+    """
+    with ExitStack() as opened:
+        found = {
+            strategy: filled(name, strategy, slices(tables, 0, window), opened)
+            for strategy in STRATEGIES
+        }
         gc.collect()
-        told, micros = timed(db, query, slices(tables, window, stretch), reads)
-        if strategy != "direct":
-            bounds = (window + stretch, window + stretch * (1 + LONGER * TIMES), stretch * LONGER)
-            longer = (slices(tables, low, stretch * LONGER) for low in range(*bounds))
-            micros = min(timed(db, query, part, reads)[1] for part in longer)
-        stats = query.stats()
-        return Run(micros, counted(stats), stats, told)
+        part = slices(tables, window, stretch)
+        told = {strategy: one.run(part) for strategy, one in found.items()}
+        stats = {strategy: one.query.stats() for strategy, one in found.items()}
+        fast = [one for strategy, one in found.items() if strategy != "direct"]
+        for one in fast:
+            one.micros.clear()
+        for low in range(window + stretch, len(tables["link1"]), stretch * LONGER):
+            part = slices(tables, low, stretch * LONGER)
+            for one in fast:
+                one.run(part)
+    return {
+        s: Run(min(one.micros), counted(stats[s]), stats[s], told[s]) for s, one in found.items()
+    }
 
 
-def timed(
-    db: Database, query: QueryHandle, part: Tables, reads: tuple[str, ...]
-) -> tuple[pa.Table, float]:
-    """Return the changes of some ticks, and the µs that a tuple took."""
-    start = perf_counter()
-    for name in reads:
-        db.push(name, part[name])
-    changes = query.changes()
-    seconds = perf_counter() - start
-    return changes, seconds * 1e6 / sum(len(part[name]) for name in reads)
+def filled(name: str, strategy: str, tables: Tables, opened: ExitStack) -> Contestant:
+    """Start a query and fill its windows."""
+    db = opened.enter_context(windrow.connect())
+    for statement in LINKS:
+        db.execute(statement)
+    window = len(tables["link1"])
+    query = db.query(QUERIES[name].format(window=window), strategy=strategy)
+    for link, piece in batches(tables, READS[name], 100_000):
+        db.push(link, piece)
+        query.changes()
+    return Contestant(db, query, READS[name])
 
 
 def slices(tables: Tables, low: int, rows: int) -> Tables:
