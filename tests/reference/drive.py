@@ -16,9 +16,12 @@ import pyarrow as pa
 
 from tests.generate.catalog import DECLARATIONS, NRR, RELATION, STREAMS
 from tests.reference.histories import Change, Row, World, rows_of
+from windrow.core.errors import StateError
 from windrow.core.time import BEGINNING
 from windrow.operators.state.saved import from_bytes, to_bytes
+from windrow.optimize.statistics import Statistics
 from windrow.runtime.local.database import Database
+from windrow.runtime.local.handover import handed_over
 from windrow.runtime.local.query import RunningQuery
 
 RELATIONS = (RELATION, NRR)
@@ -30,7 +33,8 @@ class Drive:
 
     `cuts` are positions in the sequence of events; `heartbeat` tells whether streams hear how far
     all others are; `restarts` are numbers of batches after which the engine is replaced;
-    `as_dicts` pushes lists of dicts, not Arrow tables.
+    `as_dicts` pushes lists of dicts, not Arrow tables; `switches` are numbers of batches after
+    which another plan goes on, made by a strategy and by statistics.
     """
 
     strategy: str = "upa"
@@ -40,6 +44,7 @@ class Drive:
     check: bool = True
     sweep: bool = False
     as_dicts: bool = False
+    switches: tuple[tuple[int, str, Statistics], ...] = ()
 
 
 def events(world: World) -> list[tuple[int, str, int, Row]]:
@@ -69,6 +74,8 @@ def drive(text: str, world: World, plan: Drive, until: int) -> list[Change]:
             db.running(query.name).flow.check()
         if plan.sweep:
             db.running(query.name)._sweep()
+        for _, strategy, statistics in (s for s in plan.switches if s[0] == number):
+            switch(db, query.name, strategy, statistics)
         if number in plan.restarts:
             restart(db, query.name)
     db.advance(until)
@@ -116,7 +123,17 @@ def restart(db: Database, name: str) -> None:
     """Replace a running query by a fresh one that starts from its state, through bytes."""
     old = db.running(name)
     saved = from_bytes(to_bytes(old.snapshot()))
-    db._running[name] = RunningQuery.resumed(old.query, old.strategy, saved)
+    db._running[name] = RunningQuery.resumed(old.query, saved)
+
+
+def switch(db: Database, name: str, strategy: str, statistics: Statistics) -> None:
+    """Let another plan of a running query go on, unless that is refused for the known reason."""
+    try:
+        db._running[name] = handed_over(db.running(name), strategy, statistics)
+    except StateError as refused:
+        if "derived stream meets another" not in str(refused):
+            raise
+    db.running(name).flow.check()
 
 
 def read(table: pa.Table) -> list[Change]:

@@ -18,6 +18,7 @@ from windrow.operators.delta import Delta
 from windrow.operators.streams import RefreshTask
 from windrow.operators.task import Saved, Task
 from windrow.operators.vector import Vector
+from windrow.plan.nodes import Plan
 
 
 @runtime_checkable
@@ -33,7 +34,8 @@ class Stage:
     """One task, where its inputs come from, and what its output looks like.
 
     A source has no task: its changes are given to `Dataflow.step`. `structure` says in what state
-    is kept and, after "; ", why that was chosen.
+    is kept and, after "; ", why that was chosen. `node` is the part of the logical plan that the
+    stage was made for.
     """
 
     label: str
@@ -44,6 +46,12 @@ class Stage:
     lags: bool = False
     mixed: bool = False
     structure: str = ""
+    node: Plan | None = None
+
+    @property
+    def sort(self) -> tuple[bool, bool]:
+        """Which departures travel on the edge that leaves it."""
+        return self.signed, self.mixed
 
     @property
     def form(self) -> str:
@@ -53,11 +61,16 @@ class Stage:
 
 @dataclass(slots=True)
 class Dataflow:
-    """Stages in an order in which inputs come first; the last one is the root."""
+    """Stages in an order in which inputs come first; the last one is the root.
+
+    `ends` are the departures, still to come, of tuples that an earlier plan of the same query has
+    let in: on the edge that leaves a stage, whose own task knows nothing of them (`handover`).
+    """
 
     stages: list[Stage]
     clocks: list[int] = field(init=False)
     waiting: dict[tuple[int, int], Delta] = field(default_factory=dict)
+    ends: dict[int, Delta] = field(default_factory=dict)
     begun: bool = False
     _mixed: set[int] = field(init=False)
     _nothing: dict[int, Delta] = field(init=False)
@@ -76,6 +89,11 @@ class Dataflow:
             if len(below) > 1 and any(below):
                 self._mixed.add(i)
             lagging[i] = stage.lags or any(below)
+
+    @property
+    def aligns(self) -> bool:
+        """Tell whether edges that lag meet faster ones, whose changes then wait."""
+        return bool(self._mixed)
 
     @property
     def root(self) -> Stage:
@@ -117,7 +135,7 @@ class Dataflow:
             inputs = self._aligned(i, inputs, at)
         made = self._run(stage, inputs, at, start=start, ends=ends)
         self.clocks[i] = at - 1 if stage.lags and not ends else at
-        return made
+        return self._ended(i, made, at) if i in self.ends else made
 
     def _run(
         self, stage: Stage, given: tuple[Delta, ...], clock: int, *, start: int, ends: bool
@@ -129,6 +147,14 @@ class Dataflow:
             assert isinstance(task, Closing), "only tasks that wait for a closed instant lag"
             made = Delta.concat([made, task.finish(clock)])
         return made
+
+    def _ended(self, i: int, made: Delta, clock: int) -> Delta:
+        """Return a stage's changes and the departures on its edge up to `clock`, these first."""
+        now, later = self.ends.pop(i).split(clock)
+        if len(later):
+            self.ends[i] = later
+        both = Delta.concat([now, made])
+        return both.take(np.argsort(both.ts, kind="stable"))
 
     def _aligned(self, i: int, given: tuple[Delta, ...], clock: int) -> tuple[Delta, ...]:
         """Return each input's changes up to the slowest input's clock; keep the rest."""
@@ -149,11 +175,14 @@ class Dataflow:
             "begun": self.begun,
             "tasks": [None if s.task is None else s.task.save() for s in self.stages],
             "waiting": [[i, p, saved_delta(d)] for (i, p), d in self.waiting.items()],
+            "ends": [[i, saved_delta(d)] for i, d in self.ends.items()],
         }
 
     def load(self, saved: Saved) -> None:
         """Take over a saved state of the same physical plan."""
         clocks, tasks, waiting = saved["clocks"], saved["tasks"], saved["waiting"]
+        ends = saved["ends"]
+        assert isinstance(ends, list)
         assert isinstance(clocks, list)
         assert isinstance(tasks, list)
         assert isinstance(waiting, list)
@@ -165,6 +194,11 @@ class Dataflow:
         for i, port, delta in waiting:
             schema = self.stages[self.stages[i].inputs[port]].schema
             self.waiting[i, port] = loaded_delta(delta, schema)
+        self.ends = {i: loaded_delta(delta, self.stages[i].schema) for i, delta in ends}
+
+    def held_back(self) -> list[Delta]:
+        """Return the changes that wait between stages."""
+        return [*self.waiting.values(), *self.ends.values()]
 
     def check(self) -> None:
         """Assert the invariants of every state."""

@@ -75,6 +75,10 @@ class ExpireTask:
         """Return the rows that are alive."""
         return self._expirer.live()
 
+    def held(self, clock: int) -> tuple[Delta, ...]:
+        """See `handover.Holding`. Rows that never end are not kept."""
+        return (self._expirer.live(),)
+
     def live_codes(self) -> list[I64]:
         """Return the interned codes that live rows refer to."""
         return self._expirer.live_codes()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from windrow.operators.join.half import Kind
+from windrow.operators.join.half import KeyedForm, Kind
+from windrow.operators.join.hash import HashJoin
 from windrow.operators.join.mixed import MixedAntiJoinTask
 from windrow.operators.join.semi import HalfJoinTask
+from windrow.operators.join.zset import ZSetJoin
 from windrow.operators.lower import Physical
 from windrow.operators.task import Counters
 from windrow.optimize.statistics import Statistics, measured
@@ -18,6 +20,7 @@ def measured_statistics(physical: Physical, elapsed: int) -> Statistics:
     """
     tuples: dict[str, int] = {}
     negations: list[Counters] = []
+    keys: list[int] = []
     for stage in physical.stages:
         task = stage.task
         if task is None:
@@ -28,7 +31,22 @@ def measured_statistics(physical: Physical, elapsed: int) -> Statistics:
                 tuples[name] = max(tuples.get(name, 0), task.counters.tuples_in)
         if isinstance(task, MixedAntiJoinTask) or _is_negation(task):
             negations.append(task.counters)
-    return measured(tuples, elapsed, tuple(negations))
+        keys += _keys(task)
+    return measured(tuples, elapsed, tuple(negations), tuple(keys))
+
+
+def _keys(task: object) -> list[int]:
+    """Return how many distinct keys a join remembers; none if it has none yet."""
+    match task:
+        case HashJoin() | MixedAntiJoinTask():
+            count = len(task.keys)
+        case ZSetJoin():
+            count = len(task.pairs.keys.table)
+        case HalfJoinTask(form=KeyedForm() as form):
+            count = len(form.keys.table)
+        case _:
+            count = 0
+    return [count] if count else []
 
 
 def _is_negation(task: object) -> bool:

@@ -181,6 +181,17 @@ class BagOperator:
         assert (self.copies >= 0).all(), "invariant 1: fewer than no copies"
         assert (self.before == -1).all(), "invariant 2: a row is marked"
 
+    def held(self, clock: int) -> tuple[Delta, ...]:
+        """See `handover.Holding`."""
+        return tuple(self._copies(side, clock) for side in (0, 1))
+
+    def _copies(self, side: int, clock: int) -> Delta:
+        live = self.table.live()
+        live = live[self.copies[live, side] > 0]
+        columns = self.codec.columns(self.table.words[live])
+        named = dict(zip(self._names[side], columns, strict=True))
+        return Delta(np.full(len(live), clock), named, None, self.copies[live, side])
+
     def live_codes(self) -> list[I64]:
         """Return the interned codes that rows refer to."""
         return interned_words(self.schema, self.table)

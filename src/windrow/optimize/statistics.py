@@ -41,17 +41,30 @@ class Statistics:
         assert self.premature is None or 0 <= self.premature <= 1, "a share is in [0, 1]"
         assert all(rate > 0 for rate in self.rates.values()), "a stream that is known has tuples"
 
+    def save(self) -> dict[str, object]:
+        """Return plain values."""
+        return {"rates": dict(self.rates), "keys": self.keys, "premature": self.premature}
+
+    @classmethod
+    def load(cls, saved: dict[str, object]) -> Statistics:
+        """Return what was saved."""
+        return cls(**saved)  # type: ignore[arg-type]
+
 
 UNKNOWN = Statistics()
 """Nothing was measured yet."""
 
 
 def measured(
-    tuples: Mapping[str, int], elapsed: int, negations: tuple[Counted, ...] = ()
+    tuples: Mapping[str, int],
+    elapsed: int,
+    negations: tuple[Counted, ...] = (),
+    keys: tuple[int, ...] = (),
 ) -> Statistics:
     """Return the statistics of a running query.
 
-    `tuples` that came by stream in `elapsed` units of time, and what its negations counted.
+    `tuples` that came by stream in `elapsed` units of time, what its negations counted, and how
+    many keys are alive in each operator that has any.
 
     >>> measured({"bids": 50, "asks": 0}, 100).rates
     {'bids': 0.5}
@@ -59,4 +72,5 @@ def measured(
     rates = {name: count / elapsed for name, count in tuples.items() if count and elapsed > 0}
     told = sum(n.tuples_out - n.negatives_out for n in negations)
     early = sum(n.premature for n in negations)
-    return Statistics(rates, premature=min(1.0, early / told) if told else None)
+    common = sum(keys) / len(keys) if keys else KEYS
+    return Statistics(rates, common, min(1.0, early / told) if told else None)

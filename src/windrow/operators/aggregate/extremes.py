@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from windrow.core.time import FOREVER
 from windrow.kernels.extremes import AFTER, BACK, BEFORE, EXPIRY, FRONT, KEY, best_alive
 from windrow.operators.aggregate.batch import Batch
 from windrow.operators.aggregate.comparing import Comparing
@@ -80,6 +81,13 @@ class BestAlive:
         assert isinstance(pool, dict)
         self.ends = ends.copy()
         self.pool.load(pool)
+
+    def immortal(self) -> tuple[I64, I64]:
+        """Return the groups whose last candidate never leaves, and the value of that."""
+        groups = np.flatnonzero(self.ends[:, BACK])
+        last = self.pool.nodes[self.ends[groups, BACK]]
+        endless = last[:, EXPIRY] == FOREVER
+        return groups[endless], last[endless, KEY]
 
     def live_codes(self) -> list[I64]:
         """Return the codes of the values that can still win."""

@@ -60,6 +60,17 @@ class Forest:
         self.roots = roots.copy()
         self.pool.load(pool)
 
+    def values(self) -> tuple[I64, I64]:
+        """Return the group and the key of each node."""
+        nodes, at = self.pool.nodes, self.pool.live()
+        root = at.copy()
+        while (above := nodes[root, PARENT] != 0).any():
+            root[above] = nodes[root[above], PARENT]
+        group = np.zeros(len(nodes), np.int64)
+        planted = np.flatnonzero(self.roots)
+        group[self.roots[planted]] = planted
+        return group[root], nodes[at, KEY]
+
     @property
     def nbytes(self) -> int:
         """Exact size of roots and nodes."""

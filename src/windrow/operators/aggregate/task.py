@@ -25,6 +25,7 @@ from windrow.kernels.groups import (
 from windrow.operators.aggregate.batch import Accumulator, Batch
 from windrow.operators.aggregate.choose import accumulator
 from windrow.operators.aggregate.op import EXPIRY_COLUMN, GROUP_COLUMN, GroupBy
+from windrow.operators.aggregate.refill import refill_extreme
 from windrow.operators.codec import RowCodec
 from windrow.operators.delta import Delta
 from windrow.operators.interner import Interner
@@ -251,6 +252,40 @@ class GroupByTask:
         if self.expirer is not None:
             assert isinstance(expirer, dict)
             self.expirer.load(expirer)
+
+    def held(self, clock: int) -> tuple[Delta, ...]:
+        """See `handover.Holding`. Without an expirer, only what the groups add up to is known."""
+        if self.expirer is None:
+            return ()
+        live = self.expirer.live()
+        columns = {name: live.columns[name] for name in self._reads}
+        if self.op.keys:
+            words = self.state.table.words[live.columns[GROUP_COLUMN].data]
+            names = (f.name for f in self.op.keys)
+            columns |= dict(zip(names, self.codec.columns(words), strict=True))
+        return (live.replace_columns(columns),)
+
+    def adopt(self, old: GroupByTask, content: Delta, clock: int) -> None:
+        """Go on from the groups of a task of the same operator whose input is of another sort.
+
+        `content` are the live rows that this task is to see out itself, if its input tells ends.
+        """
+        saved = old.save()
+        if self.expirer is not None:
+            saved["expirer"] = self.expirer.save()
+        kept = [fold.save(0) for fold in self.folds]
+        same = [type(a) is type(b) for a, b in zip(self.folds, old.folds, strict=True)]
+        folds = saved["folds"]
+        assert isinstance(folds, list)
+        parts = zip(same, folds, kept, strict=True)
+        saved["folds"] = [theirs if alike else own for alike, theirs, own in parts]
+        self.load(saved)
+        turned = self._turned(content, clock) if self.expirer is not None else content
+        waiting = turned if old.expirer is None else old.expirer.live()
+        for fold, theirs, alike in zip(self.folds, old.folds, same, strict=True):
+            if not alike:
+                fold.reserve(len(self.state.rows))
+                refill_extreme(fold, theirs, waiting, len(self.state.rows))
 
     def current(self) -> Delta:
         """Return the rows that are shown now."""

@@ -145,6 +145,19 @@ class DeltaStarDistinct:
         assert np.array_equal(np.sort(queued), ending), "invariant 2: rows and queue differ"
         assert (due <= self.ends[queued, SHOWN]).all(), "invariant 2: queued too late"
 
+    def held(self, clock: int) -> tuple[Delta, ...]:
+        """See `handover.Holding`: for each row the tuple that is reported, then the youngest.
+
+        Others end before the youngest, so no answer will ever depend on them.
+        """
+        live = self.table.live()
+        renewed = live[self.ends[live, YOUNGEST] > self.ends[live, SHOWN]]
+        codes = np.concatenate([live, renewed])
+        exp = np.concatenate([self.ends[live, SHOWN], self.ends[renewed, YOUNGEST]])
+        columns = self.codec.columns(self.table.words[codes])
+        named = dict(zip(self._names, columns, strict=True))
+        return (Delta(np.full(len(codes), clock), named, exp),)
+
     def live_codes(self) -> list[I64]:
         """Return the interned codes that rows refer to."""
         return interned_words(self.schema, self.table)

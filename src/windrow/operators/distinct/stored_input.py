@@ -145,6 +145,14 @@ class StoredInputDistinct:
         slots = np.sort(np.concatenate(found)) if found else NO_TIMES
         assert np.array_equal(slots, self.pool.live()), "invariant 2: a tuple is lost"
 
+    def held(self, clock: int) -> tuple[Delta, ...]:
+        """See `handover.Holding`: the tuples that are reported, then the others."""
+        live = self.pool.live()
+        reported = self.values[self.table.live(), REPORTED] - 1
+        others = np.setdiff1d(live, reported)
+        slots = np.concatenate([reported, others[np.argsort(self.pool.ts[others], kind="stable")]])
+        return (Delta(np.full(len(slots), clock), self.pool.take(slots), self.tuples[slots, END]),)
+
     def live_codes(self) -> list[I64]:
         """Return the interned codes that rows refer to."""
         return interned_words(self.schema, self.table)

@@ -20,3 +20,7 @@ class StrictDistinct(BagOperator):
     def step(self, inputs: tuple[Delta, ...], clock: int) -> Delta:
         """Report rows that get their first copy, or lose their last."""
         return super().step((*inputs, self._empty), clock)
+
+    def held(self, clock: int) -> tuple[Delta, ...]:
+        """See `handover.Holding`."""
+        return (self._copies(0, clock),)

@@ -11,7 +11,7 @@ from windrow.kernels.chains import ALIVE, CODE, HEAD_WORDS, SEEN
 from windrow.kernels.zset_joins import BANDS, COUNT, EXTRA, TOUCHED, sweep
 from windrow.operators.codec import RowCodec, column_of
 from windrow.operators.delta import Delta
-from windrow.operators.join.match import Side
+from windrow.operators.join.match import Side, times_of
 from windrow.operators.state.bag import interned_words
 from windrow.operators.state.key_table import KeyTable, grown
 from windrow.operators.vector import I64, Vector
@@ -65,6 +65,14 @@ class BagRows:
                     valid = (nulls >> self.places[name]) & 1 == 0
                     taken[name].valid = None if valid.all() else valid
         return taken
+
+    def held(self, bands: list[str], clock: int) -> Delta:
+        """Return the rows with their copies; see `rows.held_rows`."""
+        live = self.table.live()
+        live = live[self.rows[live, COUNT] > 0]
+        columns = self.columns(live, tuple(self.places))
+        ts = times_of(columns, bands, len(live), clock)
+        return Delta(ts, columns, None, self.rows[live, COUNT].copy())
 
     def sweep(self, slots: I64) -> None:
         """Release those of the slots that are of no use any more."""

@@ -144,6 +144,11 @@ class KeyedForm:
         assert isinstance(nulls, int)
         self.total, self.nulls = total, nulls
 
+    def held(self, clock: int) -> tuple[Delta, ...]:
+        """See `handover.Holding`: of right rows, their keys are all that matters."""
+        right = held_keys(self.match.right, self.codec, self.keys.table, self.keys.heads, clock)
+        return self.left.held([], clock), right
+
     def live_codes(self) -> list[I64]:
         """Return the interned codes that rows and keys refer to."""
         return self.keys.live_codes(self.codec.fields) + self.left.live_codes()
@@ -234,6 +239,12 @@ class PairedForm:
         self.copies, self.partners = copies.copy(), partners.copy()
         self.marks = np.zeros_like(self.copies)
 
+    def held(self, clock: int) -> tuple[Delta, ...]:
+        """See `handover.Holding`."""
+        bands = self.match.bands
+        left = self.pairs.left.held([b.left for b in bands], clock)
+        return left, self.pairs.right.held([b.right for b in bands], clock)
+
     def live_codes(self) -> list[I64]:
         """Return the interned codes that rows and keys refer to."""
         return self.pairs.live_codes()
@@ -245,6 +256,15 @@ class PairedForm:
         dead[self.pairs.left.table.live()] = False
         assert not self.copies[dead].any(), "a row that is gone has copies"
         assert not self.partners[dead].any(), "a row that is gone has partners"
+
+
+def held_keys(side: Side, codec: RowCodec, keys: KeyTable, heads: I64, clock: int) -> Delta:
+    """Return the keys that are counted on the right of a half join, with their copies."""
+    live = keys.live()
+    live = live[heads[live, RIGHT] > 0]
+    columns = codec.columns(keys.words[live])
+    named = dict(zip(side.keys, columns, strict=True))
+    return Delta(np.full(len(live), clock), named, None, heads[live, RIGHT].copy())
 
 
 def _key_codec(side: Side, *, nullable: bool) -> RowCodec:

@@ -33,6 +33,7 @@ from windrow.operators.join.rows import (
     RingRows,
     SideRows,
     check_chains,
+    held_rows,
     rows_of,
 )
 from windrow.operators.state.bag import interned_words
@@ -245,6 +246,13 @@ class HashJoin:
         self.right.load(right)
         self.scan_at = scan_at
         self.endless = bool(saved["endless"])
+
+    def held(self, clock: int) -> tuple[Delta, ...]:
+        """See `handover.Holding`."""
+        bands = self.match.bands
+        left = held_rows(self.left, self.keys, [b.left for b in bands], clock)
+        right = held_rows(self.right, self.keys, [b.right for b in bands], clock)
+        return left, right
 
     def live_codes(self) -> list[I64]:
         """Return the interned codes that keys and rows refer to."""

@@ -139,6 +139,14 @@ def _times(delta: Delta, names: list[str]) -> I64:
     return times
 
 
+def times_of(columns: dict[str, Vector], bands: list[str], rows: int, clock: int) -> I64:
+    """Return times that rows may have entered at: the latest that their bands read, or `clock`."""
+    if not bands:
+        return np.full(rows, clock)
+    latest: I64 = np.max([columns[name].data for name in bands], axis=0)
+    return np.minimum(latest, clock)
+
+
 def _after(times: I64, wait: int) -> I64:
     """Return the first instants after `times` + `wait`, FOREVER where that is out of range."""
     if not -FOREVER // 2 < wait < FOREVER // 2:

@@ -18,8 +18,9 @@ from windrow.kernels.semi_joins import (
 )
 from windrow.kernels.zset_joins import sweep
 from windrow.operators.delta import NO_TIMES, Delta
+from windrow.operators.join.half import held_keys
 from windrow.operators.join.match import Match
-from windrow.operators.join.rows import Form, rows_of
+from windrow.operators.join.rows import Form, held_rows, rows_of
 from windrow.operators.join.zset import count_in, count_out
 from windrow.operators.state.bag import interned_words
 from windrow.operators.state.expirer import interned_codes
@@ -149,6 +150,12 @@ class MixedAntiJoinTask:
         self.keys = KeyTable.load(keys)
         self.heads = grown(heads.copy(), self.keys.capacity)  # type: ignore[assignment]
         self.left.load(left)
+
+    def held(self, clock: int) -> tuple[Delta, ...]:
+        """See `handover.Holding`. Rows with a NULL in the key are told and not kept."""
+        right = self.match.right
+        left = held_rows(self.left, self.keys, [], clock)
+        return left, held_keys(right, right.key_codec, self.keys, self.heads, clock)
 
     def live_codes(self) -> list[I64]:
         """Return the interned codes that rows and keys refer to."""

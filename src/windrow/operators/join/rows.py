@@ -10,13 +10,13 @@ import numpy.typing as npt
 
 from windrow.core.time import FOREVER
 from windrow.kernels.chains import ALIVE
-from windrow.kernels.joins import BANDS, CODE, KEEP, OLDER, expire_ring, unlink_rows
+from windrow.kernels.joins import BANDS, CODE, EXP, KEEP, OLDER, expire_ring, unlink_rows
 from windrow.operators.delta import Delta
-from windrow.operators.join.match import Side
+from windrow.operators.join.match import Side, times_of
 from windrow.operators.state.calendar import CalendarQueue
-from windrow.operators.state.key_table import grown
+from windrow.operators.state.key_table import KeyTable, grown
 from windrow.operators.state.row_columns import RowColumns, load_columns, save_columns
-from windrow.operators.vector import I64
+from windrow.operators.vector import I64, Vector
 
 SMALLEST = 64
 
@@ -306,6 +306,20 @@ def _moved(array: I64, old: I64, new: I64, capacity: int) -> I64:
     moved = np.zeros((capacity, array.shape[1]), np.int64)
     moved[new] = array[old]
     return moved
+
+
+def held_rows(rows: SideRows, keys: KeyTable, bands: list[str], clock: int) -> Delta:
+    """Return the rows of a side with all columns that the join reads, and their ends.
+
+    Their ts is not kept: where bands ask for it, the times that they compare stand for it.
+    """
+    slots, side = rows.live(), rows.side
+    stored = rows.rows[slots]
+    words = side.key_codec.columns(keys.words[stored[:, CODE] - 1])
+    columns = dict(zip(side.keys, words, strict=True)) | rows.payload.take(slots)
+    for i, name in enumerate(bands):
+        columns.setdefault(name, Vector(side.schema[name].type, stored[:, BANDS + i].copy()))
+    return Delta(times_of(columns, bands, len(slots), clock), columns, stored[:, EXP].copy())
 
 
 def check_chains(left: SideRows, right: SideRows, heads: I64, live: I64) -> None:

@@ -68,6 +68,10 @@ class HalfJoinTask:
         """Take over a saved state."""
         self.form.load(saved)
 
+    def held(self, clock: int) -> tuple[Delta, ...]:
+        """See `handover.Holding`."""
+        return self.form.held(clock)
+
     def live_codes(self) -> list[I64]:
         """Return the interned codes that the state refers to."""
         return self.form.live_codes()

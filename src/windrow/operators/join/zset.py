@@ -178,6 +178,12 @@ class ZSetJoin:
         """Take over a saved state."""
         self.pairs.load(saved)
 
+    def held(self, clock: int) -> tuple[Delta, ...]:
+        """See `handover.Holding`."""
+        bands = self.match.bands
+        left = self.pairs.left.held([b.left for b in bands], clock)
+        return left, self.pairs.right.held([b.right for b in bands], clock)
+
     def live_codes(self) -> list[I64]:
         """Return the interned codes that the state refers to."""
         return self.pairs.live_codes()

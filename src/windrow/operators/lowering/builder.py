@@ -25,6 +25,7 @@ from windrow.optimize.choose_form import FormChoice, choose_form
 from windrow.optimize.place_negation import Placement
 from windrow.optimize.statistics import UNKNOWN, Statistics
 from windrow.plan.expressions import Column, Expr
+from windrow.plan.format import format_expr
 from windrow.plan.nodes import AntiJoin, Exchange, Named, Plan, Route, SemiJoin, as_column
 from windrow.plan.patterns import PatternKind
 
@@ -160,6 +161,11 @@ class Builder:
         self.stages.append(stage)
         return replace(edge, stage=len(self.stages) - 1, netted=None)
 
+    def owned(self, node: Plan, first: int) -> None:
+        """Note that the stages from `first` on are a node's, but for those of nodes below it."""
+        for stage in self.stages[first:]:
+            stage.node = stage.node or node
+
     def rowwise(self, task: Task, edge: Edge, schema: Schema, *, label: str) -> Edge:
         """Add a task that looks at one tuple at a time: its output is an edge of the same sort."""
         return self.add(task, (edge,), schema, edge.kind, label=label, mixed=edge.mixed)
@@ -240,8 +246,9 @@ class Builder:
                 continue
             known = next((m for m in made if m.expr == expr), None)
             if known is None:
-                known = Named(f"#{len(self.stages)}.{len(made)}", expr)
-                made.append(known)
+                known = Named(f"#{format_expr(expr)} {expr.type}", expr)
+                if known.name not in edge.schema:
+                    made.append(known)
             names.append(known.name)
         if not made:
             return edge, tuple(names)

@@ -45,6 +45,13 @@ from windrow.plan.patterns import PatternKind
 
 def lower_relation(builder: Builder, plan: Plan, wanted: Wanted) -> Edge:
     """Lower a relation node; its edge has at least the wanted columns."""
+    first = len(builder.stages)
+    edge = _lowered(builder, plan, wanted)
+    builder.owned(plan, first)
+    return edge
+
+
+def _lowered(builder: Builder, plan: Plan, wanted: Wanted) -> Edge:
     match plan:
         case Window():
             return lower_window(builder, plan, wanted)

@@ -28,6 +28,13 @@ from windrow.plan.patterns import PatternKind
 
 def lower_stream(builder: Builder, plan: Plan, wanted: Wanted) -> Edge:
     """Lower a stream node. Only the wanted columns leave it."""
+    first = len(builder.stages)
+    edge = _lowered(builder, plan, wanted)
+    builder.owned(plan, first)
+    return edge
+
+
+def _lowered(builder: Builder, plan: Plan, wanted: Wanted) -> Edge:
     source = source_of(plan)
     if source is not None:
         return builder.source(source.only(wanted.columns), _name(source))

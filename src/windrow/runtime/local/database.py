@@ -8,7 +8,7 @@ from types import TracebackType
 import numpy as np
 import pyarrow as pa
 
-from windrow.core.errors import BindError, InputError, StateError
+from windrow.core.errors import BindError, InputError
 from windrow.core.time import BEGINNING, Clock
 from windrow.kernels.cache import tell_if_cold
 from windrow.language.statements import CreateQuery, Drop, Statement
@@ -18,6 +18,7 @@ from windrow.plan.catalog import Relation, Stream
 from windrow.plan.nodes import Query
 from windrow.plan.session import Session
 from windrow.runtime.local.handle import QueryHandle
+from windrow.runtime.local.handover import handed_over, measured, what_changed
 from windrow.runtime.local.ingest import Pushed, read_columns, to_batch
 from windrow.runtime.local.inputs import StreamInput
 from windrow.runtime.local.instants import Instant, counts_ticks, to_instant
@@ -126,10 +127,7 @@ class Database:
     def _start(self, query: Query, strategy: str | None) -> None:
         chosen = strategy or str(self.session.settings["strategy"])
         try:
-            if chosen not in STRATEGIES:
-                raise BindError(
-                    f'unknown strategy "{chosen}"', hint=f"Use {', '.join(STRATEGIES)}."
-                )
+            _require_strategy(chosen)
             tell_if_cold()
             running = RunningQuery(query, chosen)
         except BaseException:
@@ -270,16 +268,18 @@ class Database:
             raise InputError(f'query "{name}" has been dropped')
         return found
 
+    def reoptimize(self, name: str, strategy: str | None) -> str:
+        """Let a standing query go on under a plan made by what was measured; tell what changed."""
+        old = self.running(name)
+        chosen = strategy or old.strategy
+        _require_strategy(chosen)
+        new = handed_over(old, chosen, measured(old))
+        self._running[name] = new
+        return what_changed(old, new)
+
     def resume(self, name: str, saved: Saved, reached: Mapping[str, int]) -> None:
         """Replace a standing query by one that goes on from saved state, its streams as then."""
-        old = self.running(name)
-        if saved.get("plan") != old.physical.signature:
-            raise StateError(
-                f'the snapshot does not belong to "{name}"',
-                detail="It was taken of another query, or under another strategy.",
-                hint="Register the query as it was, with the same strategy.",
-            )
-        self._running[name] = RunningQuery.resumed(old.query, old.strategy, saved)
+        self._running[name] = RunningQuery.resumed(self.running(name).query, saved)
         for stream, frontier in reached.items():
             self._streams[stream].frontier = max(self._streams[stream].frontier, frontier)
 
@@ -321,6 +321,11 @@ class Database:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def _require_strategy(strategy: str) -> None:
+    if strategy not in STRATEGIES:
+        raise BindError(f'unknown strategy "{strategy}"', hint=f"Use {', '.join(STRATEGIES)}.")
 
 
 def _kept(tables: list[pa.Table], entry: Stream | Relation) -> pa.Table:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from windrow.core.errors import InputError, SemanticError
+from windrow.core.errors import InputError, SemanticError, StateError
 from windrow.core.schema import Schema
 from windrow.core.time import BEGINNING, Clock
 from windrow.operators.arrow import vector_to_arrow
@@ -21,6 +21,7 @@ from windrow.operators.source import SourceReader
 from windrow.operators.task import Saved
 from windrow.operators.vector import I64, Vector
 from windrow.operators.view import View, net_per_instant
+from windrow.optimize.statistics import UNKNOWN, Statistics
 from windrow.plan.catalog import Stream
 from windrow.plan.labels import clock_of
 from windrow.plan.nodes import Query, is_stream
@@ -40,6 +41,7 @@ class RunningQuery:
     physical: Physical = field(init=False)
     flow: Dataflow = field(init=False)
     interner: Interner = field(default_factory=Interner)
+    statistics: Statistics = UNKNOWN
     view: View | None = field(init=False)
     time_type: Clock = field(init=False)
     streams: tuple[str, ...] = field(init=False)
@@ -47,12 +49,13 @@ class RunningQuery:
     start: int | None = None
     ended: bool = False
     steps: int = 0
+    counted_from: int | None = None
     _readers: dict[str, list[tuple[int, SourceReader]]] = field(init=False)
     _buffers: dict[int, list[Delta]] = field(init=False)
     _log: list[Delta] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.physical = lower(self.query, self.strategy, self.interner)
+        self.physical = self.lowered()
         self.flow = Dataflow(self.physical.stages)
         self.time_type = clock_of(self.query.root)
         entries = (s.entry for s in self.physical.sources.values())
@@ -63,6 +66,10 @@ class RunningQuery:
             reader = SourceReader(source, self.interner)
             self._readers.setdefault(source.entry.name, []).append((i, reader))
         self._buffers = {i: [] for i in self.physical.sources}
+
+    def lowered(self) -> Physical:
+        """Return a fresh physical plan, of the same form."""
+        return lower(self.query, self.strategy, self.interner, statistics=self.statistics)
 
     @property
     def schema(self) -> Schema:
@@ -142,7 +149,7 @@ class RunningQuery:
         """Forget text that no state, buffer or unread change refers to."""
         live = self.physical.live_codes(self.flow)
         batches = [*self._log, *(d for ds in self._buffers.values() for d in ds)]
-        batches += list(self.flow.waiting.values())
+        batches += self.flow.held_back()
         live += [code for d in batches for code in codes_of(d)]
         if self.view is not None:
             live += self.view.live_codes()
@@ -178,11 +185,15 @@ class RunningQuery:
     def _answer_now(self) -> pa.Table:
         if self.start is None:
             return self._before_any_tuple()
-        columns, copies = self._shown() if self.view is None else self.view.rows()
+        columns, copies = self.rows()
         rows = np.repeat(np.arange(len(copies)), copies)
         arrays = [vector_to_arrow(columns[f.name].take(rows), self.interner) for f in self.schema]
         table = pa.Table.from_arrays(arrays, schema=self.schema.arrow())
         return sort_table(table, self.query.order)
+
+    def rows(self) -> tuple[dict[str, Vector], I64]:
+        """Return the answer now: rows, and the copies of each."""
+        return self._shown() if self.view is None else self.view.rows()
 
     def _shown(self) -> tuple[dict[str, Vector], I64]:
         """Return the answer from the operator that has shown it."""
@@ -198,13 +209,13 @@ class RunningQuery:
 
     def _answer_later(self, at: int) -> pa.Table:
         """Let time pass on a copy of the state."""
-        ahead = RunningQuery.resumed(self.query, self.strategy, self.snapshot())
+        ahead = RunningQuery.resumed(self.query, self.snapshot())
         ahead.run(at)
         return ahead._answer_now()
 
     def _before_any_tuple(self) -> pa.Table:
         """Return the answer over empty streams, from what relations hold so far."""
-        ahead = RunningQuery.resumed(self.query, self.strategy, self.snapshot())
+        ahead = RunningQuery.resumed(self.query, self.snapshot())
         ahead.start = 0
         ahead.run(0)
         return ahead._answer_now()
@@ -213,6 +224,8 @@ class RunningQuery:
         """Return everything that `resumed` needs to go on from here."""
         return {
             "plan": self.physical.signature,
+            "strategy": self.strategy,
+            "statistics": self.statistics.save(),
             "clock": self.clock,
             "start": self.start,
             "ended": self.ended,
@@ -224,20 +237,31 @@ class RunningQuery:
         }
 
     @classmethod
-    def resumed(cls, query: Query, strategy: str, saved: Saved) -> RunningQuery:
-        """Start a query from the state of one with the same physical plan."""
-        interner = saved["interner"]
+    def resumed(cls, query: Query, saved: Saved) -> RunningQuery:
+        """Start a query from its saved state, under the plan that it had then.
+
+        Raises `StateError` if the state is that of another query.
+        """
+        interner, measured = saved["interner"], saved["statistics"]
         assert isinstance(interner, dict)
-        running = cls(query, strategy, interner=Interner.load(interner))
+        assert isinstance(measured, dict)
+        strategy = str(saved["strategy"])
+        running = cls(query, strategy, Interner.load(interner), Statistics.load(measured))
         running._restore(saved)
         return running
 
     def _restore(self, saved: Saved) -> None:
-        assert saved["plan"] == self.physical.signature, "the state belongs to another plan"
+        if saved["plan"] != self.physical.signature:
+            raise StateError(
+                f'the snapshot does not belong to "{self.query.name}"',
+                detail="It was taken of another query.",
+                hint="Register the query as it was.",
+            )
         self.clock, self.start = saved["clock"], saved["start"]  # type: ignore[assignment]
         self.ended = bool(saved["ended"])
         self.flow.load(saved["flow"])  # type: ignore[arg-type]
-        if self.view is not None:
+        if saved["view"] is not None:
+            self.view = View(self.schema)
             self.view.load(saved["view"])  # type: ignore[arg-type]
         buffers, log = saved["buffers"], saved["log"]
         assert isinstance(buffers, dict)

@@ -1,0 +1,6 @@
+"""Another physical plan of the same query goes on where one has stopped (docs/design/0003)."""
+
+from windrow.operators.handover.matching import Matching, remembers
+from windrow.operators.handover.moving import Holding, transfer
+
+__all__ = ["Holding", "Matching", "remembers", "transfer"]

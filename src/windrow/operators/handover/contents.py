@@ -1,0 +1,125 @@
+"""Rows that are alive at the instant of a handover."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from windrow.core.schema import Field, Schema
+from windrow.core.time import FOREVER
+from windrow.core.types import BIGINT
+from windrow.operators.codec import RowCodec
+from windrow.operators.dataflow import Stage
+from windrow.operators.delta import NO_TIMES, Delta
+from windrow.operators.handover.places import Place
+from windrow.operators.state.key_table import KeyTable
+from windrow.operators.vector import I64, Vector, empty_data
+
+
+@dataclass(frozen=True, slots=True)
+class Deposit:
+    """Live rows of a place that no operator below knows of, with the columns that are known."""
+
+    place: Place
+    rows: Delta
+
+
+def nothing(stage: Stage) -> Delta:
+    """Return no rows, as they travel on the edge that leaves a stage."""
+    empty = Delta.empty(stage.schema, signed=stage.signed and not stage.mixed)
+    return Delta(NO_TIMES, empty.columns, NO_TIMES) if stage.mixed else empty
+
+
+def alive(rows: Delta, clock: int) -> Delta:
+    """Return the rows that have not ended by `clock`."""
+    return rows if rows.exp is None else rows.take(np.flatnonzero(rows.exp > clock))
+
+
+def in_order(rows: Delta) -> Delta:
+    """Return the rows in an order in which they may have come: of one time, first to end first."""
+    if rows.exp is None:
+        return rows.take(np.argsort(rows.ts, kind="stable"))
+    return rows.take(np.lexsort((rows.exp, rows.ts)))
+
+
+def minus(rows: Delta, known: Delta, schema: Schema) -> Delta:
+    """Return `rows` without those that are known: as many copies as are left, one by one.
+
+    Rows are compared by the columns of `rows`, and by their ends if these are told.
+    """
+    rows = one_by_one(rows)
+    if not len(rows) or not len(known):
+        return rows
+    fields = tuple(schema[name] for name in rows.columns)
+    table = KeyTable(_codec(fields).width)
+    codes = table.encode(_words(rows, fields))
+    found = table.find(_words(known, fields))
+    there = np.zeros(len(table), np.int64)
+    np.add.at(there, found[found >= 0], known.weights()[found >= 0])
+    return rows.take(np.flatnonzero(_ranks(codes) >= there[codes]))
+
+
+def _codec(fields: tuple[Field, ...]) -> RowCodec:
+    return RowCodec((*fields, Field("#exp", BIGINT, nullable=False)))
+
+
+def _words(rows: Delta, fields: tuple[Field, ...]) -> I64:
+    exp = np.zeros(len(rows), np.int64) if rows.exp is None else rows.exp
+    columns = [*(rows.columns[f.name] for f in fields), Vector(BIGINT, exp)]
+    return _codec(fields).words(columns, len(rows))
+
+
+def _ranks(codes: I64) -> I64:
+    """Return how many equal codes stand before each."""
+    order = np.argsort(codes, kind="stable")
+    first = np.searchsorted(codes[order], codes[order])
+    ranks = np.empty(len(codes), np.int64)
+    ranks[order] = np.arange(len(codes)) - first
+    return ranks
+
+
+def one_by_one(rows: Delta) -> Delta:
+    """Return each copy as a row of its own."""
+    if rows.weight is None:
+        return rows
+    taken = rows.take(np.repeat(np.arange(len(rows)), rows.weight))
+    return Delta(taken.ts, taken.columns, taken.exp)
+
+
+def fitted(rows: Delta, stage: Stage) -> Delta:
+    """Return rows, one by one, as they travel on the edge that leaves a stage.
+
+    Columns that are not known are those that nobody above reads.
+    """
+    columns = {f.name: rows.columns.get(f.name) or _blank(f, len(rows)) for f in stage.schema}
+    if stage.signed and not stage.mixed:
+        return Delta(rows.ts, columns)
+    exp = np.full(len(rows), FOREVER) if rows.exp is None else rows.exp
+    return Delta(rows.ts, columns, exp)
+
+
+def _blank(column: Field, rows: int) -> Vector:
+    return Vector(column.type, np.zeros_like(empty_data(column.type, rows)))
+
+
+def merged(first: Delta, second: Delta) -> Delta:
+    """Return the rows of both, in order."""
+    return in_order(Delta.concat([first, second]))
+
+
+def returned(ends: Delta) -> Delta:
+    """Return the rows whose departures these are."""
+    copies = np.repeat(np.arange(len(ends)), -ends.weights())
+    gone = ends.take(copies)
+    return Delta(gone.ts - 1, gone.columns, gone.ts)
+
+
+def departures(rows: Delta, stage: Stage) -> Delta:
+    """Return the ends of rows, one by one, as changes of the signed edge that leaves a stage."""
+    assert rows.exp is not None
+    ending = np.flatnonzero(rows.exp < FOREVER)
+    leaving = rows.take(ending[np.argsort(rows.exp[ending], kind="stable")])
+    columns = fitted(leaving, stage).columns
+    assert leaving.exp is not None
+    return Delta(leaving.exp, columns, None, np.full(len(leaving), -1))

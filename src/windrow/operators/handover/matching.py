@@ -1,0 +1,83 @@
+"""Which operators of two physical plans are the same, and which of these are of the same form."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from windrow.operators.dataflow import Stage
+from windrow.operators.handover.places import Place, places_of
+from windrow.operators.join import NrrJoinTask
+from windrow.operators.stateless import Stateless
+
+
+@dataclass(slots=True)
+class Matching:
+    """Two plans side by side.
+
+    `same` maps stages of the new plan to those of the old one that do the same; `kept` are those
+    of them whose state fits as it is: the form is the same, and so is what the state depends on. A
+    signed input is told by changes alone. The ends that a predicted input was told with may
+    differ between plans, unless all below it is kept. An NRR is not told of its left input.
+    """
+
+    old: list[Stage]
+    new: list[Stage]
+    old_places: list[Place] = field(init=False)
+    new_places: list[Place] = field(init=False)
+    same: dict[int, int] = field(default_factory=dict)
+    kept: dict[int, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.old_places, self.new_places = places_of(self.old), places_of(self.new)
+        for i, stage in enumerate(self.new):
+            if not remembers(stage):
+                continue
+            found = next((j for j in range(len(self.old)) if self._alike(i, j)), None)
+            if found is not None:
+                self.same[i] = found
+                if self._fits(i, found):
+                    self.kept[i] = found
+
+    def _alike(self, i: int, j: int) -> bool:
+        new, old = self.new[i], self.old[j]
+        return (
+            new.label == old.label
+            and j not in self.same.values()
+            and self.new_places[i] == self.old_places[j]
+            and [self.new_places[k] for k in new.inputs] == [self.old_places[k] for k in old.inputs]
+        )
+
+    def _fits(self, i: int, j: int) -> bool:
+        new, old = self.new[i], self.old[j]
+        pairs = list(zip(new.inputs, old.inputs, strict=True))
+        return (
+            type(new.task) is type(old.task)
+            and new.form == old.form
+            and new.schema.names == old.schema.names
+            and all(_like(self.new[a], self.old[b]) for a, b in pairs)
+            and (isinstance(new.task, NrrJoinTask) or all(map(self._stays, new.inputs)))
+        )
+
+    def _stays(self, i: int) -> bool:
+        """Tell whether what was told on an edge is what the new plan would have told."""
+        stage = self.new[i]
+        if stage.sort == (True, False):
+            return True
+        return (i in self.kept or not remembers(stage)) and all(map(self._stays, stage.inputs))
+
+    @property
+    def identical(self) -> bool:
+        """Tell whether both plans are of one form, stage by stage."""
+        return len(self.old) == len(self.new) and all(
+            self.kept.get(i) == i if remembers(stage) else self.old[i].label == stage.label
+            for i, stage in enumerate(self.new)
+        )
+
+
+def remembers(stage: Stage) -> bool:
+    """Tell whether a stage has state."""
+    return stage.task is not None and not isinstance(stage.task, Stateless)
+
+
+def _like(a: Stage, b: Stage) -> bool:
+    return a.schema.names == b.schema.names and a.sort == b.sort

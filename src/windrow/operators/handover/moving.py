@@ -1,0 +1,196 @@
+"""From the state of one physical plan to that of another, at one instant.
+
+    old plan   what each operator holds ── less what lies below it ─► deposits, by place
+    new plan   deposits ─► lowest operators ─► silently up to the highest
+
+An operator of the same form goes on from its state as it is. One of another form is filled with
+the live rows of its inputs. Where a row's departure would have to come from below, but no
+operator there can be given the row (what it had before a projection is lost), the departure
+waits on the edge itself, in `Dataflow.ends`.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol, runtime_checkable
+
+from windrow.core.errors import StateError
+from windrow.operators.aggregate import GroupByTask
+from windrow.operators.dataflow import Dataflow, Stage
+from windrow.operators.delta import Delta
+from windrow.operators.distinct import DeltaStarDistinct, StoredInputDistinct
+from windrow.operators.handover.contents import (
+    Deposit,
+    alive,
+    departures,
+    fitted,
+    in_order,
+    merged,
+    minus,
+    nothing,
+    returned,
+)
+from windrow.operators.handover.matching import Matching
+from windrow.operators.stateless import Stateless
+from windrow.operators.task import Counters, Task
+
+RENEWING = (DeltaStarDistinct, StoredInputDistinct)
+"""Operators that tell a row with one end and later with another: what was told must not change."""
+
+
+@runtime_checkable
+class Holding(Protocol):
+    """A task that can tell, for each input, live rows from which another form of it goes on.
+
+    These are all that its future answers depend on, each with its end if it knows that; the rows
+    that it has told first come first. Rows of which it keeps nothing are not among them.
+    """
+
+    def held(self, clock: int) -> tuple[Delta, ...]:
+        """Return the rows. Where the time of entry is not kept, it may be any up to `clock`."""
+
+
+def transfer(old: Dataflow, twin: list[Stage], new: Dataflow) -> None:
+    """Let a fresh plan go on from the state of a plan of the same query.
+
+    `twin` are fresh stages of the old plan; they are used up. Raises `StateError` where the old
+    plan does not hold what the new one needs. O(state).
+    """
+    matching = Matching(old.stages, new.stages)
+    new.begun, new.clocks = old.begun, _clocks(old, new)
+    if not old.begun:
+        return
+    if matching.identical:
+        new.load(old.save())
+        return
+    if old.aligns or new.aligns:
+        raise StateError(
+            "a plan in which a derived stream meets another input cannot be exchanged",
+            detail="Its parts have come to different instants.",
+            hint="Keep the strategy, or start the query anew.",
+        )
+    _fill(old, new, matching, _taken(old, twin, matching))
+
+
+def _clocks(old: Dataflow, new: Dataflow) -> list[int]:
+    """Return how far each stage of the new plan has come."""
+    clocks: list[int] = []
+    for stage in new.stages:
+        at = min((clocks[i] for i in stage.inputs), default=max(old.clocks))
+        clocks.append(at - 1 if stage.lags and old.begun else at)
+    return clocks
+
+
+def _taken(old: Dataflow, twin: list[Stage], matching: Matching) -> list[Deposit]:
+    """Return what the operators of the old plan hold and none below them can make anew."""
+    deposits: list[Deposit] = []
+    contents: list[Delta] = []
+    kept = set(matching.kept.values())
+    for j, stage in enumerate(old.stages):
+        task, below = twin[j].task, tuple(contents[i] for i in stage.inputs)
+        clock = min((old.clocks[i] for i in stage.inputs), default=old.clocks[j])
+        made = nothing(stage)
+        if isinstance(task, Stateless):
+            made = task.step(below, clock)
+        elif task is not None and j not in kept:
+            held = _held(stage, clock)
+            for i, rows, known in zip(stage.inputs, held, below, strict=False):
+                rest = minus(rows, known, old.stages[i].schema)
+                deposits.append(Deposit(matching.old_places[i], rest))
+            if not isinstance(task, GroupByTask):
+                made = task.step(held, clock)
+        if j in old.ends:
+            waiting = returned(old.ends[j])
+            deposits.append(Deposit(matching.old_places[j], waiting))
+            made = merged(made, fitted(waiting, stage))
+        contents.append(made)
+    return [d for d in deposits if len(d.rows)]
+
+
+def _held(stage: Stage, clock: int) -> tuple[Delta, ...]:
+    if not isinstance(stage.task, Holding):
+        raise StateError(
+            f"{stage.label} cannot be carried over to another plan",
+            detail="It does not hold the rows from which its other form could go on.",
+            hint="Keep the strategy, or start the query anew.",
+        )
+    held = (alive(rows, clock) for rows in stage.task.held(clock))
+    return tuple(held) if isinstance(stage.task, RENEWING) else tuple(map(in_order, held))
+
+
+def _fill(old: Dataflow, new: Dataflow, matching: Matching, deposits: list[Deposit]) -> None:
+    """Give the operators of the new plan their state, lowest first."""
+    at = [_edge_for(deposit, new.stages, matching) for deposit in deposits]
+    contents: list[Delta] = []
+    for i, stage in enumerate(new.stages):
+        below = tuple(contents[k] for k in stage.inputs)
+        clock = min((new.clocks[k] for k in stage.inputs), default=new.clocks[i])
+        known = matching.same.get(i)
+        before = None if known is None else old.stages[known].task
+        made = nothing(stage)
+        if i in matching.kept:
+            assert stage.task is not None
+            assert before is not None
+            stage.task.load(before.save())
+        elif stage.task is not None:
+            made = _entered(stage, before, below, clock)
+        for deposit in (d for d, place in zip(deposits, at, strict=True) if place == i):
+            made = merged(made, fitted(deposit.rows, stage))
+            if stage.sort == (True, False) and deposit.rows.exp is not None:
+                _let_go(new, i, departures(deposit.rows, stage))
+        contents.append(made)
+
+
+def _entered(stage: Stage, before: Task | None, below: tuple[Delta, ...], clock: int) -> Delta:
+    """Fill a task with the rows of its inputs; return the rows that it tells of."""
+    task = stage.task
+    assert task is not None
+    made = nothing(stage)
+    if isinstance(task, GroupByTask):
+        if not isinstance(before, GroupByTask):
+            raise _unknown(stage)
+        task.adopt(before, below[0], clock)
+    elif isinstance(task, Stateless):
+        made = task.step(below, clock)
+    elif isinstance(task, Holding):
+        if isinstance(task, RENEWING) and isinstance(before, RENEWING):
+            below = tuple(alive(rows, clock) for rows in before.held(clock))
+        made = task.step(below, clock)
+    else:
+        raise _unknown(stage)
+    task.counters = Counters()
+    return made
+
+
+def _edge_for(deposit: Deposit, stages: list[Stage], matching: Matching) -> int:
+    """Return the stage on whose edge rows enter the new plan.
+
+    With all columns known: the lowest that has just these, so that operators see the rows out.
+    Else the highest that has them: there the others are not read any more. Never below an
+    expirer that is kept: it has let the rows pass already.
+    """
+    names = set(deposit.rows.columns)
+    chain = [i for i, place in enumerate(matching.new_places) if place == deposit.place]
+    first = max((i for i in chain if i in matching.kept), default=0)
+    edges = [i for i in chain if i >= first and names <= set(stages[i].schema.names)]
+    whole = [i for i in edges if names == set(stages[i].schema.names)]
+    if not edges:
+        raise StateError(
+            "the other plan has no place for rows that are alive",
+            detail=f"They have the columns {', '.join(sorted(names))}.",
+            hint="Keep the strategy, or start the query anew.",
+        )
+    return whole[0] if whole else edges[-1]
+
+
+def _let_go(new: Dataflow, i: int, leaving: Delta) -> None:
+    """Let rows depart on the edge that leaves a stage, besides those that already will."""
+    if len(leaving):
+        new.ends[i] = merged(new.ends[i], leaving) if i in new.ends else leaving
+
+
+def _unknown(stage: Stage) -> StateError:
+    return StateError(
+        f"{stage.label} has no counterpart in the plan that runs",
+        detail="What it remembers cannot be had from the rows that are alive.",
+        hint="Keep the strategy, or start the query anew.",
+    )

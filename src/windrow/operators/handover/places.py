@@ -1,0 +1,62 @@
+"""Which edges of two physical plans carry the same rows.
+
+A *place* stands for a relation of the logical plan. Expirers, columns that are computed or put in
+order, and projections that only leave columns out do not change which rows there are, so the edges
+below and above them are of one place.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from windrow.operators.dataflow import Stage
+from windrow.optimize.pull_negation_above_join import pull_negation_above_join
+from windrow.optimize.rewriting import with_inputs
+from windrow.optimize.rules import apply_rules
+from windrow.plan.expressions import Column
+from windrow.plan.nodes import AntiJoin, Join, NrrJoin, Plan, Project, SemiJoin, Window, inputs_of
+
+PASSING = frozenset({"Expire", "Births", "Compute", "Order columns", "Output", "Exchange"})
+"""Stages that were not made for a node of their own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A relation of the logical plan; `turn` counts those that are told alike."""
+
+    meaning: Plan
+    turn: int
+
+
+def places_of(stages: list[Stage]) -> list[Place]:
+    """Return the place of the edge that leaves each stage."""
+    places: list[Place] = []
+    for stage in stages:
+        if passes(stage):
+            places.append(places[stage.inputs[0]])
+            continue
+        assert stage.node is not None, "a stage that makes rows was made for a node"
+        meaning = _meaning(stage.node)
+        last = max((p.turn for p in places if p.meaning == meaning), default=0)
+        places.append(Place(meaning, last + 1))
+    return places
+
+
+def passes(stage: Stage) -> bool:
+    """Tell whether a stage hands on the rows of its input, as far as a place is concerned."""
+    return stage.label in PASSING or (stage.label == "Project" and _narrows(stage.node))
+
+
+def _narrows(plan: Plan | None) -> bool:
+    """Tell whether a node only leaves columns out."""
+    return isinstance(plan, Project) and all(
+        isinstance(c.expr, Column) and c.expr.name == c.name for c in plan.columns
+    )
+
+
+def _meaning(plan: Plan) -> Plan:
+    """Return a plan that is told alike wherever its negations stand and columns are left out."""
+    below = tuple(map(_meaning, inputs_of(plan)))
+    if isinstance(plan, Window | Join | SemiJoin | AntiJoin | NrrJoin):
+        below = tuple(p.source if isinstance(p, Project) and _narrows(p) else p for p in below)
+    return apply_rules(with_inputs(plan, below), (pull_negation_above_join,))
