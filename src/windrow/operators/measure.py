@@ -5,6 +5,7 @@ from __future__ import annotations
 from windrow.operators.join.half import KeyedForm, Kind
 from windrow.operators.join.hash import HashJoin
 from windrow.operators.join.mixed import MixedAntiJoinTask
+from windrow.operators.join.rings import RingJoin
 from windrow.operators.join.semi import HalfJoinTask
 from windrow.operators.join.zset import ZSetJoin
 from windrow.operators.lower import Physical
@@ -40,6 +41,8 @@ def _keys(task: object) -> list[int]:
     match task:
         case HashJoin() | MixedAntiJoinTask():
             count = len(task.keys)
+        case RingJoin():
+            count = len(task.state.keys)
         case ZSetJoin():
             count = len(task.pairs.keys.table)
         case HalfJoinTask(form=KeyedForm() as form):

@@ -28,6 +28,11 @@ class Counters:
     expiries: int = 0
     premature: int = 0
 
+    def reset(self) -> None:
+        """Count from nothing."""
+        for name in self.__slots__:
+            setattr(self, name, 0)
+
 
 class Task(Protocol):
     """An operator at work on one partition.

@@ -31,7 +31,7 @@ from windrow.operators.handover.contents import (
 )
 from windrow.operators.handover.matching import Matching
 from windrow.operators.stateless import Stateless
-from windrow.operators.task import Counters, Task
+from windrow.operators.task import Task
 
 RENEWING = (DeltaStarDistinct, StoredInputDistinct)
 """Operators that tell a row with one end and later with another: what was told must not change."""
@@ -157,7 +157,7 @@ def _entered(stage: Stage, before: Task | None, below: tuple[Delta, ...], clock:
         made = task.step(below, clock)
     else:
         raise _unknown(stage)
-    task.counters = Counters()
+    task.counters.reset()
     return made
 
 

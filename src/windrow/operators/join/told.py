@@ -123,6 +123,10 @@ class ToldJoin:
         """Take over a saved state."""
         self.state.load(saved)
 
+    def held(self, clock: int) -> tuple[Delta, ...]:
+        """See `handover.Holding`."""
+        return self.state.held(clock)
+
     def live_codes(self) -> list[I64]:
         """Return the interned codes that keys and rows refer to."""
         return self.state.live_codes()

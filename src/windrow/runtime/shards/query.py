@@ -146,7 +146,7 @@ class ShardQuery:
         if self.steps % SWEEP_CHECK or not self.wiring.interner.wants_sweep:
             return
         flow = self.flow.flow
-        batches = [d for ds in self._buffers.values() for d in ds] + list(flow.waiting.values())
+        batches = [d for ds in self._buffers.values() for d in ds] + flow.held_back()
         live = self.wiring.physical.live_codes(flow)
         self.flow.rest()
         self.wiring.interner.sweep(live + [code for d in batches for code in codes_of(d)])
