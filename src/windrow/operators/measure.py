@@ -5,8 +5,8 @@ from __future__ import annotations
 from windrow.operators.join.half import KeyedForm, Kind
 from windrow.operators.join.hash import HashJoin
 from windrow.operators.join.mixed import MixedAntiJoinTask
-from windrow.operators.join.rings import RingJoin
 from windrow.operators.join.semi import HalfJoinTask
+from windrow.operators.join.told import ToldJoin
 from windrow.operators.join.zset import ZSetJoin
 from windrow.operators.lower import Physical
 from windrow.operators.task import Counters
@@ -41,7 +41,7 @@ def _keys(task: object) -> list[int]:
     match task:
         case HashJoin() | MixedAntiJoinTask():
             count = len(task.keys)
-        case RingJoin():
+        case ToldJoin():
             count = len(task.state.keys)
         case ZSetJoin():
             count = len(task.pairs.keys.table)

@@ -150,6 +150,11 @@ class ToldDistinct:
         assert np.isin(ending, queued).all(), "invariant 2: a row that ends is not queued"
         assert (due <= self.ends[queued]).all(), "invariant 2: queued too late"
 
+    def held(self, clock: int) -> tuple[Delta, ...]:
+        """See `handover.Holding`: of each row the tuple that ends last."""
+        live = self.table.live()
+        return (Delta(np.full(len(live), clock), self._columns(live), self.ends[live]),)
+
     def live_codes(self) -> list[I64]:
         """Return the interned codes that rows refer to."""
         return interned_words(self.schema, self.table)

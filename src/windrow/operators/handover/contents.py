@@ -108,11 +108,11 @@ def merged(first: Delta, second: Delta) -> Delta:
     return in_order(Delta.concat([first, second]))
 
 
-def returned(ends: Delta) -> Delta:
-    """Return the rows whose departures these are."""
+def returned(ends: Delta, clock: int) -> Delta:
+    """Return the rows whose departures, after `clock`, these are."""
     copies = np.repeat(np.arange(len(ends)), -ends.weights())
     gone = ends.take(copies)
-    return Delta(gone.ts - 1, gone.columns, gone.ts)
+    return Delta(np.full(len(gone), clock), gone.columns, gone.ts)
 
 
 def departures(rows: Delta, stage: Stage) -> Delta:

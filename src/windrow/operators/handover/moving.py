@@ -99,7 +99,7 @@ def _taken(old: Dataflow, twin: list[Stage], matching: Matching) -> list[Deposit
             if not isinstance(task, GroupByTask):
                 made = task.step(held, clock)
         if j in old.ends:
-            waiting = returned(old.ends[j])
+            waiting = returned(old.ends[j], clock)
             deposits.append(Deposit(matching.old_places[j], waiting))
             made = merged(made, fitted(waiting, stage))
         contents.append(made)
