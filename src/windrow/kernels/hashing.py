@@ -1,11 +1,17 @@
 """An exact hash table from rows of words to small dense codes.
 
-    slots:   [ .  e+1 .  .  e+1 . ]      open addressing, 0 is empty, else entry + 1
-    words:   entry -> its K words        equality is decided here, never by the hash
-    hashes:  entry -> its hash           so that growing and deleting need no re-hashing
+    slots:   [ .  tag|e+1  .  .  tag|e+1  . ]      open addressing, 0 is empty
+    words:   entry -> its K words                  equality is decided here, never by the tag
+    hashes:  entry -> its hash                     so that growing and deleting need no re-hashing
 
+A tag is the upper 31 bits of a hash, a row's home slot the upper bits of its tag. So rows that
+differ are told apart in the slot, almost always, and gaps are closed without a look elsewhere.
 Codes are entry numbers. A released entry's number is given out again, newest first.
 `meta` holds: [entries ever used, free entries].
+
+Lookups go in blocks: first the home slots of all rows are read, then the words that these name.
+Such reads do not wait for one another, unlike a search that must end before the next begins.
+Only rows that are not at home are searched for.
 """
 
 from __future__ import annotations
@@ -13,8 +19,16 @@ from __future__ import annotations
 import numpy as np
 
 from windrow.kernels.jit import inlined, kernel
+from windrow.kernels.prefetch import place, soon
 
 ENTRIES, FREE = 0, 1
+
+TAG_BITS, ENTRY_BITS = 31, 32
+ENTRY = 2**ENTRY_BITS - 1
+"""The bits of a slot that hold an entry's number + 1; its tag stands above."""
+
+BLOCK = 128
+"""Rows that are looked up together."""
 
 
 @inlined
@@ -40,70 +54,115 @@ def same_words(left, i, right, j):
     return True
 
 
+@inlined
+def tag_of(hash_):
+    """Return the tag of a hash."""
+    return np.int64(hash_ >> np.uint64(64 - TAG_BITS))
+
+
+@inlined
+def home_shift(slots):
+    """Return how many bits of a tag its home slot is without."""
+    shift = TAG_BITS
+    size = len(slots)
+    while size > 1:
+        size >>= 1
+        shift -= 1
+    return shift
+
+
+@inlined
+def look_home(rows, start, count, slots, shift, words, tags, codes):
+    """Fill `tags`, and `codes` with the code of each row that is in its home slot, else -1."""
+    for i in range(count):
+        tags[i] = tag_of(hash_words(rows, place(start + i)))
+        soon(slots, tags[i] >> shift)
+    for i in range(count):
+        codes[place(start + i)] = slots[place(tags[i] >> shift)]
+        soon(words, (codes[place(start + i)] & ENTRY) - 1)
+    for i in range(count):
+        row = place(start + i)
+        slot = codes[row]
+        entry = max((slot & ENTRY) - 1, 0)
+        same = (slot != 0) & (slot >> ENTRY_BITS == tags[i])
+        for k in range(rows.shape[1]):
+            same &= words[place(entry), k] == rows[row, k]
+        codes[row] = entry if same else -1
+
+
+@inlined
+def search(rows, i, tag, slots, shift, words):
+    """Return the slot of a row, or the empty one where it would be."""
+    at = tag >> shift
+    while slots[place(at)] != 0:
+        slot = slots[place(at)]
+        if slot >> ENTRY_BITS == tag and same_words(words, place((slot & ENTRY) - 1), rows, i):
+            break
+        at = (at + 1) & (len(slots) - 1)
+    return place(at)
+
+
 @kernel
-def find_rows(rows, slots, words, hashes, codes):
+def find_rows(rows, slots, words, tags, codes):
     """Fill `codes` with the code of each row, -1 where the table lacks it."""
-    mask = np.uint64(len(slots) - 1)
-    for i in range(len(rows)):
-        h = hash_words(rows, i)
-        at = h & mask
-        codes[i] = -1
-        while slots[at] != 0:
-            entry = slots[at] - 1
-            if hashes[entry] == h and same_words(words, entry, rows, i):
-                codes[i] = entry
-                break
-            at = (at + np.uint64(1)) & mask
+    shift = home_shift(slots)
+    for start in range(0, len(rows), BLOCK):
+        count = min(BLOCK, len(rows) - start)
+        look_home(rows, start, count, slots, shift, words, tags, codes)
+        for i in range(start, start + count):
+            if codes[i] < 0:
+                at = search(rows, i, tags[i - start], slots, shift, words)
+                codes[i] = (slots[at] & ENTRY) - 1
 
 
 @kernel
-def encode_rows(rows, slots, words, hashes, free, meta, codes):
+def encode_rows(rows, slots, words, hashes, free, meta, tags, codes):
     """Fill `codes`, adding the rows that the table lacks.
 
     Needs room: at least len(rows) unused entries, and slots at most half full afterwards.
     """
-    mask = np.uint64(len(slots) - 1)
-    for i in range(len(rows)):
-        h = hash_words(rows, i)
-        at = h & mask
-        code = -1
-        while slots[at] != 0:
-            entry = slots[at] - 1
-            if hashes[entry] == h and same_words(words, entry, rows, i):
-                code = entry
-                break
-            at = (at + np.uint64(1)) & mask
-        if code < 0:
+    shift = home_shift(slots)
+    for start in range(0, len(rows), BLOCK):
+        count = min(BLOCK, len(rows) - start)
+        look_home(rows, start, count, slots, shift, words, tags, codes)
+        for i in range(start, start + count):
+            if codes[i] >= 0:
+                continue
+            tag = tags[i - start]
+            at = search(rows, i, tag, slots, shift, words)
+            if slots[at] != 0:
+                codes[i] = (slots[at] & ENTRY) - 1
+                continue
             if meta[FREE] > 0:
                 meta[FREE] -= 1
                 code = free[meta[FREE]]
             else:
                 code = meta[ENTRIES]
                 meta[ENTRIES] += 1
-            slots[at] = code + 1
-            hashes[code] = h
+            slots[at] = (tag << ENTRY_BITS) | (code + 1)
+            hashes[code] = hash_words(rows, i)
             for k in range(rows.shape[1]):
                 words[code, k] = rows[i, k]
-        codes[i] = code
+            codes[i] = code
 
 
 @kernel
 def release_codes(codes, slots, hashes, free, meta):
     """Remove entries, closing the gaps they leave in the probe sequences."""
-    mask = np.uint64(len(slots) - 1)
-    one = np.uint64(1)
+    mask = len(slots) - 1
+    shift = home_shift(slots)
     for i in range(len(codes)):
-        at = hashes[codes[i]] & mask
-        while slots[at] != codes[i] + 1:
-            at = (at + one) & mask
+        at = tag_of(hashes[codes[i]]) >> shift
+        while slots[at] & ENTRY != codes[i] + 1:
+            at = (at + 1) & mask
         hole = at
-        at = (at + one) & mask
+        at = (at + 1) & mask
         while slots[at] != 0:
-            home = hashes[slots[at] - 1] & mask
+            home = slots[at] >> (ENTRY_BITS + shift)
             if ((at - home) & mask) >= ((at - hole) & mask):
                 slots[hole] = slots[at]
                 hole = at
-            at = (at + one) & mask
+            at = (at + 1) & mask
         slots[hole] = 0
         free[meta[FREE]] = codes[i]
         meta[FREE] += 1
@@ -112,9 +171,11 @@ def release_codes(codes, slots, hashes, free, meta):
 @kernel
 def rebuild_slots(slots, hashes, live):
     """Fill empty `slots` from the entries in `live`."""
-    mask = np.uint64(len(slots) - 1)
+    mask = len(slots) - 1
+    shift = home_shift(slots)
     for i in range(len(live)):
-        at = hashes[live[i]] & mask
+        tag = tag_of(hashes[live[i]])
+        at = tag >> shift
         while slots[at] != 0:
-            at = (at + np.uint64(1)) & mask
-        slots[at] = live[i] + 1
+            at = (at + 1) & mask
+        slots[at] = (tag << ENTRY_BITS) | (live[i] + 1)

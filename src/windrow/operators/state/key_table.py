@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from windrow.kernels.hashing import (
+    BLOCK,
     ENTRIES,
     FREE,
     encode_rows,
@@ -20,6 +21,9 @@ I64 = npt.NDArray[np.int64]
 U64 = npt.NDArray[np.uint64]
 
 SMALLEST = 64
+
+TAGS: I64 = np.empty(BLOCK, np.int64)
+"""Room for the tags of a block: no lookup leaves anything there."""
 
 
 def grown(array: npt.NDArray[np.generic], size: int) -> npt.NDArray[np.generic]:
@@ -63,13 +67,13 @@ class KeyTable:
         """Return the code of each row, adding the new ones. O(rows), amortised."""
         self._reserve(len(rows))
         codes = np.empty(len(rows), np.int64)
-        encode_rows(rows, self.slots, self.words, self.hashes, self.free, self.meta, codes)
+        encode_rows(rows, self.slots, self.words, self.hashes, self.free, self.meta, TAGS, codes)
         return codes
 
     def find(self, rows: I64) -> I64:
         """Return the code of each row, -1 where there is none."""
         codes = np.empty(len(rows), np.int64)
-        find_rows(rows, self.slots, self.words, self.hashes, codes)
+        find_rows(rows, self.slots, self.words, TAGS, codes)
         return codes
 
     def release(self, codes: I64) -> None:
