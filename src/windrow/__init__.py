@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from windrow.core.errors import WindrowError
 
@@ -11,15 +11,32 @@ if TYPE_CHECKING:
 
     from windrow.operators.aggregate.user_defined import UserAggregate
     from windrow.runtime.local.database import Database
+    from windrow.runtime.spark.database import SparkDatabase
 
 __all__ = ["WindrowError", "connect", "register_aggregate"]
 
 
-def connect(engine: str = "local") -> Database:
-    """Open a database. Engine "local" runs queries in this process."""
+@overload
+def connect(engine: Literal["local"] = "local") -> Database: ...
+@overload
+def connect(
+    engine: Literal["spark"],
+    *,
+    checkpoint: str | None = None,
+    shards: int = 2,
+    spark: Any = None,  # a SparkSession
+    master: str | None = None,
+) -> SparkDatabase: ...
+def connect(engine: str = "local", **options: object) -> Database | SparkDatabase:
+    """Open a database. Engine "local" runs queries in this process, "spark" on Spark.
+
+    On Spark `checkpoint` is the folder that makes runs go on after a stop or a crash, `shards`
+    the number of parts that keys are spread over; `spark` is a session to use, else one is
+    started on `master` (all cores of this machine).
+    """
     from windrow.runtime.engine import open_database  # noqa: PLC0415 - compilers load when needed
 
-    return open_database(engine)
+    return open_database(engine, options)
 
 
 def register_aggregate(

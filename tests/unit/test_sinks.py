@@ -120,8 +120,12 @@ def deliver(sink: Sink, version: int, changes: pa.Table) -> None:
     """Hand over a batch as a run does: folders from two shards, others in the driver."""
     if isinstance(sink, FolderSink):
         cut = len(changes) // 2
-        for shard, part in enumerate([changes.slice(0, cut), changes.slice(cut)]):
-            sink.write_part(version, shard, iter(part.to_batches()))
+        for shard, rows in enumerate([changes.slice(0, cut), changes.slice(cut)]):
+            if len(rows):
+                part = sink.begin(version, shard)
+                for batch in rows.to_batches():
+                    part.add(batch)
+                part.publish()
     else:
         sink.write(version, changes)
 

@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from windrow.core.errors import BindError
-from windrow.runtime.local.database import Database
 
-ENGINES = ("local",)
+if TYPE_CHECKING:
+    from windrow.runtime.local.database import Database
+    from windrow.runtime.spark.database import SparkDatabase
+
+ENGINES = ("local", "spark")
 
 
-def open_database(engine: str) -> Database:
-    """Open a database: "local" runs in this process."""
+def open_database(engine: str, options: dict[str, object]) -> Database | SparkDatabase:
+    """Open a database: "local" runs in this process, "spark" on Spark's micro-batches."""
+    if engine == "spark":
+        from windrow.runtime.spark.database import SparkDatabase  # noqa: PLC0415 - loads pyspark
+
+        return SparkDatabase(**options)  # type: ignore[arg-type]
     if engine not in ENGINES:
         raise BindError(f'unknown engine "{engine}"', hint=f"The engines are {', '.join(ENGINES)}.")
+    given = [name for name, value in options.items() if value is not None]
+    if given:
+        raise BindError(
+            f'engine "local" has no {", ".join(given)}',
+            hint='Leave it out, or use engine="spark".',
+        )
+    from windrow.runtime.local.database import Database  # noqa: PLC0415 - loads kernels
+
     return Database()

@@ -24,6 +24,7 @@ from windrow.runtime.shards.clocks import Heard, Moment
 from windrow.runtime.shards.store import version_of
 from windrow.runtime.spark.dead import LATE, Grave, late_letters
 from windrow.runtime.spark.dead import POISON as POISONED
+from windrow.runtime.spark.reports import Spent, write_report
 from windrow.runtime.spark.rows import narrow, split_rows, widened
 from windrow.runtime.spark.slots import OUTPUT, POISON, PORT, SEQUENCE, SHARD, TIME, Wide
 
@@ -105,8 +106,11 @@ def ingest(batches: Batches, *, work: Work) -> Batches:
     """Hand the rows of one shard over; tell all shards what was heard."""
     shard, number, version = _place(work)
     aside: dict[int, list[pa.RecordBatch]] = {}
-    with shard:
-        heard = shard.ingest(version, _of_ports(batches, work, work.entered, aside))
+    spent = Spent()
+    rows = _of_ports(spent.outside(batches), work, work.entered, aside)
+    with shard, spent.counting():
+        heard = shard.ingest(version, rows)
+    write_report(work.shards.checkpoint, number, "ingest", version, spent, {})
     for port, stream in work.silent.items():
         if port in aside:
             heard[stream] = _times(aside[port], heard.get(stream))
@@ -151,13 +155,14 @@ def step(batches: Batches, *, level: int, work: Work) -> Batches:
     """Run one level on one shard; give the rows of the next, or all changes after the last."""
     shard, number, version = _place(work)
     late: dict[str, list[pa.RecordBatch]] = {}
+    spent = Spent()
     with shard:
         if level == 0:
             pieces = shard.pieces(version, 0, (), _moment(batches))
         else:
-            rows = _of_ports(batches, work, work.forwarded[level], {})
+            rows = _of_ports(spent.outside(batches), work, work.forwarded[level], {})
             pieces = shard.pieces(version, level, rows, None)
-        for part, key, _, batch in pieces:
+        for part, key, _, batch in spent.inside(pieces):
             if batch is None:
                 continue
             if part == "late":
@@ -166,6 +171,8 @@ def step(batches: Batches, *, level: int, work: Work) -> Batches:
                 yield _answered(batch, work, int(key))
             else:
                 yield from _to_forward(batch, work, level + 1, work.gates[int(key)])
+        stats = shard.stats() if level == work.levels - 1 else {}
+    write_report(work.shards.checkpoint, number, str(level), version, spent, stats)
     grave = Grave(work.shards.checkpoint, version, number)
     for stream, some in late.items():
         grave.bury(stream, LATE, late_letters(pa.Table.from_batches(some), *work.times[stream]))

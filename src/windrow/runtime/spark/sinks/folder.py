@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import json
 import posixpath
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 from uuid import uuid4
@@ -27,6 +26,17 @@ from windrow.runtime.spark.sinks.target import Target
 
 HIDDEN = ".windrow"
 OWNER = "run.json"
+UNFINISHED = ".tmp"
+
+
+class Writer(Protocol):
+    """A file that changes are being written to."""
+
+    def write_batch(self, batch: pa.RecordBatch) -> None:
+        """Append rows."""
+
+    def close(self) -> None:
+        """Write the end."""
 
 
 class Encoding(Protocol):
@@ -36,8 +46,8 @@ class Encoding(Protocol):
     def ending(self) -> str:
         """How the names of its files end."""
 
-    def write(self, file: Any, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
-        """Write the batches to an open file."""
+    def open(self, file: Any, schema: pa.Schema) -> Writer:
+        """Begin a file."""
 
     def read(self, system: fs.FileSystem, paths: list[str], schema: pa.Schema) -> pa.Table:
         """Return the changes of some files."""
@@ -58,6 +68,7 @@ class FolderSink:
 
     def open(self, run: str, reached: int) -> None:
         """Take the folder for a run, and clear what earlier attempts have left half-written."""
+        del reached
         system, folder, hidden = self._located()
         system.create_dir(folder, recursive=True)
         system.create_dir(hidden, recursive=True)
@@ -70,22 +81,17 @@ class FolderSink:
         else:
             _write_whole(system, owner, json.dumps({"run": run}).encode())
         for leftover in _listed(system, hidden):
-            if leftover.endswith(".tmp"):
+            if leftover.endswith(UNFINISHED):
                 system.delete_file(leftover)
 
-    def write_part(self, version: int, shard: int, batches: Iterator[pa.RecordBatch]) -> int:
-        """Write one shard's changes of one batch; return the rows. No changes leave no file."""
-        first = next(batches, None)
-        if first is None:
-            return 0
+    def begin(self, version: int, shard: int) -> Part:
+        """Begin the file of one shard's changes of one batch."""
         system, folder, hidden = self._located()
         name = f"part-{version:08d}-{shard:04d}.{self.encoding.ending}"
-        unfinished = posixpath.join(hidden, f"{name}.{uuid4().hex}.tmp")
-        rows = _Counted(first, batches)
-        with system.open_output_stream(unfinished) as file:
-            self.encoding.write(file, self.target.changes, rows)
-        system.move(unfinished, posixpath.join(folder, name))
-        return rows.total
+        unfinished = posixpath.join(hidden, f"{name}.{uuid4().hex}{UNFINISHED}")
+        file = system.open_output_stream(unfinished)
+        writer = self.encoding.open(file, self.target.changes)
+        return Part(system, unfinished, posixpath.join(folder, name), file, writer)
 
     def changes(self) -> pa.Table:
         """Return all changes in the folder, in the order of batches."""
@@ -107,20 +113,30 @@ class FolderSink:
         return system, posixpath.join(path, query), posixpath.join(path, HIDDEN, query)
 
 
-@dataclass(slots=True)
-class _Counted:
-    """Batches, counted as they pass."""
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A file that nobody sees yet."""
 
-    first: pa.RecordBatch
-    rest: Iterator[pa.RecordBatch]
-    total: int = 0
+    system: fs.FileSystem
+    unfinished: str
+    place: str
+    file: Any
+    writer: Writer
 
-    def __iter__(self) -> Iterator[pa.RecordBatch]:
-        self.total += len(self.first)
-        yield self.first
-        for batch in self.rest:
-            self.total += len(batch)
-            yield batch
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Append changes."""
+        self.writer.write_batch(batch)
+
+    def publish(self) -> None:
+        """Let the file appear, in place of what an earlier attempt has put there."""
+        self.writer.close()
+        self.file.close()
+        self.system.move(self.unfinished, self.place)
+
+    def abandon(self) -> None:
+        """Forget the file."""
+        self.file.close()
+        self.system.delete_file(self.unfinished)
 
 
 def located(place: str) -> tuple[fs.FileSystem, str]:
@@ -141,7 +157,7 @@ def _listed(system: fs.FileSystem, folder: str) -> list[str]:
 
 
 def _write_whole(system: fs.FileSystem, path: str, data: bytes) -> None:
-    unfinished = f"{path}.{uuid4().hex}.tmp"
+    unfinished = f"{path}.{uuid4().hex}{UNFINISHED}"
     with system.open_output_stream(unfinished) as file:
         file.write(data)
     system.move(unfinished, path)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
@@ -15,6 +14,22 @@ import pyarrow.compute as pc
 from pyarrow import fs
 
 from windrow.core.errors import RunError
+from windrow.runtime.spark.sinks.folder import Writer
+
+
+@dataclass(frozen=True, slots=True)
+class JsonWriter:
+    """Writes batches row by row."""
+
+    file: Any
+
+    def write_batch(self, batch: pa.RecordBatch) -> None:
+        """Append rows."""
+        lines = (json.dumps(r, default=spelled, ensure_ascii=False) for r in batch.to_pylist())
+        self.file.write("".join(f"{line}\n" for line in lines).encode())
+
+    def close(self) -> None:
+        """Nothing ends a file of lines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,12 +38,10 @@ class JsonLines:
 
     ending: str = "json"
 
-    def write(self, file: Any, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
-        """Write the batches row by row."""
+    def open(self, file: Any, schema: pa.Schema) -> Writer:
+        """Begin a file."""
         del schema
-        for batch in batches:
-            lines = (json.dumps(r, default=spelled, ensure_ascii=False) for r in batch.to_pylist())
-            file.write("".join(f"{line}\n" for line in lines).encode())
+        return JsonWriter(file)
 
     def read(self, system: fs.FileSystem, paths: list[str], schema: pa.Schema) -> pa.Table:
         """Return the rows of some files, as the types they had."""

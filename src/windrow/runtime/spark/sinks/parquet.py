@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
+
+from windrow.runtime.spark.sinks.folder import Writer
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,11 +18,10 @@ class Parquet:
 
     ending: str = "parquet"
 
-    def write(self, file: Any, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
-        """Write the batches as row groups."""
-        with pq.ParquetWriter(file, schema, compression="zstd") as writer:
-            for batch in batches:
-                writer.write_batch(batch)
+    def open(self, file: Any, schema: pa.Schema) -> Writer:
+        """Begin a file; each batch becomes a row group."""
+        writer: Writer = pq.ParquetWriter(file, schema, compression="zstd")
+        return writer
 
     def read(self, system: fs.FileSystem, paths: list[str], schema: pa.Schema) -> pa.Table:
         """Return the rows of some files."""

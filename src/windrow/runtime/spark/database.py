@@ -1,0 +1,268 @@
+"""The façade of the engine on Spark: declare, register, start, ask."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+
+from pyspark.sql import DataFrame, SparkSession
+
+from windrow.core.errors import BindError, InputError, RunError
+from windrow.language.printing import name_sql
+from windrow.language.statements import CreateQuery, Drop, Statement
+from windrow.plan.catalog import Stream
+from windrow.plan.explain import explain_text
+from windrow.plan.nodes import Query
+from windrow.plan.session import Session
+from windrow.runtime.shards.program import Program
+from windrow.runtime.spark.declaring import declaration
+from windrow.runtime.spark.explain import explain_spark
+from windrow.runtime.spark.folder import RunFolder
+from windrow.runtime.spark.frame import build_frame, changes_of
+from windrow.runtime.spark.handle import SparkQuery
+from windrow.runtime.spark.run import Run
+from windrow.runtime.spark.script import Script
+from windrow.runtime.spark.session import checked, open_session
+from windrow.runtime.spark.sinks.choose import SinkSpec, choose_sink
+from windrow.runtime.spark.sinks.memory import MemorySink
+from windrow.runtime.spark.sinks.target import target_of
+
+STRATEGIES = ("auto", "upa", "direct", "negative")
+
+
+class SparkDatabase:
+    """Streams and queries that run on Spark.
+
+    Nothing runs before `start`; Spark itself is started when it is first needed. Without a
+    `checkpoint` runs are kept in a temporary folder, which goes with `close`.
+    """
+
+    def __init__(
+        self,
+        *,
+        checkpoint: str | None = None,
+        shards: int = 2,
+        spark: SparkSession | None = None,
+        master: str | None = None,
+    ) -> None:
+        if shards < 1:
+            raise BindError(f"{shards} shards cannot work", hint="Give at least one.")
+        self.session = Session()
+        self.shards = shards
+        self._master = master
+        self._own_session = spark is None and SparkSession.getActiveSession() is None
+        self._spark = None if spark is None else checked(spark)
+        self._temporary: tempfile.TemporaryDirectory[str] | None = None
+        self._checkpoint = checkpoint
+        self._script = Script()
+        self._strategies: dict[str, str] = {}
+        self._frames: dict[str, DataFrame] = {}
+        self._memories: dict[str, MemorySink] = {}
+        self._runs: dict[str, Run] = {}
+        self._closed = False
+
+    @property
+    def spark(self) -> SparkSession:
+        """The session; started if there is none yet."""
+        self._require_open()
+        if self._spark is None:
+            self._spark = open_session(self._master, self.shards)
+        return self._spark
+
+    @property
+    def checkpoint(self) -> str:
+        """The folder of all runs of this database."""
+        if self._checkpoint is None:
+            self._temporary = tempfile.TemporaryDirectory(prefix="windrow-")
+            self._checkpoint = self._temporary.name
+        return self._checkpoint
+
+    # What there is
+
+    def execute(self, text: str) -> None:
+        """Run a script of statements. CREATE QUERY registers; `start` runs."""
+        self._require_open()
+        self.session.execute(text, self._after)
+
+    def _after(self, statement: Statement, result: object) -> None:
+        if isinstance(statement, Drop):
+            self._require_unread(statement)
+        self._script.note(statement)
+        if isinstance(statement, CreateQuery) and isinstance(result, Query):
+            self._strategies[statement.name.lower()] = str(self.session.settings["strategy"])
+
+    def _require_unread(self, statement: Drop) -> None:
+        """Refuse to drop what an unfinished run works with."""
+        running = [r for r in self._runs.values() if r.active and statement.name.lower() in r.names]
+        if statement.kind == "QUERY" and running:
+            raise BindError(
+                f'query "{statement.name}" is running', hint="Stop its run first: run.stop()."
+            )
+
+    def stream(
+        self, name: str, frame: DataFrame, ts: str | None = None, slack: str | None = None
+    ) -> None:
+        """Let a streaming DataFrame be a stream; declare it from its columns if it is not yet."""
+        self._require_open()
+        if not frame.isStreaming:
+            raise InputError(
+                f'the DataFrame for "{name}" is not streaming',
+                hint="Make it with spark.readStream.",
+            )
+        if self.session.catalog.get(name) is None:
+            self.execute(declaration(name, frame.schema, ts, slack))
+        entry = self.session.entry(name)
+        if not isinstance(entry, Stream):
+            raise BindError(f'"{name}" is a relation', hint="Choose another name.")
+        if ts is not None and ts.lower() != entry.time_column.lower():
+            raise BindError(
+                f'"{name}" is declared with TIMESTAMP BY {entry.time_column}, not {ts}',
+                hint=f'Leave ts out, or give ts="{entry.time_column}".',
+            )
+        self._frames[entry.name] = frame
+
+    def query(
+        self, text: str, *, strategy: str | None = None, name: str | None = None
+    ) -> SparkQuery:
+        """Register a query, or find one by its name, and return the handle to run it by."""
+        self._require_open()
+        if text.lower() in self.session.queries:
+            return SparkQuery(self, text.lower())
+        chosen = strategy or str(self.session.settings["strategy"])
+        if chosen not in STRATEGIES:
+            raise BindError(f'unknown strategy "{chosen}"', hint=f"Use {', '.join(STRATEGIES)}.")
+        fresh = name or self._free_name()
+        self.execute(f"CREATE QUERY {name_sql(fresh)} AS {text}")
+        self._strategies[fresh.lower()] = chosen
+        return SparkQuery(self, fresh.lower())
+
+    def _free_name(self) -> str:
+        n = 1
+        while f"query_{n}" in self.session.queries or self.session.catalog.get(f"query_{n}"):
+            n += 1
+        return f"query_{n}"
+
+    def program(self, *names: str) -> Program:
+        """Return what the shards of a run of these queries execute."""
+        queries = tuple(self.session.query(name).name for name in names)
+        if not queries:
+            raise RunError(
+                "there is no query to run",
+                hint="Register one, for example CREATE QUERY q AS SELECT ...;",
+            )
+        strategies = {self._strategies[name.lower()] for name in queries}
+        if len(strategies) > 1:
+            raise RunError(
+                f"the queries of one run share a strategy, not {' and '.join(sorted(strategies))}",
+                hint="Start those of each strategy by themselves.",
+            )
+        return Program(self._script.text(queries), queries, strategies.pop(), self.shards)
+
+    def explain(self, name: str) -> str:
+        """Return the plan of a query, and how it runs on Spark."""
+        query = self.session.query(name)
+        return f"{explain_text(query)}\n\n{explain_spark(self.program(name))}"
+
+    # What runs
+
+    def start(
+        self,
+        sinks: SinkSpec | Mapping[str, SinkSpec] = "noop",
+        trigger: str = "available-now",
+        options: Mapping[str, str] | None = None,
+        queries: Sequence[str] | None = None,
+    ) -> Run:
+        """Run all queries, or those that are named, in one pass.
+
+        `sinks` is one for all, or one for each query by its name; a query without one gets noop.
+        """
+        chosen = self.session.queries if queries is None else queries
+        names = [self.session.query(name).name for name in chosen]
+        each = dict(sinks) if isinstance(sinks, Mapping) else dict.fromkeys(names, sinks)
+        known = {name.lower() for name in names}
+        unknown = [n for n in each if n.lower() not in known]
+        if unknown:
+            raise BindError(
+                f'there is no query "{unknown[0]}" for a sink',
+                hint=f"There are {', '.join(names)}.",
+            )
+        by_name = {name.lower(): spec for name, spec in each.items()}
+        specs = {name: by_name.get(name.lower(), "noop") for name in names}
+        return self._start(RunFolder(self.checkpoint), specs, trigger, options)
+
+    def start_query(
+        self, name: str, sink: SinkSpec, trigger: str, options: Mapping[str, str] | None
+    ) -> Run:
+        """Run one query by itself."""
+        query = self.session.query(name)
+        folder = RunFolder(f"{self.checkpoint}/{query.name}")
+        return self._start(folder, {query.name: sink}, trigger, options)
+
+    def _start(
+        self,
+        folder: RunFolder,
+        specs: Mapping[str, SinkSpec],
+        trigger: str,
+        options: Mapping[str, str] | None,
+    ) -> Run:
+        self._require_open()
+        before = self._runs.get(folder.where)
+        if before is not None and before.active:
+            raise RunError(
+                f"{', '.join(before.names)} is running already", hint="Stop that run first."
+            )
+        program = self.program(*specs)
+        sinks = []
+        for name, spec in specs.items():
+            sink = choose_sink(spec, target_of(self.session.query(name)), options)
+            if isinstance(sink, MemorySink):
+                sink = self._memories.setdefault(f"{folder.where}/{name}", sink)
+            sinks.append(sink)
+        run = Run(self.spark, program, folder, sinks, trigger, dict(self._frames))
+        run.start()
+        self._runs[folder.where] = run
+        return run
+
+    def run_of(self, name: str) -> Run:
+        """Return the newest run that has a query in it."""
+        query = self.session.query(name)
+        for run in reversed(self._runs.values()):
+            if query.name.lower() in run.names:
+                return run
+        raise RunError(f'"{query.name}" has not been started', hint="Call start() first.")
+
+    def frame_of(self, name: str) -> DataFrame:
+        """Return a query's changes as a streaming DataFrame."""
+        query = self.session.query(name)
+        program = self.program(name)
+        folder = f"{self.checkpoint}/{query.name}"
+        wide = build_frame(self.spark, program, folder, frames=dict(self._frames))
+        return changes_of(wide, program, query.name)
+
+    def close(self) -> None:
+        """Stop what runs, and Spark too if this database has started it."""
+        if self._closed:
+            return
+        for run in self._runs.values():
+            run.stop()
+        if self._own_session and self._spark is not None:
+            self._spark.stop()
+        if self._temporary is not None:
+            self._temporary.cleanup()
+        self._closed = True
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise InputError("this database is closed", hint="Open another with connect().")
+
+    def __enter__(self) -> SparkDatabase:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()

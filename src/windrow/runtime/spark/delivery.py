@@ -1,0 +1,116 @@
+"""From the wide rows of a batch to the sinks of its queries, in one action of Spark.
+
+files        written by the tasks that have the changes (`rim`)
+noop         nothing to do
+spark:FORMAT alone: Spark's own streaming sink; beside others: a write a batch, from a cache
+all others   brought to the driver as Arrow
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+from windrow.runtime.shards.program import Program
+from windrow.runtime.shards.store import version_of
+from windrow.runtime.spark.frame import changes_of
+from windrow.runtime.spark.plan import plan_of
+from windrow.runtime.spark.rim import Changes, Rim
+from windrow.runtime.spark.sinks.choose import NoopSink, Sink, SparkSink
+from windrow.runtime.spark.sinks.folder import FolderSink
+from windrow.runtime.spark.worker import version_here
+
+
+def at_the_rim(batches: Iterable[pa.RecordBatch], rim: Rim) -> Iterator[pa.RecordBatch]:
+    """Do in a task what the rim says."""
+    return rim(version_here(), batches)
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """The sinks of a program, in the order of its outputs."""
+
+    program: Program
+    sinks: tuple[Sink, ...]
+    changes: Changes
+
+    @classmethod
+    def of(cls, program: Program, sinks: Sequence[Sink]) -> Delivery:
+        """Return how a program's changes reach these sinks."""
+        plan = plan_of(program)
+        by_query = {sink.target.query: sink for sink in sinks}
+        ordered = tuple(by_query[output.query] for output in plan.layout.outputs)
+        return cls(program, ordered, Changes(plan.answered, plan.layout.outputs))
+
+    def open(self, run: str, reached: int) -> None:
+        """Prepare all sinks for a run."""
+        for sink in self.sinks:
+            if not isinstance(sink, NoopSink | SparkSink):
+                sink.open(run, reached)
+
+    def written(self, frame: DataFrame) -> DataStreamWriter:
+        """Return the streaming write that brings each batch to all sinks."""
+        if len(self.sinks) == 1 and isinstance(self.sinks[0], SparkSink):
+            sink = self.sinks[0]
+            changes = changes_of(frame, self.program, sink.target.query)
+            return changes.writeStream.format(sink.format).options(**sink.options)
+        rimmed = self._rimmed(frame)
+        if not self._passed:
+            return rimmed.writeStream.format("noop")
+        return rimmed.writeStream.foreachBatch(self._take_batch)
+
+    def deliver(self, frame: DataFrame, version: int) -> None:
+        """Bring one version that is not a streaming batch to all sinks."""
+        rimmed = self._rimmed(frame)
+        if self._passed:
+            self._take(rimmed, version)
+        else:
+            rimmed.write.format("noop").mode("overwrite").save()
+
+    @property
+    def _passed(self) -> frozenset[int]:
+        """The outputs whose changes leave the tasks."""
+        kept = NoopSink | FolderSink
+        return frozenset(n for n, sink in enumerate(self.sinks) if not isinstance(sink, kept))
+
+    def _rimmed(self, frame: DataFrame) -> DataFrame:
+        """Let the tasks write files and hold back what nobody asks for."""
+        folders = {n: sink for n, sink in enumerate(self.sinks) if isinstance(sink, FolderSink)}
+        if not folders and len(self._passed) in (0, len(self.sinks)):
+            return frame
+        rim = Rim(self.changes, folders, self._passed)
+        return frame.mapInArrow(partial(at_the_rim, rim=rim), frame.schema)
+
+    def _take_batch(self, frame: DataFrame, batch: int) -> None:
+        self._take(frame, version_of(batch))
+
+    def _take(self, frame: DataFrame, version: int) -> None:
+        """Give the driver's sinks their changes: one action, or one and a cache."""
+        others = [sink for sink in self.sinks if isinstance(sink, SparkSink)]
+        if not others:
+            self._give(frame.toArrow(), version)
+            return
+        kept = frame.persist()
+        try:
+            self._give(kept.toArrow(), version)
+            for sink in others:
+                changes = changes_of(kept, self.program, sink.target.query)
+                changes.write.format(sink.format).options(**sink.options).mode("append").save()
+        finally:
+            kept.unpersist()
+
+    def _give(self, wide: pa.Table, version: int) -> None:
+        parts: dict[int, list[pa.RecordBatch]] = {}
+        for number, rows in self.changes.split(wide.to_batches()):
+            parts.setdefault(number, []).append(rows)
+        for number, sink in enumerate(self.sinks):
+            if isinstance(sink, NoopSink | SparkSink | FolderSink):
+                continue
+            schema = sink.target.changes
+            batches = [self.changes.of(number, rows, schema) for rows in parts.get(number, [])]
+            sink.write(version, pa.Table.from_batches(batches, schema))

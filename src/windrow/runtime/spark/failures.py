@@ -1,0 +1,53 @@
+"""What went wrong in a run, in our own words: out of Spark's traces, the sentence that matters."""
+
+from __future__ import annotations
+
+import re
+
+from windrow.core import errors
+from windrow.core.errors import RunError, WindrowError
+
+OURS = re.compile(
+    r"windrow\.core\.errors\.(\w+): (error: .*?)(?=\n\s*SQLSTATE|\n\tat |\n\n|\Z)", re.S
+)
+"""One of our errors at the end of a Python traceback, inside whatever Spark makes of it."""
+
+SENTENCE = re.compile(r"^(?:\w+\.)*(\w*(?:Error|Exception))\b: (.*)$", re.M)
+"""The last line of any traceback, of Python or Java."""
+
+SQLSTATE = re.compile(r"\s*SQLSTATE: \w+\s*$")
+NEXT_STEP = "Mend that, then start it again with the same checkpoint: it goes on where it was."
+
+
+def explained(failure: BaseException) -> WindrowError:
+    """Return the error that a run ended with, as the user should read it."""
+    if isinstance(failure, WindrowError):
+        return failure
+    text = str(failure)
+    found = OURS.findall(text)
+    if found:
+        return rebuilt(*found[-1])
+    return RunError("the run has failed", detail=reason(text), hint=NEXT_STEP)
+
+
+def rebuilt(name: str, text: str) -> WindrowError:
+    r"""Return an error as it was before it became text.
+
+    >>> rebuilt("StateError", "error: it is damaged\ndetail: Byte 7.\nhint: Copy it.").detail
+    'Byte 7.'
+    """
+    kind = getattr(errors, name, RunError)
+    parts = re.split(r"^(detail|hint): ", SQLSTATE.sub("", text), flags=re.M)
+    named = dict(zip(parts[1::2], (p.strip() for p in parts[2::2]), strict=True))
+    message = parts[0].removeprefix("error: ").strip()
+    made = kind(message, detail=named.get("detail", ""), hint=named.get("hint", ""))
+    assert isinstance(made, WindrowError), f"{name} is no error of ours"
+    return made
+
+
+def reason(text: str) -> str:
+    """Return the sentence of a trace that tells most: the last cause that it names."""
+    lines = [SQLSTATE.sub("", f"{name}: {what}") for name, what in SENTENCE.findall(text)]
+    inner = [line for line in lines if not line.startswith(("Py4JException", "StreamingQuery"))]
+    first = text.strip().splitlines()[0] if text.strip() else "Spark gives no reason."
+    return (inner or [SQLSTATE.sub("", first)])[-1][:500]

@@ -1,0 +1,94 @@
+"""What a checkpoint folder says of its run, beside Spark's own log and the shards' state.
+
+DIR/run.json      the name of the run, by which sinks know it again; never changed
+DIR/drain.json    the last end of input: an intent until it is done
+DIR/spark/        Spark's offsets and commits
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from uuid import uuid4
+
+from windrow.core.errors import StateError
+from windrow.runtime.shards.files import Files, open_files
+from windrow.runtime.shards.store import version_of
+
+RUN, DRAIN = "run.json", "drain.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Drain:
+    """An end of input: the version that it makes, when it came (µs), and whether all is done."""
+
+    version: int
+    wall: int
+    done: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RunFolder:
+    """The folder of one run."""
+
+    where: str
+
+    @property
+    def files(self) -> Files:
+        """The folder as files."""
+        return open_files(self.where)
+
+    @property
+    def spark(self) -> str:
+        """Where Spark keeps its own log."""
+        return f"{self.where}/spark"
+
+    def name(self) -> str:
+        """Return the name of the run; a folder without one gets one."""
+        known = self._read(RUN)
+        if known is not None:
+            return str(known["run"])
+        name = uuid4().hex
+        self._write(RUN, {"run": name})
+        return name
+
+    def last_batch(self) -> int:
+        """Return the last batch that Spark has committed; -1 before the first."""
+        names = self.files.sizes("spark/commits")
+        return max((int(name) for name in names if name.isdecimal()), default=-1)
+
+    def reached(self) -> int:
+        """Return the last version that is done for good; 0 before the first."""
+        batch, drain = self.last_batch(), self.drain()
+        drained = drain.version if drain is not None and drain.done else 0
+        return max(0 if batch < 0 else version_of(batch), drained)
+
+    def drain(self) -> Drain | None:
+        """Return the last end of input, if there was one."""
+        known = self._read(DRAIN)
+        if known is None:
+            return None
+        return Drain(int(str(known["version"])), int(str(known["wall"])), bool(known["done"]))
+
+    def note(self, drain: Drain) -> None:
+        """Write down how far an end of input has come."""
+        self._write(DRAIN, {"version": drain.version, "wall": drain.wall, "done": drain.done})
+
+    def _read(self, name: str) -> dict[str, object] | None:
+        try:
+            read = json.loads(bytes(self.files.read(name)))
+        except FileNotFoundError:
+            return None
+        except ValueError as error:
+            raise StateError(
+                f"{self.where}/{name} is damaged",
+                hint="Bring the file back from a copy, or start anew with an empty checkpoint.",
+            ) from error
+        assert isinstance(read, dict), f"{name} holds an object"
+        return read
+
+    def _write(self, name: str, what: dict[str, object]) -> None:
+        draft = self.files.draft(name)
+        draft.write(json.dumps(what).encode())
+        draft.publish()
+        draft.sync()

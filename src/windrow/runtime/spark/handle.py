@@ -1,0 +1,88 @@
+"""What a user holds of a query on Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from windrow.core.errors import RunError, SemanticError
+from windrow.runtime.spark.sinks.choose import Sink, SinkSpec
+from windrow.runtime.spark.sinks.folder import FolderSink
+from windrow.runtime.spark.sinks.memory import MemorySink
+
+if TYPE_CHECKING:
+    from windrow.runtime.spark.database import SparkDatabase
+    from windrow.runtime.spark.run import Run
+
+
+class SparkQuery:
+    """Starts and reads one query of a database on Spark."""
+
+    def __init__(self, db: SparkDatabase, name: str) -> None:
+        self._db = db
+        self.name = name
+
+    def start(
+        self,
+        sink: SinkSpec = "noop",
+        trigger: str = "available-now",
+        options: Mapping[str, str] | None = None,
+    ) -> Run:
+        """Run this query by itself; its checkpoint is the folder of its name in the database's.
+
+        `sink` is "noop", "memory", "console", "parquet:DIR", "json:DIR", "duckdb:FILE", a
+        PostgreSQL URL, "spark:FORMAT" with `options`, or a function of (pyarrow.Table, batch).
+        """
+        return self._db.start_query(self.name, sink, trigger, options)
+
+    def progress(self) -> dict[str, object]:
+        """Return how far the query has come, and what its last batch has cost."""
+        return self._db.run_of(self.name).progress().of(self.name)
+
+    def changes(self) -> pa.Table:
+        """Return changes: of a memory sink those since the last call, of a folder all."""
+        sink = self._sink()
+        if isinstance(sink, MemorySink | FolderSink):
+            return sink.changes()
+        raise _unreadable(self.name, "changes", "memory, parquet: or json:")
+
+    def answer(self) -> pa.Table:
+        """Return the answer after the newest batch, as far as the sink keeps it."""
+        sink = self._sink()
+        if sink.target.appends:
+            raise SemanticError(
+                f'"{self.name}" is a stream: it has changes and no answer',
+                detail="ISTREAM, DSTREAM and RSTREAM tell what happens, not what is.",
+                hint="Read changes(), or take the stream operator out of the query.",
+            )
+        answer = getattr(sink, "answer", None)
+        if answer is None:
+            raise _unreadable(
+                self.name, "the answer", "memory, parquet:, json:, duckdb: or PostgreSQL"
+            )
+        table: pa.Table = answer()
+        return table
+
+    def _sink(self) -> Sink:
+        return self._db.run_of(self.name).sink(self.name)
+
+    def to_spark(self) -> DataFrame:
+        """Return the changes as a streaming DataFrame: `_ts`, `_sign`, then the columns."""
+        return self._db.frame_of(self.name)
+
+    def explain(self) -> str:
+        """Return the plan: update patterns, then what runs in Spark and what on the shards."""
+        return self._db.explain(self.name)
+
+    def __repr__(self) -> str:
+        return f"<windrow query {self.name} on Spark>"
+
+
+def _unreadable(name: str, what: str, sinks: str) -> RunError:
+    return RunError(
+        f'the sink of "{name}" does not keep {what}',
+        hint=f"Start the query with {sinks} to ask for it here.",
+    )

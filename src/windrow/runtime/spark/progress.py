@@ -1,0 +1,181 @@
+"""How far a run has come: Spark's word on batches, the shards' word on clocks and state."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from windrow.core.time import Clock
+from windrow.plan.labels import clock_of
+from windrow.runtime.shards.program import Program
+from windrow.runtime.spark.reports import KERNEL, STATE, TRANSFER, Report
+
+
+@dataclass(frozen=True, slots=True)
+class QueryProgress:
+    """One query: its clock, what holds it back, and what it remembers on all shards."""
+
+    clock: str | int | None
+    held_back_by: str | None
+    state_rows: int
+    state_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class ShardProgress:
+    """One shard after its last version."""
+
+    shard: int
+    version: int
+    rows: int
+    state_rows: int
+    state_bytes: int
+    process_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """A run at a moment.
+
+    `seconds` splits the time of the last batch: what the slowest shard took for moving rows
+    (transfer), for operators (kernel) and for logs and snapshots (state); the rest is Spark's.
+    """
+
+    active: bool
+    status: str
+    batch: int | None = None
+    batches: int = 0
+    rows: int = 0
+    total_rows: int = 0
+    rows_per_second: float = 0.0
+    batch_seconds: float = 0.0
+    seconds: dict[str, float] = field(default_factory=dict)
+    queries: dict[str, QueryProgress] = field(default_factory=dict)
+    shards: tuple[ShardProgress, ...] = ()
+    late: dict[str, int] = field(default_factory=dict)
+    dead_letters: dict[str, dict[str, int]] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, object]:
+        """Return everything as plain values."""
+        return asdict(self)
+
+    def of(self, query: str) -> dict[str, object]:
+        """Return the run's progress with the clock and the state of one query."""
+        named = {name.lower(): found for name, found in self.queries.items()}.get(query.lower())
+        whole = self.to_dict()
+        del whole["queries"]
+        return {**whole, **(asdict(named) if named is not None else {"clock": None})}
+
+
+@dataclass(slots=True)
+class Tally:
+    """Batches of a run that Spark has told of, each counted once."""
+
+    batches: int = 0
+    rows: int = 0
+    newest: int = -1
+    last: Mapping[str, Any] | None = None
+
+    def hear(self, told: list[Mapping[str, Any]]) -> None:
+        """Count what is new; Spark tells of its last hundred batches."""
+        for batch in told:
+            if int(batch["batchId"]) > self.newest and "addBatch" in batch["durationMs"]:
+                self.newest = int(batch["batchId"])
+                self.batches += 1
+                self.rows += max(0, int(batch["numInputRows"]))
+                self.last = batch
+
+
+def progress_of(
+    tally: Tally,
+    reports: Mapping[int, Report],
+    program: Program,
+    *,
+    active: bool,
+    status: str,
+    dead: dict[str, dict[str, int]],
+) -> Progress:
+    """Put together what Spark and the shards have told."""
+    clocks = {query.name: clock_of(query.root) for query in program.bound()}
+    known = Progress(
+        active,
+        status,
+        queries={name: query_progress(name, clock, reports) for name, clock in clocks.items()},
+        shards=tuple(shard_progress(number, report) for number, report in reports.items()),
+        late=summed([report["late"] for report in reports.values()]),
+        dead_letters=dead,
+        batches=tally.batches,
+        total_rows=tally.rows,
+    )
+    if tally.last is None:
+        return known
+    took = float(tally.last["durationMs"].get("triggerExecution", 0)) / 1000
+    rows = max(0, int(tally.last["numInputRows"]))
+    return Progress(
+        **{
+            **{name: getattr(known, name) for name in Progress.__slots__},
+            "batch": tally.newest,
+            "rows": rows,
+            "rows_per_second": rows / took if took else 0.0,
+            "batch_seconds": took,
+            "seconds": split_time(took, reports),
+        }
+    )
+
+
+def split_time(took: float, reports: Mapping[int, Report]) -> dict[str, float]:
+    """Return the time of a batch by where it went: the slowest shard's parts, and the rest."""
+    parts = {
+        part: max((float(r["seconds"].get(part, 0.0)) for r in reports.values()), default=0.0)
+        for part in (TRANSFER, KERNEL, STATE)
+    }
+    return {"spark": max(0.0, took - sum(parts.values())), **parts}
+
+
+def query_progress(name: str, clock: Clock, reports: Mapping[int, Report]) -> QueryProgress:
+    """Return one query over all shards; all have the same clock once a batch is done."""
+    told = [report["queries"][name] for report in reports.values() if name in report["queries"]]
+    reached = [q["clock"] for q in told if q["clock"] is not None]
+    held = [q["held_back_by"] for q in told if q["held_back_by"] is not None]
+    return QueryProgress(
+        shown_clock(min(reached), clock) if reached else None,
+        held[0] if held else None,
+        sum(int(q["state_rows"]) for q in told),
+        sum(int(q["state_bytes"]) for q in told),
+    )
+
+
+def shown_clock(instant: int, clock: Clock) -> str | int:
+    """Return an instant for people: ISO text, or ticks.
+
+    >>> shown_clock(1_500_000, Clock.TIMESTAMP), shown_clock(7, Clock.TICKS)
+    ('1970-01-01T00:00:01.500000Z', 7)
+    """
+    if clock is Clock.TICKS:
+        return instant
+    at = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=instant)
+    return at.isoformat().replace("+00:00", "Z")
+
+
+def shard_progress(number: int, report: Report) -> ShardProgress:
+    """Return what one shard has told."""
+    queries = report["queries"].values()
+    return ShardProgress(
+        number,
+        int(report["version"]),
+        int(report["rows_in"]),
+        sum(int(q["state_rows"]) for q in queries),
+        sum(int(q["state_bytes"]) for q in queries),
+        int(report.get("process_bytes", 0)),
+    )
+
+
+def summed(counts: list[Mapping[str, int]]) -> dict[str, int]:
+    """Return counters added up by name."""
+    total: dict[str, int] = {}
+    for each in counts:
+        for name, count in each.items():
+            total[name] = total.get(name, 0) + int(count)
+    return total

@@ -1,0 +1,169 @@
+"""A run: one streaming query of Spark for all queries of a program, from start to end."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from windrow.core.errors import RunError
+from windrow.runtime.shards.client import Shards
+from windrow.runtime.shards.program import Program
+from windrow.runtime.shards.store import version_of
+from windrow.runtime.spark.dead import count_dead
+from windrow.runtime.spark.delivery import Delivery
+from windrow.runtime.spark.failures import explained
+from windrow.runtime.spark.folder import Drain, RunFolder
+from windrow.runtime.spark.frame import build_frame, drain_frame
+from windrow.runtime.spark.progress import Progress, Tally, progress_of
+from windrow.runtime.spark.reports import read_reports
+from windrow.runtime.spark.sinks.choose import Sink
+from windrow.runtime.spark.triggers import ends, read_trigger
+from windrow.runtime.spark.worker import VERSION
+
+COUNTING_SECONDS = 5.0
+"""Between two counts of dead letters, which look at every file of them."""
+
+
+class Run:
+    """Queries at work. `wait` for its end, or `stop` it; start again and it goes on.
+
+    At the end of "available-now" the input is drained: what waits for later tuples comes out.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        program: Program,
+        folder: RunFolder,
+        sinks: Sequence[Sink],
+        trigger: str,
+        frames: Mapping[str, DataFrame],
+    ) -> None:
+        self.program = program
+        self.folder = folder
+        self.trigger = trigger
+        self.names = frozenset(name.lower() for name in program.queries)
+        self._spark = spark
+        self._frames = frames
+        self._sinks = {sink.target.query.lower(): sink for sink in sinks}
+        self._when = read_trigger(trigger)
+        self._delivery = Delivery.of(program, sinks)
+        self._query: Any = None
+        self._shards: Shards | None = None
+        self._thread: threading.Thread | None = None
+        self._failure: BaseException | None = None
+        self._stopped = threading.Event()
+        self._tally = Tally()
+        self._dead: dict[str, dict[str, int]] = {}
+        self._counted_at = 0.0
+
+    def start(self) -> None:
+        """Begin: check the checkpoint and the sinks, finish what was cut off, read on."""
+        self._shards = Shards(self.folder.where, self.program)
+        self._delivery.open(self.folder.name(), self.folder.reached())
+        self._finish_drain()
+        try:
+            frame = build_frame(self._spark, self.program, self.folder.where, frames=self._frames)
+            writer = self._delivery.written(frame).queryName(" ".join(self.program.queries))
+            located = writer.option("checkpointLocation", self.folder.spark)
+            self._query = located.trigger(**self._when).start()
+        except Exception as error:
+            raise explained(error) from error
+        self._thread = threading.Thread(target=self._follow, name="windrow-run", daemon=True)
+        self._thread.start()
+
+    def _follow(self) -> None:
+        """See the streaming query to its end, and drain the input if it came to one."""
+        try:
+            self._query.awaitTermination()
+            if ends(self.trigger) and not self._stopped.is_set():
+                self._begin_drain()
+        except BaseException as error:
+            self._failure = error
+
+    def _begin_drain(self) -> None:
+        """Write down that the input has ended, then let everything come out."""
+        batch, before = self.folder.last_batch(), self.folder.drain()
+        version = version_of(batch, drain=True)
+        if batch >= 0 and (before is None or before.version < version):
+            self.folder.note(Drain(version, int(time.time() * 1e6), done=False))
+            self._finish_drain()
+
+    def _finish_drain(self) -> None:
+        """Do what an intent says, also if it was cut off: versions make it harmless twice."""
+        drain = self.folder.drain()
+        if drain is None or drain.done:
+            return
+        frame = drain_frame(self._spark, self.program, self.folder.where, drain.wall)
+        self._spark.sparkContext.setLocalProperty(VERSION, str(drain.version))
+        try:
+            self._delivery.deliver(frame, drain.version)
+        except Exception as error:
+            raise explained(error) from error
+        finally:
+            self._spark.sparkContext.setLocalProperty(VERSION, None)  # type: ignore[arg-type]
+        self.folder.note(Drain(drain.version, drain.wall, done=True))
+
+    @property
+    def active(self) -> bool:
+        """Tell whether it is still at work."""
+        return self._thread is not None and self._thread.is_alive()
+
+    def wait(
+        self, timeout: float | None = None, each: Callable[[Progress], object] | None = None
+    ) -> bool:
+        """Wait for the end; tell whether it has come. Raises what the run has failed with.
+
+        `each` is called now and then with the progress so far.
+        """
+        deadline = None if timeout is None else time.monotonic() + timeout
+        assert self._thread is not None, "a run is started before it is waited for"
+        while self._thread.is_alive():
+            left = 0.2 if deadline is None else min(0.2, deadline - time.monotonic())
+            if left <= 0:
+                return False
+            self._thread.join(left)
+            if each is not None:
+                each(self.progress())
+        if self._failure is not None and not self._stopped.is_set():
+            raise explained(self._failure) from self._failure
+        return True
+
+    def stop(self) -> None:
+        """Stop after the batch that is under way, or in it: it is run again at the next start."""
+        self._stopped.set()
+        if self._query is not None and self._query.isActive:
+            self._query.stop()
+        if self._thread is not None:
+            self._thread.join()
+        if self._shards is not None:
+            self._shards.shutdown()
+
+    def sink(self, name: str) -> Sink:
+        """Return where a query's changes go."""
+        return self._sinks[name.lower()]
+
+    def progress(self) -> Progress:
+        """Return how far the run has come, and what its last batch has cost."""
+        if self._query is None:
+            raise RunError("the run has not been started", hint="Call start() first.")
+        self._tally.hear(self._query.recentProgress)
+        return progress_of(
+            self._tally,
+            read_reports(self.folder.where),
+            self.program,
+            active=self.active,
+            status=str(self._query.status["message"]) if self.active else "ended",
+            dead=self._dead_letters(),
+        )
+
+    def _dead_letters(self) -> dict[str, dict[str, int]]:
+        """Return the dead letters, counted anew every few seconds."""
+        if time.monotonic() > self._counted_at + COUNTING_SECONDS or not self.active:
+            self._dead = count_dead(self.folder.where)
+            self._counted_at = time.monotonic()
+        return self._dead

@@ -1,0 +1,97 @@
+"""The Spark session: one of ours with settings that fit, or the user's, looked over."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import sys
+from importlib.resources import files
+
+from pyspark.sql import SparkSession
+
+from windrow.core.errors import RunError
+
+LOG = logging.getLogger(__name__)
+
+RETRIES = 4
+"""Attempts that a task gets: a Python worker that dies must not end the run."""
+
+SETTINGS: dict[str, str] = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "200000",  # each Arrow batch costs a call
+    "spark.sql.adaptive.enabled": "false",  # partitions are shards: they must not be merged
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.python.worker.reuse": "true",
+}
+"""What a session of ours is made with."""
+
+
+def open_session(master: str | None, shards: int) -> SparkSession:
+    """Start Spark, or return the session that this process has already."""
+    running = SparkSession.getActiveSession()
+    if running is not None:
+        return checked(running)
+    place = with_retries(master or "local[*]")
+    settings = {**SETTINGS, "spark.sql.shuffle.partitions": str(shards)}
+    if place.startswith("local"):
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    log = files("windrow.runtime.spark") / "log4j2.properties"
+    settings["spark.driver.extraJavaOptions"] = f"-Dlog4j2.configurationFile={log}"
+    builder = SparkSession.builder.appName("windrow").master(place)
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    try:
+        return builder.getOrCreate()
+    except Exception as error:
+        raise RunError(
+            f"Spark does not start on {place}",
+            detail=str(error).splitlines()[0] if str(error) else type(error).__name__,
+            hint="windrow doctor tells what is missing; --master chooses another place.",
+        ) from error
+
+
+def with_retries(master: str) -> str:
+    """Return a local master whose tasks may fail and be tried again, as on a cluster.
+
+    >>> with_retries("local[2]"), with_retries("local"), with_retries("local[2,1]")
+    ('local[2,4]', 'local[1,4]', 'local[2,1]')
+    """
+    if master == "local":
+        return f"local[1,{RETRIES}]"
+    found = re.fullmatch(r"local\[(\d+|\*)\]", master)
+    return f"local[{found[1]},{RETRIES}]" if found else master
+
+
+def checked(spark: SparkSession) -> SparkSession:
+    """Return a session of the user's if windrow can run on it; say what does not fit."""
+    zone = spark.conf.get("spark.sql.session.timeZone")
+    if zone not in ("UTC", "Etc/UTC", "Z", "+00:00", "GMT"):
+        raise RunError(
+            f"the session's time zone is {zone}",
+            detail="windrow reads times without a zone as UTC; Spark would read them otherwise.",
+            hint='Set it: spark.conf.set("spark.sql.session.timeZone", "UTC").',
+        )
+    for sentence in drawbacks(spark):
+        LOG.warning("%s", sentence)
+    return spark
+
+
+def drawbacks(spark: SparkSession) -> list[str]:
+    """Return what is possible with a session, and yet not good."""
+    found = []
+    if int(spark.conf.get("spark.sql.execution.arrow.maxRecordsPerBatch") or 0) < 50_000:
+        found.append(
+            "spark.sql.execution.arrow.maxRecordsPerBatch is small: rows cross to Python in many "
+            "batches; 200000 is faster"
+        )
+    master = spark.sparkContext.master or ""
+    if re.fullmatch(r"local(\[(\d+|\*)\])?", master):
+        found.append(
+            f"master {master} does not repeat failed tasks: a Python worker "
+            f"that dies ends the run; local[*,{RETRIES}] goes on"
+        )
+    return found

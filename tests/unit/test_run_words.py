@@ -1,0 +1,155 @@
+"""What a run tells: errors dug out of Spark's traces, progress put together, metrics, scripts."""
+
+import urllib.request
+
+import pytest
+
+from windrow.core.errors import RunError, StateError
+from windrow.language.parse import parse_script
+from windrow.runtime.shards.program import Program
+from windrow.runtime.spark.failures import explained
+from windrow.runtime.spark.metrics import MetricsServer, exposition
+from windrow.runtime.spark.progress import Progress, Tally, progress_of
+from windrow.runtime.spark.script import Script
+from windrow.runtime.spark.triggers import ends, read_trigger
+
+SCRIPT = """
+CREATE STREAM s (ts TIMESTAMP, k BIGINT) TIMESTAMP BY ts;
+CREATE STREAM u (n BIGINT, k BIGINT) TIMESTAMP BY n;
+CREATE QUERY a AS SELECT k FROM s [RANGE 10];
+CREATE QUERY b AS SELECT k FROM u [RANGE 10];
+"""
+
+OURS = """[STREAM_FAILED] Query [id = 1, runId = 2] terminated with exception: Job aborted due to
+ stage failure: [PYTHON_EXCEPTION] An exception was thrown from the Python worker: Traceback:
+  File "worker.py", line 28, in step
+    raise StateError("the log is damaged", detail="Byte 7\\nis not.", hint="Copy it.")
+windrow.core.errors.StateError: error: the log is damaged
+detail: Byte 7
+is not.
+hint: Copy it.
+ SQLSTATE: 38000
+\tat org.apache.spark.api.python.BasePythonRunner$ReaderIterator.handle(PythonRunner.scala:599)
+ SQLSTATE: XXKST
+=== Streaming Query ===
+Current Committed Offsets: {}
+"""
+
+THEIRS = """[STREAM_FAILED] Query [id = 1, runId = 2] terminated with exception: [FOREACH_BATCH_...]
+Traceback (most recent call last):
+  File "/home/ada/job.py", line 3, in keep
+ZeroDivisionError: division by zero
+ SQLSTATE: 39000
+\tat org.apache.spark.sql.execution.streaming.sources.ForeachBatchSink.callBatchWriter(X.scala:60)
+Caused by: py4j.Py4JException: An exception was raised by the Python Proxy. Return Message: ...
+"""
+
+
+def test_one_of_our_errors_comes_out_of_a_trace_as_it_was() -> None:
+    found = explained(Exception(OURS))
+    assert isinstance(found, StateError)
+    assert (found.message, found.detail, found.hint) == (
+        "the log is damaged",
+        "Byte 7\nis not.",
+        "Copy it.",
+    )
+
+
+def test_an_error_of_others_is_told_by_its_last_sentence() -> None:
+    found = explained(Exception(THEIRS))
+    assert isinstance(found, RunError)
+    assert found.detail == "ZeroDivisionError: division by zero"
+    assert "\tat " not in found.render()
+
+
+def test_a_failure_without_words_still_has_a_next_step() -> None:
+    assert explained(Exception("")).hint
+
+
+def report(shard: int) -> dict[str, object]:
+    return {
+        "version": 8,
+        "rows_in": 100 + shard,
+        "late": {"s": shard},
+        "process_bytes": 5_000,
+        "seconds": {"transfer": 0.1, "kernel": 0.2 + shard, "state": 0.05},
+        "queries": {
+            "a": {"clock": 1_500_000, "held_back_by": None, "state_rows": 4, "state_bytes": 64},
+            "b": {"clock": 7, "held_back_by": "u", "state_rows": 1, "state_bytes": 8},
+        },
+    }
+
+
+def batch(number: int, rows: int) -> dict[str, object]:
+    times = {"addBatch": 1900, "triggerExecution": 2000}
+    return {"batchId": number, "numInputRows": rows, "durationMs": times}
+
+
+def told() -> Progress:
+    tally = Tally()
+    tally.hear([batch(0, 10), batch(1, 20)])
+    tally.hear([batch(1, 20), batch(2, 40)])
+    tally.hear([{"batchId": 3, "numInputRows": 0, "durationMs": {"latestOffset": 1}}])
+    program = Program(SCRIPT, ("a", "b"))
+    reports = {n: report(n) for n in range(2)}
+    dead = {"s": {"poison": 3, "late": 1}}
+    return progress_of(tally, reports, program, active=True, status="waiting", dead=dead)
+
+
+def test_progress_adds_up_batches_once_and_shards_together() -> None:
+    progress = told()
+    assert (progress.batch, progress.batches, progress.total_rows) == (2, 3, 70)
+    assert progress.rows_per_second == 20
+    assert progress.queries["a"].clock == "1970-01-01T00:00:01.500000Z"
+    assert progress.queries["a"].state_rows == 8
+    assert progress.of("B")["held_back_by"] == "u"
+    assert progress.late == {"s": 1}
+    parts = {"spark": 0.65, "transfer": 0.1, "kernel": 1.2, "state": 0.05}
+    assert progress.seconds == pytest.approx(parts)
+
+
+def test_metrics_are_what_progress_says() -> None:
+    text = exposition(told())
+    for line in (
+        "windrow_input_rows_total 70",
+        'windrow_clock_seconds{query="a"} 1.5',
+        'windrow_clock_ticks{query="b"} 7',
+        'windrow_held_back{query="b",stream="u"} 1',
+        'windrow_batch_part_seconds{part="kernel"} 1.2',
+        'windrow_dead_letters_total{stream="s",kind="poison"} 3',
+        'windrow_state_bytes{shard="1"} 72',
+    ):
+        assert f"{line}\n" in text, line
+    assert text.count("# TYPE windrow_state_bytes gauge") == 1
+
+
+def test_metrics_are_served() -> None:
+    server = MetricsServer(0, told)
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{server.port}/metrics") as answer:
+            assert answer.read().decode() == exposition(told())
+        with pytest.raises(RunError, match="port"):
+            MetricsServer(server.port, told)
+    finally:
+        server.close()
+
+
+def test_a_script_is_what_still_counts() -> None:
+    script = Script()
+    text = f"""{SCRIPT}
+    SET strategy = 'negative'; DROP QUERY b; CREATE OR REPLACE QUERY a AS SELECT ts FROM s [NOW];
+    CREATE STREAM IF NOT EXISTS s (ts BIGINT);"""
+    for statement in parse_script(text):
+        script.note(statement)
+    program = Program(script.text(("a",)), ("a",))
+    assert [query.root.schema.names for query in program.bound()] == [("ts",)]
+    assert "CREATE QUERY b" not in program.script
+    assert "SET strategy" in program.script
+
+
+def test_triggers_are_read_and_others_refused() -> None:
+    assert ends("available-now")
+    assert ends("once")
+    assert not ends("500 milliseconds")
+    with pytest.raises(RunError, match="trigger"):
+        read_trigger("sometimes")
