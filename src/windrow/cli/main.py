@@ -15,6 +15,7 @@ COMMANDS: dict[str, str] = {
     "doctor": "Check that this machine can run windrow.",
     "explain": "Show the plan of each query in a script.",
     "generate": "Write streams of our own making as files.",
+    "run": "Run the queries of a script over its sources, on Spark.",
     "shell": "Type statements, push tuples, watch answers change.",
     "state": "Show what is in a checkpoint.",
 }

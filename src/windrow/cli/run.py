@@ -1,0 +1,164 @@
+"""`windrow run FILE`: the queries of a script over its sources, until they end or you stop."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TextIO
+
+import click
+
+from windrow.cli.explain import read_text
+from windrow.cli.run_local import run_local
+from windrow.cli.run_view import watch
+from windrow.core.errors import InputError, RunError
+from windrow.language.parse import parse_script
+from windrow.language.printing import print_statement, to_sql
+from windrow.language.statements import CreateQuery, Select
+
+DEFAULT_SINK = "console"
+
+
+@click.command("run")
+@click.argument("file", type=click.File(encoding="utf-8"))
+@click.option(
+    "--checkpoint", metavar="DIR", help="What makes it go on.  [default: FILE.checkpoint]"
+)
+@click.option(
+    "--sink",
+    "sinks",
+    metavar="SINK",
+    multiple=True,
+    help="Where changes go: console (the default), parquet:DIR, json:DIR, duckdb:FILE, a "
+    "PostgreSQL URL, memory, noop, spark:FORMAT. NAME=SINK is for one query; may be repeated.",
+)
+@click.option(
+    "--sink-option", "options", metavar="KEY=VALUE", multiple=True, help="For spark:FORMAT."
+)
+@click.option(
+    "--trigger",
+    default="available-now",
+    show_default=True,
+    help='"available-now" reads what is there and ends; "2 seconds" goes on.',
+)
+@click.option("--shards", type=click.IntRange(min=1), default=2, show_default=True)
+@click.option("--master", metavar="URL", help="Where Spark runs.  [default: local[*]]")
+@click.option(
+    "--engine",
+    type=click.Choice(["spark", "local"]),
+    default="spark",
+    show_default=True,
+    help="Local runs in this process, over files.",
+)
+@click.option("--query", "names", metavar="NAME", multiple=True, help="Only this query.")
+@click.option("--metrics-port", type=int, metavar="PORT", help="Serve Prometheus metrics.")
+def command(  # noqa: PLR0913, PLR0917 - one parameter an option
+    file: TextIO,
+    checkpoint: str | None,
+    sinks: tuple[str, ...],
+    options: tuple[str, ...],
+    trigger: str,
+    shards: int,
+    master: str | None,
+    engine: str,
+    names: tuple[str, ...],
+    metrics_port: int | None,
+) -> None:
+    """Run the queries of a script of CQL over the sources that its streams name.
+
+    Stop it with Ctrl-C, or kill it; run the same command again and it goes on where it was:
+    nothing is lost, nothing comes twice. A dash reads standard input.
+    """
+    script, all_names = named_queries(read_text(file))
+    chosen = chosen_names(all_names, names)
+    by_query = chosen_sinks(sinks or (DEFAULT_SINK,), chosen)
+    if engine == "local":
+        run_local(script, by_query)
+        return
+    place = checkpoint or default_checkpoint(file.name)
+    db = open_spark(place, shards, master)
+    try:
+        db.execute(script)
+        run = db.start(by_query, trigger, split_options(options), chosen)
+        watch(run, place, by_query, metrics_port)
+    finally:
+        db.close()
+
+
+def open_spark(checkpoint: str, shards: int, master: str | None):  # type: ignore[no-untyped-def]  # noqa: D103
+    import windrow  # noqa: PLC0415 - pyspark loads when it is needed
+
+    return windrow.connect(engine="spark", checkpoint=checkpoint, shards=shards, master=master)
+
+
+def default_checkpoint(name: str) -> str:
+    """Return the checkpoint of a script that is given none: a folder beside it."""
+    if name in ("-", "<stdin>"):
+        raise RunError(
+            "a script from standard input has no place for its checkpoint",
+            hint="Give one: --checkpoint DIR.",
+        )
+    return str(Path(name).with_suffix(".checkpoint"))
+
+
+def named_queries(text: str) -> tuple[str, list[str]]:
+    """Return the script with a name for every query, and the names.
+
+    >>> named_queries("CREATE STREAM s (ts BIGINT); SELECT * FROM s [NOW]")[1]
+    ['query_1']
+    """
+    lines: list[str] = []
+    names: list[str] = []
+    for statement in parse_script(text):
+        match statement:
+            case Select(query=tree):
+                names.append(f"query_{len(names) + 1}")
+                lines.append(f"CREATE QUERY {names[-1]} AS {to_sql(tree)}")
+                continue
+            case CreateQuery(name=name):
+                names.append(name)
+        lines.append(print_statement(statement))
+    return "".join(f"{line};\n" for line in lines), names
+
+
+def chosen_names(known: list[str], wanted: tuple[str, ...]) -> list[str]:
+    """Return the queries to run, in the order of the script."""
+    if not known:
+        raise InputError(
+            "the script has no query",
+            hint="Add one, for example CREATE QUERY q AS SELECT * FROM s [RANGE 1 MINUTE];",
+        )
+    unknown = [name for name in wanted if name.lower() not in {k.lower() for k in known}]
+    if unknown:
+        raise RunError(
+            f'there is no query "{unknown[0]}"', hint=f"The script has {', '.join(known)}."
+        )
+    asked = {name.lower() for name in wanted}
+    return [name for name in known if not asked or name.lower() in asked]
+
+
+def chosen_sinks(sinks: tuple[str, ...], names: list[str]) -> dict[str, str]:
+    """Return the sink of each query: its own, or the one for all.
+
+    >>> chosen_sinks(("noop", "b=memory"), ["a", "b"])
+    {'a': 'noop', 'b': 'memory'}
+    """
+    own, common = {}, [DEFAULT_SINK]
+    for text in sinks:
+        name, equals, spec = text.partition("=")
+        if equals and name.lower() in {n.lower() for n in names}:
+            own[name.lower()] = spec
+        elif equals and ":" not in name:
+            raise RunError(
+                f'there is no query "{name}" for a sink', hint=f"There are {', '.join(names)}."
+            )
+        else:
+            common.append(text)
+    return {name: own.get(name.lower(), common[-1]) for name in names}
+
+
+def split_options(pairs: tuple[str, ...]) -> dict[str, str]:
+    """Return KEY=VALUE texts by their keys."""
+    found = dict(pair.partition("=")[::2] for pair in pairs)
+    if any("=" not in pair for pair in pairs):
+        raise RunError("a sink option is KEY=VALUE", hint="For example --sink-option path=out.")
+    return found
