@@ -81,8 +81,17 @@ def name_of(page: Path) -> str:
 each_page = pytest.mark.parametrize("page", PAGES, ids=name_of)
 
 
-@each_page
+ON_SPARK = [page for page in PAGES if re.search(r"connect\(engine=.spark", page.read_text())]
+"""Pages whose examples start Spark: tests/spark runs them."""
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if p not in ON_SPARK], ids=name_of)
 def test_python_in_a_page_runs_and_prints_what_is_shown(page: Path) -> None:
+    run_python(page)
+
+
+def run_python(page: Path) -> None:
+    """Run the Python of a page, block by block, and compare what it prints."""
     names: dict[str, object] = {}
     found = blocks(page)
     with patch.dict(AGGREGATES), patch.dict(REGISTERED):  # what it registers is forgotten
