@@ -272,6 +272,7 @@ def test_a_folder_that_others_can_write_to_is_not_used(runtime: Path, tmp_path: 
 
 
 def test_the_client_loads_no_compiler() -> None:
-    code = "import sys, windrow.runtime.shards.client; print('numba' in sys.modules)"
+    code = "import sys, windrow.runtime.shards.client, windrow.runtime.shards.store;"
+    code += "print('numba' in sys.modules)"
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert told.stdout == "False\n"

@@ -21,13 +21,15 @@ import json
 import math
 import struct
 import zlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from windrow.core.errors import StateError
-from windrow.operators.task import Saved
+
+if TYPE_CHECKING:  # tasks compile; who only reads and writes state need not
+    from windrow.operators.task import Saved
 
 MAGIC = b"windrow\0"
 VERSION = 1

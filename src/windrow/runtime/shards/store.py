@@ -14,10 +14,10 @@ so a file that is missing is missed: state is a snapshot and an unbroken chain o
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from windrow.core.errors import StateError
 from windrow.operators.state.saved import from_bytes, to_parts
-from windrow.operators.task import Saved
 from windrow.runtime.shards.entry import (
     STEP,
     Entry,
@@ -29,6 +29,9 @@ from windrow.runtime.shards.entry import (
 )
 from windrow.runtime.shards.faults import fault
 from windrow.runtime.shards.files import Draft, Files, is_left_over
+
+if TYPE_CHECKING:
+    from windrow.operators.task import Saved
 
 STATE = ".state"
 
