@@ -118,10 +118,6 @@ class ProcessShards(ShardSet):
         self.batches += not drain
         return made
 
-    def pids(self) -> list[int]:
-        """Return the processes that hold a shard now."""
-        return [pid for n in range(self.program.shards) if (pid := self.pid(n))]
-
     def pid(self, number: int) -> int:
         place = self.remote[number].client.place
         with suppress(OSError, ValueError):
@@ -134,6 +130,11 @@ class ProcessShards(ShardSet):
         birth = launch.born(pid)
         os.kill(pid, signal.SIGKILL)
         wait_until(lambda: not launch.lives(pid, birth))
+
+    def restart(self) -> None:
+        """End all processes as a crash would; the next request starts them again."""
+        for number in range(self.program.shards):
+            self.kill(number)
 
     def close(self) -> None:
         for shard in self.remote:

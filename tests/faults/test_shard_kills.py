@@ -5,12 +5,23 @@ from __future__ import annotations
 import os
 import random
 import signal
+import tempfile
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import given, note
+from hypothesis import strategies as st
 from tests.faults.processes import ProcessShards, dying
 from tests.faults.traffic import PROGRAM, assert_same, run, traffic
-from tests.reference.shards import ShardSet
+from tests.generate.catalog import bind
+from tests.generate.effort import examples
+from tests.generate.queries import queries
+from tests.generate.streams import worlds
+from tests.properties.test_shards_match_oracle import sharded_drives
+from tests.reference.oracle import Oracle
+from tests.reference.shards import ShardSet, drive_on, drive_shards, program_of
 
 from windrow.runtime.shards import faults, keeper, ledger
 
@@ -101,3 +112,28 @@ def test_after_a_restart_the_last_batch_can_be_run_again(tmp_path: Path) -> None
             shards.kill(0)
     finally:
         shards.close()
+
+
+@pytest.mark.slow
+@given(st.data())
+@examples(40)
+def test_any_query_survives_deaths_anywhere(data: st.DataObject) -> None:
+    text, world = data.draw(queries()), data.draw(worlds())
+    plan = data.draw(sharded_drives(world))
+    wishes = [
+        f"{data.draw(st.sampled_from(IN_SERVER))}:{data.draw(st.integers(1, 4))}" for _ in range(4)
+    ]
+    note(f"{text}\n{plan}\n{wishes}")
+    instants = Oracle(bind(text), world).instants()
+    if not instants:
+        return
+    expected = drive_shards(text, world, replace(plan, restarts=frozenset()), instants[-1])
+    with tempfile.TemporaryDirectory() as folder:
+        shards = ProcessShards(Path(folder) / "checkpoint", program_of(text, plan), plan.seed)
+        marks = (f"{wish}:{folder}/{n}" for n, wish in enumerate(wishes))
+        try:
+            with dying(*marks):
+                got = drive_on(shards, world, plan, instants[-1])
+        finally:
+            shards.close()
+    assert Counter(map(repr, got)) == Counter(map(repr, expected))

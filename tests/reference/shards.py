@@ -109,10 +109,17 @@ def _key(value: object) -> object:
 
 def drive_shards(text: str, world: World, plan: ShardedDrive, until: int) -> list[Change]:
     """Return the whole changelog of a query on shards, up to and at `until`."""
-    program = Program(
-        f"{DECLARATIONS}; CREATE QUERY q AS {text}", ("q",), plan.strategy, plan.shards
-    )
-    shards = ShardSet(program, plan.seed)
+    return drive_on(ShardSet(program_of(text, plan), plan.seed), world, plan, until)
+
+
+def program_of(text: str, plan: ShardedDrive) -> Program:
+    """Return the program of one query over the declared streams and relations."""
+    script = f"{DECLARATIONS}; CREATE QUERY q AS {text}"
+    return Program(script, ("q",), plan.strategy, plan.shards)
+
+
+def drive_on(shards: ShardSet, world: World, plan: ShardedDrive, until: int) -> list[Change]:
+    """Return the whole changelog of shards that have seen nothing yet, up to and at `until`."""
     happened = events(world)
     first = next((i for i, e in enumerate(happened) if e[0] > BEGINNING), len(happened))
     bounds = sorted({0, first, len(happened), *(c for c in plan.cuts if first < c < len(happened))})
