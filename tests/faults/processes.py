@@ -21,7 +21,7 @@ from typing import TypeVar
 import pyarrow as pa
 from tests.reference.shards import ShardSet
 
-from windrow.runtime.shards import faults, launch, server
+from windrow.runtime.shards import faults, launch, server, serving
 from windrow.runtime.shards.client import LostError, Shards
 from windrow.runtime.shards.clocks import Heard, Moment
 from windrow.runtime.shards.layout import layout_of
@@ -32,7 +32,7 @@ from windrow.runtime.shards.store import version_of
 T = TypeVar("T")
 
 
-def start_by_fork(place: launch.Place) -> int:
+def start_by_fork(place: launch.Place, watch: int) -> int:
     """Start a shard's process, nobody's child, with the environment as it is now."""
     reading, writing = os.pipe()
     child = os.fork()
@@ -40,14 +40,14 @@ def start_by_fork(place: launch.Place) -> int:
         if (grandchild := os.fork()) != 0:
             os.write(writing, str(grandchild).encode())
             os._exit(0)
-        become_server(place)
+        become_server(place, watch)
     os.close(writing)
     os.waitpid(child, 0)
     with os.fdopen(reading) as pipe:
         return int(pipe.read())
 
 
-def become_server(place: launch.Place) -> None:
+def become_server(place: launch.Place, watch: int) -> None:
     """Be the process; never return."""
     try:
         os.setsid()
@@ -58,7 +58,8 @@ def become_server(place: launch.Place) -> None:
         os.closerange(3, 256)
         sys.stderr = os.fdopen(2, "w")  # not what pytest has put there
         faults._met.clear()
-        server.serve(place)
+        assert serving.Server, "loaded before the fork, so that each process need not"
+        server.serve(place, watch)
     finally:
         os._exit(1)
 

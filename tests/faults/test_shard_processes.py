@@ -43,6 +43,9 @@ def some(first: int = 1, count: int = 10) -> dict[int, pa.Table]:
 @pytest.mark.usefixtures("runtime")
 def test_a_process_is_started_from_nothing_and_told_to_end(tmp_path: Path) -> None:
     shards = pickle.loads(pickle.dumps(Shards(str(tmp_path), SIMPLE)))
+    shards.warm()
+    warmed = shards.shard(0).place.path("alive")
+    wait_until(lambda: warmed.exists() and warmed.read_text())
     with shards.shard(0) as shard:
         assert shard.ingest(2, some()) == {"s": Heard(1, 10, 10)}
         assert shard.step(2, 0, {}, MOMENT).changes[0].num_rows == 10
@@ -192,11 +195,8 @@ def test_a_bug_is_told_with_its_trace_and_the_shard_is_rebuilt(tmp_path: Path) -
 
 
 @pytest.mark.usefixtures("forked")
-def test_too_much_memory_is_refused_before_the_machine_dies(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(limits.ENVIRONMENT, "300k")
-    shards = Shards(str(tmp_path), SIMPLE)
+def test_too_much_memory_is_refused_before_the_machine_dies(tmp_path: Path) -> None:
+    shards = Shards(str(tmp_path), SIMPLE, memory=300 << 10)
     with shards.shard(0, watch=os.getpid()) as shard:
         shard.ingest(2, some())
         shard.step(2, 0, {}, MOMENT)
@@ -206,6 +206,19 @@ def test_too_much_memory_is_refused_before_the_machine_dies(
         assert 'Query "q" holds' in caught.value.detail
         shard.ingest(4, some(11))
         assert shard.step(4, 0, {}, NEXT).changes[0].num_rows == 10
+    shards.shutdown()
+
+
+@pytest.mark.usefixtures("forked")
+def test_a_batch_that_does_not_fit_is_refused_while_it_comes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "ALLOWANCE", 1 << 20)
+    shards = Shards(str(tmp_path), SIMPLE, memory=1 << 20)
+    with shards.shard(0, watch=os.getpid()) as shard:
+        with pytest.raises(LimitError, match="rows of one batch do not fit"):
+            shard.ingest(2, some())
+        assert shard.ingest(2, {}) == {}
     shards.shutdown()
 
 
@@ -242,9 +255,9 @@ def test_a_process_that_cannot_start_is_told_with_its_reason(
 def test_a_full_disk_is_told_and_the_last_version_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def small_files(place: launch.Place) -> None:
+    def small_files(place: launch.Place, watch: int) -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, resource.RLIM_INFINITY))
-        serve(place)
+        serve(place, watch)
 
     serve = server.serve
     monkeypatch.setattr(server, "serve", small_files)

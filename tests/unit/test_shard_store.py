@@ -39,7 +39,9 @@ def files(request: pytest.FixtureRequest, tmp_path: Path) -> Files:
 
 
 def store(files: Files, levels: int = 1) -> Store:
-    return Store(files, 3, levels, "fingerprint")
+    made = Store(files, 3, levels, "fingerprint")
+    made.make_ready()
+    return made
 
 
 def write(there: Store, step: Step, after: int, *, moment: Moment | None = MOMENT) -> None:
@@ -63,6 +65,7 @@ def test_what_is_logged_is_read_again(files: Files) -> None:
 
 
 def test_a_file_appears_only_when_it_is_whole(files: Files) -> None:
+    files.make("folder")
     draft = files.draft("folder/name")
     draft.write(b"half")
     assert not files.exists("folder/name")
@@ -177,7 +180,7 @@ def test_drafts_of_processes_that_are_gone_are_removed(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", lost, tmp_path, f"{there.log}/lost"], check=True)
     draft = there.files.draft(f"{there.log}/mine")
     assert len(there.files.sizes(there.log)) == 2
-    there.remove_left_overs()
+    there.make_ready()
     (kept,) = there.files.sizes(there.log)
     assert ".mine." in kept
     draft.abandon()

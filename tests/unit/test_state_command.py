@@ -31,6 +31,7 @@ def checkpoint(tmp_path: Path) -> Path:
     claimed = open_checkpoint(str(tmp_path), PROGRAM)
     for number in range(PROGRAM.shards):
         store = Store(open_files(str(tmp_path)), number, 1, claimed.fingerprint)
+        store.make_ready()
         for step in (Step(2, 0, INGEST), Step(2, 0, STEP), Step(4, 0, INGEST))[: 3 - number]:
             writer = store.writer(step)
             if step.kind == INGEST:

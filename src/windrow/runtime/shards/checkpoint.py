@@ -54,6 +54,7 @@ def _claim(files: Files, where: str, program: Program) -> None:
         "shards": program.shards,
         "program": json.loads(program.to_json()),
     }
+    files.make("")
     draft = files.draft(NAME)
     draft.write(json.dumps(said, indent=2).encode())
     if draft.claim():

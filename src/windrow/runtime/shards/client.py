@@ -24,7 +24,7 @@ import pyarrow as pa
 from windrow.core.errors import StateError
 from windrow.runtime.shards.clocks import Heard, Moment
 from windrow.runtime.shards.faults import fault
-from windrow.runtime.shards.launch import Place, connect, find, printed
+from windrow.runtime.shards.launch import Place, connect, find, printed, warm
 from windrow.runtime.shards.stepped import Stepped
 from windrow.runtime.shards.wire import (
     Head,
@@ -57,11 +57,14 @@ class LostError(StateError):
 class Shards:
     """All shards of a program on one checkpoint. Small and plain: made to be sent to workers."""
 
-    def __init__(self, checkpoint: str, program: Program, *, idle: float = IDLE_SECONDS) -> None:
+    def __init__(
+        self, checkpoint: str, program: Program, *, idle: float = IDLE_SECONDS, memory: int = 0
+    ) -> None:
         """Claim the checkpoint for the program.
 
         Raises `StateError` if it holds the state of another. A process that nobody has asked for
-        `idle` seconds ends.
+        `idle` seconds ends. The state of a shard may have `memory` bytes; 0 is a share of the
+        machine's, or what WINDROW_SHARD_MEMORY says there.
         """
         from windrow.runtime.shards.checkpoint import open_checkpoint  # noqa: PLC0415 - not in workers
 
@@ -69,6 +72,7 @@ class Shards:
         self.claim = open_checkpoint(self.checkpoint, program).claim
         self.count = program.shards
         self.idle = idle
+        self.memory = memory
 
     def shard(self, number: int, *, watch: int | None = None) -> ShardClient:
         """Return a client of one shard; its process is started when it is first needed.
@@ -76,15 +80,24 @@ class Shards:
         The process lives as long as one of those that clients `watch`: the parent of this one,
         which in a Spark task ends with the executor.
         """
+        return ShardClient(self._place(number), os.getppid() if watch is None else watch)
+
+    def _place(self, number: int) -> Place:
         assert 0 <= number < self.count, f"there are shards 0 to {self.count - 1}"
-        place = Place(self.checkpoint, self.claim, number, self.idle)
-        return ShardClient(place, os.getppid() if watch is None else watch)
+        return Place(self.checkpoint, self.claim, number, self.idle, self.memory)
+
+    def warm(self) -> None:
+        """Start the processes of all shards on this host, to live as long as this one.
+
+        They load while Spark starts: two seconds that the first batch need not wait for.
+        """
+        for number in range(self.count):
+            warm(self._place(number), os.getpid())
 
     def shutdown(self) -> None:
         """End the processes of this host."""
         for number in range(self.count):
-            place = Place(self.checkpoint, self.claim, number, self.idle)
-            connection = find(place)
+            connection = find(self._place(number))
             if connection is not None:
                 with connection, suppress(ConnectionError):
                     send(connection, {"shutdown": True})

@@ -51,8 +51,11 @@ class Files(Protocol):
     where: str
     compression: str | None
 
+    def make(self, folder: str) -> None:
+        """Make a folder, and all above it, durably."""
+
     def draft(self, path: str) -> Draft:
-        """Begin a file that is to be at `path`."""
+        """Begin a file that is to be at `path`, in a folder that is there."""
 
     def read(self, path: str) -> pa.Buffer:
         """Return a whole file."""
@@ -142,6 +145,14 @@ class LocalFiles:
     where: str
     compression: str | None = None
 
+    def make(self, folder: str) -> None:
+        """Make a folder, and all above it."""
+        with clear_errors("making", folder):
+            Path(f"{self.where}/{folder}").mkdir(parents=True, exist_ok=True)
+        parts = folder.split("/")[:-1]
+        for depth in range(len(parts) + 1):
+            self.sync("/".join(parts[:depth]))
+
     def draft(self, path: str) -> Draft:
         """Begin a file that is to be at `path`."""
         return LocalDraft(f"{self.where}/{path}")
@@ -211,7 +222,6 @@ class LocalDraft:
         self._beside = _draft_name(self.path)
         flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC
         with clear_errors("writing", self.path):
-            Path(self.path).parent.mkdir(parents=True, exist_ok=True)
             self._file = os.open(self._beside, flags, 0o600)
 
     def write(self, raw: Any) -> None:
@@ -262,6 +272,11 @@ class FarFiles:
     where: str
     system: fs.FileSystem
     compression: str | None = "zstd"
+
+    def make(self, folder: str) -> None:
+        """Make a folder, and all above it."""
+        with clear_errors("making", folder):
+            self.system.create_dir(f"{self.where}/{folder}", recursive=True)
 
     def draft(self, path: str) -> Draft:
         """Begin a file that is to be at `path`."""
@@ -324,7 +339,6 @@ class FarDraft:
     def __post_init__(self) -> None:
         self._beside = _draft_name(self.path)
         with clear_errors("writing", self.path):
-            self.system.create_dir(self.path.rpartition("/")[0], recursive=True)
             self._sink = self.system.open_output_stream(self._beside, compression=None)
 
     def write(self, raw: Any) -> None:

@@ -54,7 +54,7 @@ class Keeper:
     def __post_init__(self) -> None:
         self.ledger = Ledger(self.store)
         self.at = (0, self.levels)
-        self.store.remove_left_overs()
+        self.store.make_ready()
         self.newest = max((step.version for step in self.store.logged()), default=0)
 
     @property
@@ -69,6 +69,8 @@ class Keeper:
         if self.at[0] == version and self.heard is not None and self.shard is not None:
             return self.heard
         self._refuse_past(version)
+        if self.at[0] != version:
+            self.seconds = {}
         self._bring_to((self.store.before(version), self.levels))
         self.answers.clear()
         return None
@@ -82,6 +84,7 @@ class Keeper:
                 return known
             fault("before-log-write")
             self.ledger.publish(receipt.writer, Step(version, 0, INGEST), self.at[0])
+            self._add_seconds(receipt)
         with self._dirty_on_error("kernel"):
             self._begin(version)
             heard = self._take(receipt.tables())
@@ -108,6 +111,7 @@ class Keeper:
             moment = moment if level == 0 else self.moment
             assert moment is not None, "level 0 is told the moment"
             self.ledger.publish(receipt.writer, Step(version, level, STEP), self.after, moment)
+            self._add_seconds(receipt)
         self.moment = moment
         fault("before-step")
         with self._dirty_on_error("kernel"):
@@ -126,7 +130,7 @@ class Keeper:
         if self.shard is None or self.at[1] != self.levels:
             return
         if self.ledger.wants_snapshot(self.at[0], state_bytes(self.shard.stats())):
-            with self._timed("snapshot"):
+            with self.timed("snapshot"):
                 self.ledger.write_snapshot(self.at[0], self.shard.save())
 
     def stats(self) -> dict[str, object]:
@@ -164,7 +168,7 @@ class Keeper:
         self.after = self.at[0]
         self.at = (version, -1)
         self.newest = max(self.newest, version)
-        self.heard, self.seconds = None, {}
+        self.heard = None
         self.answers.clear()
         self.ledger.remove_unneeded()
 
@@ -198,7 +202,7 @@ class Keeper:
         """Bring the shard to a version and stage: from here if it can, else from the disk."""
         if self.shard is not None and self.at == target:
             return
-        with self._timed("replay"):
+        with self.timed("replay"):
             if self.shard is not None and self.at < target:
                 try:
                     self._replay(target)
@@ -284,18 +288,23 @@ class Keeper:
     # Care
 
     @contextmanager
-    def _timed(self, what: str) -> Iterator[None]:
+    def timed(self, what: str) -> Iterator[None]:
+        """Add the time that is spent inside to the `seconds` of this version."""
         began = time.perf_counter()
         try:
             yield
         finally:
             self.seconds[what] = self.seconds.get(what, 0.0) + time.perf_counter() - began
 
+    def _add_seconds(self, receipt: Receipt) -> None:
+        for what, spent in receipt.seconds.items():
+            self.seconds[what] = self.seconds.get(what, 0.0) + spent
+
     @contextmanager
     def _logging(self, receipt: Receipt) -> Iterator[None]:
         """Forget rows that do not come into the log; the state is as it was."""
         try:
-            with self._timed("log"):
+            with self.timed("log"):
                 yield
         except BaseException:
             receipt.abandon()
@@ -305,7 +314,7 @@ class Keeper:
     def _dirty_on_error(self, what: str) -> Iterator[None]:
         """Drop the state if anything goes wrong inside."""
         try:
-            with self._timed(what):
+            with self.timed(what):
                 yield
         except BaseException:
             self.shard = None

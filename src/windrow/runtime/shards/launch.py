@@ -66,6 +66,7 @@ class Place:
     claim: str
     shard: int
     idle: float
+    memory: int = 0  # bytes of state; 0: a share of the machine's
 
     @property
     def folder(self) -> Path:
@@ -114,13 +115,21 @@ def connect(place: Place, watch: int) -> tuple[socket.socket, Head]:
             return _greeted(place, watch)
         with _locked(place.path("start")), suppress(*GONE):
             if not place.path("sock").exists() or not _listens(place):
-                _wait_for_socket(place, start(place))
+                _wait_for_socket(place, start(place, watch))
             return _greeted(place, watch)
     raise StateError(
         f"the process of shard {place.shard} does not start",
         detail=printed(place),
         hint=f"Its messages are in {place.path('log')}.",
     )
+
+
+def warm(place: Place, watch: int) -> None:
+    """Start the process if there is none, and do not wait for it."""
+    prepare(place)
+    with _locked(place.path("start")):
+        if not _listens(place):
+            start(place, watch)
 
 
 def find(place: Place) -> socket.socket | None:
@@ -166,13 +175,17 @@ def _wait_for_socket(place: Place, pid: int) -> None:
         time.sleep(0.01)
 
 
-def start(place: Place) -> int:
-    """Start the process, in a session of its own, with nothing of ours open in it."""
+def start(place: Place, watch: int) -> int:
+    """Start the process, in a session of its own, with nothing of ours open in it.
+
+    Returns its number. It watches `watch` from the beginning.
+    """
     package = str(Path(windrow.__file__).parent.parent)
     known = os.environ.get("PYTHONPATH")
     environment = {name: value for name, value in os.environ.items() if name not in SECRETS}
     environment["PYTHONPATH"] = os.pathsep.join([package, *([known] if known else [])])
-    arguments = [place.checkpoint, place.claim, str(place.shard), str(place.idle)]
+    numbers = (place.shard, place.idle, place.memory, watch)
+    arguments = [place.checkpoint, place.claim, *map(str, numbers)]
     with place.path("log").open("ab") as log:
         done = subprocess.run(
             [sys.executable, "-S", "-c", DETACH, *arguments],

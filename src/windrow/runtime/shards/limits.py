@@ -75,6 +75,18 @@ def check_memory(stats: Mapping[str, Any], limit: int, shard: int) -> None:
     )
 
 
+def check_room(limit: int) -> None:
+    """Raise `LimitError` if there is no room for more rows of a batch."""
+    process = resident()
+    if process > limit + ALLOWANCE:
+        raise LimitError(
+            f"the rows of one batch do not fit: the process has {shown(process)}, "
+            f"and the limit is {shown(limit)} beside {shown(ALLOWANCE)} for itself",
+            hint="Take fewer rows a trigger (maxFilesPerTrigger, maxOffsetsPerTrigger), use more "
+            f"shards, or set {ENVIRONMENT} if the machine has more to give.",
+        )
+
+
 def state_bytes(stats: Mapping[str, Any]) -> int:
     """Return the bytes of state of all queries."""
     return sum(int(query["state_bytes"]) for query in stats["queries"].values())

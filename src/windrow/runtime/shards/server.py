@@ -1,4 +1,4 @@
-"""The process of a shard: ``python -m windrow.runtime.shards.server CHECKPOINT CLAIM N IDLE``.
+"""The process of a shard: ``python -m windrow.runtime.shards.server CHECKPOINT CLAIM N ...``.
 
 It listens before it loads what it needs: whoever started it waits for its first answer, or learns
 at once that it has died.
@@ -14,7 +14,7 @@ import sys
 import time
 
 from windrow.runtime.shards.faults import fault
-from windrow.runtime.shards.launch import Place
+from windrow.runtime.shards.launch import Place, born
 
 LOCK_SECONDS = 30.0
 
@@ -49,17 +49,18 @@ def hold_life(place: Place) -> None:
             return
 
 
-def serve(place: Place) -> None:
+def serve(place: Place, watch: int) -> None:
     """Be the process of a shard; never return."""
     hold_life(place)
     listener = listening(place)
     from windrow.runtime.shards.serving import Server  # noqa: PLC0415 - it listens before it loads
 
     server = Server(place, listener)
+    server.watched[watch] = born(watch)
     signal.signal(signal.SIGTERM, lambda *_: server.ended.set())
     server.run()
 
 
 if __name__ == "__main__":
-    checkpoint, claim, number, seconds = sys.argv[1:]
-    serve(Place(checkpoint, claim, int(number), float(seconds)))
+    checkpoint, claim, number, seconds, size, pid = sys.argv[1:]
+    serve(Place(checkpoint, claim, int(number), float(seconds), int(size)), int(pid))

@@ -23,7 +23,7 @@ from windrow.runtime.shards.keeper import Keeper
 from windrow.runtime.shards.launch import Place, lives
 from windrow.runtime.shards.layout import layout_of
 from windrow.runtime.shards.limits import shard_limit
-from windrow.runtime.shards.receipt import received
+from windrow.runtime.shards.receipt import Receipt, received
 from windrow.runtime.shards.store import Store
 from windrow.runtime.shards.wire import (
     Head,
@@ -73,6 +73,7 @@ class Server:
 
     def _end(self) -> None:
         """Leave. What is in the middle need not be waited for: a version is whole or it is not."""
+        self.ended.set()
         with suppress(FileNotFoundError):
             self.place.path("sock").unlink()
         self.listener.close()
@@ -85,7 +86,9 @@ class Server:
             try:
                 connection, _ = self.listener.accept()
             except OSError:
-                return
+                if self.ended.wait(WATCH_SECONDS):
+                    return
+                continue  # too many files are open, for example
             self.connections.add(connection)
             threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
 
@@ -143,25 +146,30 @@ class Server:
         with self.work:
             heard = keeper.known_heard(version)
         if heard is None:
-            send(connection, {"go": True})
-            receipt = received(connection, keeper.store.writer(Step(version, 0, INGEST)))
+            receipt = self._received(connection, Step(version, 0, INGEST))
             with self.work:
                 heard = keeper.ingest(version, receipt)
         send(connection, {"heard": {n: [h.first, h.newest, h.rows] for n, h in heard.items()}})
+
+    def _received(self, connection: socket.socket, step: Step) -> Receipt:
+        """Ask the client for its rows, and take them."""
+        keeper = self._keeper()
+        send(connection, {"go": True})
+        return received(connection, keeper.store.writer(step), keeper.limit)
 
     def _step(self, connection: socket.socket, version: int, level: int, told: Head | None) -> None:
         keeper = self._keeper()
         with self.work:
             answer = keeper.known_answer(version, level)
         if answer is None:
-            send(connection, {"go": True})
-            receipt = received(connection, keeper.store.writer(Step(version, level, STEP)))
+            receipt = self._received(connection, Step(version, level, STEP))
             with self.work:
                 moment = None if told is None else moment_from_json(told)
                 answer = keeper.step(version, level, receipt, moment)
         send(connection, {"answer": True})
-        for _ in send_answer(connection, answer):
-            fault("half-answer")
+        with keeper.timed("send"):
+            for _ in send_answer(connection, answer):
+                fault("half-answer")
         fault("after-answer")
         with self.work:
             try:
@@ -189,4 +197,4 @@ def load_keeper(place: Place) -> Keeper:
     program = checkpoint.program
     levels = layout_of(program).levels
     store = Store(open_files(place.checkpoint), place.shard, levels, checkpoint.fingerprint)
-    return Keeper(program, place.shard, store, shard_limit(program.shards))
+    return Keeper(program, place.shard, store, place.memory or shard_limit(program.shards))

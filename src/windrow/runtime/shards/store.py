@@ -168,9 +168,10 @@ class Store:
             if version < base:
                 self.files.remove(f"{self.snapshots}/{version:012}{STATE}")
 
-    def remove_left_overs(self) -> None:
-        """Remove drafts of processes of this host that are no more."""
+    def make_ready(self) -> None:
+        """Make the folders; remove drafts of processes of this host that are no more."""
         for folder in (self.log, self.snapshots):
+            self.files.make(folder)
             for name in self.files.sizes(folder):
                 if is_left_over(name):
                     self.files.remove(f"{folder}/{name}")
