@@ -65,7 +65,6 @@ def test_what_is_logged_is_read_again(files: Files) -> None:
 
 
 def test_a_file_appears_only_when_it_is_whole(files: Files) -> None:
-    files.make("folder")
     draft = files.draft("folder/name")
     draft.write(b"half")
     assert not files.exists("folder/name")

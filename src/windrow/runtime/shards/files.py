@@ -55,7 +55,7 @@ class Files(Protocol):
         """Make a folder, and all above it, durably."""
 
     def draft(self, path: str) -> Draft:
-        """Begin a file that is to be at `path`, in a folder that is there."""
+        """Begin a file that is to be at `path`; its folder is made if it is not there."""
 
     def read(self, path: str) -> pa.Buffer:
         """Return a whole file."""
@@ -220,9 +220,16 @@ class LocalDraft:
 
     def __post_init__(self) -> None:
         self._beside = _draft_name(self.path)
-        flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC
         with clear_errors("writing", self.path):
-            self._file = os.open(self._beside, flags, 0o600)
+            try:
+                self._file = self._open()
+            except FileNotFoundError:
+                Path(self.path).parent.mkdir(parents=True, exist_ok=True)
+                self._file = self._open()
+
+    def _open(self) -> int:
+        flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC
+        return os.open(self._beside, flags, 0o666)  # less what the user's umask forbids
 
     def write(self, raw: Any) -> None:
         """Append bytes."""
@@ -339,7 +346,14 @@ class FarDraft:
     def __post_init__(self) -> None:
         self._beside = _draft_name(self.path)
         with clear_errors("writing", self.path):
-            self._sink = self.system.open_output_stream(self._beside, compression=None)
+            try:
+                self._sink = self._open()
+            except FileNotFoundError:
+                self.system.create_dir(self.path.rpartition("/")[0], recursive=True)
+                self._sink = self._open()
+
+    def _open(self) -> Any:
+        return self.system.open_output_stream(self._beside, compression=None)
 
     def write(self, raw: Any) -> None:
         """Append bytes."""
