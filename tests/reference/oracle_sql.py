@@ -279,16 +279,24 @@ def changes_select(schema: Schema, answers: str, steps: str) -> str:
 
 
 def born_select(schema: Schema, answers: str, changes: str) -> str:
-    """Give each row as its ts the time of its latest net insertion."""
+    """Give each row as its ts the time of its appearing.
+
+    Of equal rows the j-th is there since their number last rose to j.
+    """
+    columns = columns_sql(schema)
+    copies = f"""
+        SELECT *, row_number() OVER (PARTITION BY {listed("__at", columns)}) AS __copy
+        FROM {answers}"""
+    levels = f"""
+        SELECT *, sum(__n) OVER (PARTITION BY {columns} ORDER BY __ts) AS __after
+        FROM {changes}"""
+    since = f"""coalesce(a.__ts, (
+        SELECT max(c.__ts) FROM ({levels}) c
+        WHERE c.__after - c.__n < a.__copy AND a.__copy <= c.__after AND c.__ts <= a.__at
+        AND {same_sql(schema, "c", "a")}))"""
     return f"""
-        SELECT {listed("a.__at", _latest(schema, changes) + " AS __ts", columns_sql(schema, "a"))}
-        FROM {answers} a"""
-
-
-def _latest(schema: Schema, changes: str) -> str:
-    return f"""coalesce(a.__ts, (
-        SELECT max(c.__ts) FROM {changes} c
-        WHERE c.__n > 0 AND c.__ts <= a.__at AND {same_sql(schema, "c", "a")}))"""
+        SELECT {listed("a.__at", since + " AS __ts", columns_sql(schema, "a"))}
+        FROM ({copies}) a"""
 
 
 def stream_of_changes_select(schema: Schema, changes: str, sign: int) -> str:
