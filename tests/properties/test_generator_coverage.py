@@ -59,7 +59,10 @@ MARKS = (
 )
 
 
-@pytest.mark.parametrize("node", [node.__name__ for node in get_args(Plan)])
+PLACED_LATER = {"Exchange"}  # not by the binder
+
+
+@pytest.mark.parametrize("node", sorted({n.__name__ for n in get_args(Plan)} - PLACED_LATER))
 def test_every_plan_node_occurs(node):
     assert sampled()[0][node] >= 3
 

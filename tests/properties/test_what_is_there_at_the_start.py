@@ -18,7 +18,7 @@ WORLD = World(
         "c": StreamHistory([(-2, -2, 1, 1, "a", 0.5, 3)]),
     },
     relations={
-        "r": RelationHistory([(BEGINNING, 1, (1, 7, "x")), (3, 1, (2, 8, "y"))]),
+        "r": RelationHistory([(BEGINNING, 1, (1, 7, "x")), (-9, 1, (2, 8, "y"))]),
         "n": RelationHistory([]),
     },
 )
@@ -26,8 +26,9 @@ WORLD = World(
 QUERIES = (
     "SELECT a.v FROM a [TUMBLE 3], r WHERE a.v = r.k UNION ALL SELECT r.k FROM r",
     "SELECT COUNT(*) AS n FROM a [TUMBLE 5]",
-    "RSTREAM(SELECT MAX(a.v) AS c1 FROM a [ROWS 1] UNION ALL SELECT d.v FROM a AS d [RANGE 6 SLIDE 3]) "
-    "RESTORE",
+    "RSTREAM(SELECT MAX(a.v) AS c1 FROM a [ROWS 1] UNION ALL SELECT d.v FROM a AS d "
+    "[RANGE 6 SLIDE 3]) RESTORE",
+    "WSTREAM(SELECT COUNT(a.k) AS c1 FROM a [RANGE 5 SLIDE 3], r WHERE a.k = r.k)[RANGE 8]",
     "SELECT COUNT(*) AS n FROM (SELECT DISTINCT a.k FROM a [TUMBLE 5]) AS q",
 )
 

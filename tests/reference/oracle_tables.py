@@ -64,6 +64,7 @@ class Tables:
         self._made: dict[object, str] = {}
         self._loads: list[str] = []
         self._instants: dict[int, Instants] = {}
+        self._begins = min(self._events(root), default=None)
         # Whose tuples' ts somebody reads: all below the left input of an NRR join.
         self._timed = {
             id(below)
@@ -73,6 +74,15 @@ class Tables:
         }
 
     # ------------------------------------------------------------------ instants
+
+    def _events(self, root: Plan) -> Iterator[int]:
+        """When a query may begin: with a tuple, or with a change of a retroactive relation."""
+        for node in walk(root):
+            match node:
+                case Scan(stream):
+                    yield from self._world.streams[stream.name].times
+                case Table(relation) if relation.retroactive:
+                    yield from self._world.relations[relation.name].times
 
     def instants(self, node: Plan) -> Instants:
         """Every instant at which the node's answer can change, and some more, ascending.
@@ -120,15 +130,8 @@ class Tables:
                 yield from self._integers(f"SELECT {least} FROM {stream} WHERE __ts < {least}")
 
     def _first_refresh(self, node: Refresh) -> int | None:
-        """The first multiple of the slide at or after the first tuple below.
-
-        Where only relations are below, their first change counts.
-        """
-        scans = [below for below in walk(node) if isinstance(below, Scan)]
-        events = [i for scan in scans for i in self.instants(scan)[:1]]
-        if not scans:
-            events = list(self.instants(node.source)[:1])
-        return next_multiple(min(events), node.slide) if events else None
+        """The first multiple of the slide at or after the query's first event."""
+        return None if self._begins is None else next_multiple(self._begins, node.slide)
 
     def _changing_refreshes(self, node: Refresh) -> Iterator[int]:
         """The refreshes that follow a change of the source; others repeat the one before."""

@@ -41,6 +41,11 @@ class Source:
         return Schema(tuple(c.field for c in self.columns))
 
     @property
+    def begins(self) -> bool:
+        """Tell whether its first tuple or change is an event with which a query can begin."""
+        return isinstance(self.entry, Stream) or self.entry.retroactive
+
+    @property
     def reads(self) -> frozenset[str]:
         """The declared columns that are looked at."""
         exprs = [c.expr for c in self.columns]

@@ -397,7 +397,7 @@ class Dstream:
 
 @dataclass(frozen=True, slots=True)
 class Rstream:
-    """The stream of whole answers: source(k·d) at each k·d from the first tuple on."""
+    """The stream of whole answers: source(k·d) at each k·d from the query's first event on."""
 
     source: Refresh
 

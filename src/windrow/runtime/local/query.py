@@ -17,7 +17,7 @@ from windrow.operators.delta import Delta
 from windrow.operators.few import Incoming
 from windrow.operators.interner import Interner
 from windrow.operators.lower import Physical, Showing, lower
-from windrow.operators.source import SourceReader
+from windrow.operators.source import Source, SourceReader
 from windrow.operators.task import Saved
 from windrow.operators.vector import I64, Vector
 from windrow.operators.view import View, net_per_instant
@@ -90,11 +90,11 @@ class RunningQuery:
     ) -> None:
         """Queue tuples of an input, in time order; `weight` for changes of a relation."""
         for i, reader in self._readers.get(name, ()):
-            self._note_start(ts)
+            self._note_start(reader.source, ts)
             self._buffers[i].append(reader.read(ts, columns, weight))
 
-    def _note_start(self, ts: I64) -> None:
-        if self.flow.begun:
+    def _note_start(self, source: Source, ts: I64) -> None:
+        if self.flow.begun or not source.begins:
             return
         known = ts[ts > BEGINNING]
         if len(known):

@@ -115,7 +115,8 @@ class Shard:
         """Set every query's clock; return what came too late."""
         self.clocks.hear(moment)
         for query in self.queries:
-            names = {s.entry.name for s in query.wiring.physical.sources.values()}
+            sources = query.wiring.physical.sources.values()
+            names = {s.entry.name for s in sources if s.begins}
             firsts = [h.first for name, h in moment.heard.items() if name in names]
             query.reach(self.clocks.of(query.streams), min(firsts, default=FOREVER))
         late = {name: pa.concat_tables(tables) for name, tables in self._late.items()}
