@@ -41,7 +41,7 @@ SIZED = frozenset({
 """Types that numbers or other types follow. The length of a VARCHAR is its source's affair."""
 
 PLAIN_NAME = re.compile(r"[^\W\d]\w*\Z")
-NUMBER = re.compile(r"(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+NUMBER = re.compile(r"-?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 QUERY = ("with_", "order", "limit", "offset")
 SET_OPERATION = ("this", "expression", "distinct", *QUERY)
