@@ -196,6 +196,19 @@ def test_a_log_before_the_newest_snapshot_is_not_missed(
     assert same(bench.run(BATCHES - 1), expected[BATCHES - 1])
 
 
+def test_why_no_snapshot_helps_is_told(bench: Bench) -> None:
+    for batch in range(BATCHES - 1):
+        bench.run(batch)
+    older, newest = list(bench.store.kept())[-2:]
+    damage(bench.folder / bench.store.snapshots / f"{newest:012}.state", "cut")
+    damage(bench.folder / bench.store.log / str(Step(newest, 0, INGEST)), "gone")
+    assert older < newest - 2
+    bench.lose()
+    with pytest.raises(StateError, match=rf"{newest:012}\.state is damaged") as caught:
+        bench.ingest(BATCHES - 1)
+    assert f"Nor from an older snapshot: {bench.store.log}/" in caught.value.detail
+
+
 def test_a_shard_follows_where_another_process_has_gone_on(
     bench: Bench, expected: list[pa.Table], tmp_path: Path
 ) -> None:

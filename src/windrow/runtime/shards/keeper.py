@@ -227,7 +227,7 @@ class Keeper:
             for failure in failures:
                 self.ledger.trouble(failure)
             return
-        raise failures[0]
+        raise hopeless(failures)
 
     def _load(self, base: int) -> None:
         self.shard = None
@@ -322,3 +322,10 @@ class Keeper:
             self.answers.clear()
             self.ledger.forget()
             raise
+
+
+def hopeless(failures: list[StateError]) -> StateError:
+    """Return the error of a shard that cannot be rebuilt: why not, from each snapshot on."""
+    first, *others = dict.fromkeys((f.message, f.detail) for f in failures)
+    older = "".join(f" Nor from an older snapshot: {message}." for message, _ in others)
+    return StateError(first[0], detail=first[1] + older, hint=failures[0].hint)

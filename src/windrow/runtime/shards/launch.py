@@ -180,10 +180,6 @@ def start(place: Place, watch: int) -> int:
 
     Returns its number. It watches `watch` from the beginning.
     """
-    package = str(Path(windrow.__file__).parent.parent)
-    known = os.environ.get("PYTHONPATH")
-    environment = {name: value for name, value in os.environ.items() if name not in SECRETS}
-    environment["PYTHONPATH"] = os.pathsep.join([package, *([known] if known else [])])
     numbers = (place.shard, place.idle, place.memory, watch)
     arguments = [place.checkpoint, place.claim, *map(str, numbers)]
     with place.path("log").open("ab") as log:
@@ -192,11 +188,24 @@ def start(place: Place, watch: int) -> int:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=log,
-            env=environment,
+            env=environment(),
             cwd="/",
             check=True,
         )
     return int(done.stdout)
+
+
+def environment() -> dict[str, str]:
+    """Return the process's environment: ours, and the place that this windrow was loaded from.
+
+    Where packages are installed Python looks by itself, and last.
+    """
+    package = Path(windrow.__file__).parent.parent
+    ours = {name: value for name, value in os.environ.items() if name not in SECRETS}
+    if not {"site-packages", "dist-packages"} & set(package.parts):
+        known = ours.get("PYTHONPATH")
+        ours["PYTHONPATH"] = os.pathsep.join([str(package), *([known] if known else [])])
+    return ours
 
 
 def printed(place: Place) -> str:

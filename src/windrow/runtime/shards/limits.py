@@ -55,9 +55,10 @@ def machine_memory() -> int:
 
 
 def resident() -> int:
-    """Return the bytes of memory that this process has now; 0 where nobody tells."""
-    with suppress(OSError, ValueError, IndexError):
-        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    """Return the bytes of memory that are this process's own now; 0 where nobody tells."""
+    with suppress(OSError):
+        _, pages, of_files, *_ = map(int, Path("/proc/self/statm").read_text().split())
+        return (pages - of_files) * os.sysconf("SC_PAGE_SIZE")
     return 0
 
 
