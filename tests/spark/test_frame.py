@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,77 +11,25 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
-import windrow as wr
+from tests.spark.running import Runner, locally, program_of
 from windrow.core.errors import InputError
 from windrow.runtime.shards.client import Shards
-from windrow.runtime.shards.program import Program
-from windrow.runtime.shards.store import version_of
 from windrow.runtime.spark.dead import count_dead, read_dead
-from windrow.runtime.spark.frame import build_frame, changes_of, drain_frame
-from windrow.runtime.spark.worker import VERSION
+from windrow.runtime.spark.frame import build_frame
 
 pytestmark = pytest.mark.spark
 
 MOMENT = pa.timestamp("us", tz="UTC")
 SECOND = 1_000_000
 
-Net = dict[str, Counter[tuple[str, ...]]]
-Run = Callable[..., Net]
-
 
 @pytest.fixture
-def run(spark: SparkSession, tmp_path: Path) -> Iterator[Run]:
-    """Run a program to the end of its input; return each query's net changes."""
-    ended: list[Shards] = []
-
-    def go(program: Program, *, checkpoint: Path | None = None, **given: Any) -> Net:
-        where = str(checkpoint or tmp_path / "checkpoint")
-        frame = build_frame(spark, program, where, **given)
-        ended.append(Shards(where, program))
-        found: Net = {name: Counter() for name in program.queries}
-
-        def sink(batch: DataFrame, _: int) -> None:
-            rows = batch.persist()
-            for name in program.queries:
-                found[name].update(net(changes_of(rows, program, name).toArrow()))
-            rows.unpersist()
-
-        writer = frame.writeStream.foreachBatch(sink).trigger(availableNow=True)
-        writer.option("checkpointLocation", f"{where}/spark").start().awaitTermination()
-        return {name: _nonzero(changes) for name, changes in found.items()}
-
-    yield go
-    for shards in ended:
-        shards.shutdown()
-
-
-def net(table: pa.Table) -> Counter[tuple[str, ...]]:
-    counts: Counter[tuple[str, ...]] = Counter()
-    for row in table.to_pylist():
-        sign = row.pop("_sign")
-        counts[tuple(map(str, row.values()))] += sign
-    return counts
-
-
-def _nonzero(counts: Counter[tuple[str, ...]]) -> Counter[tuple[str, ...]]:
-    return Counter({row: count for row, count in counts.items() if count})
-
-
-def locally(declarations: str, queries: dict[str, str], pushes: list[tuple[str, Any]]) -> Net:
-    """Return what the in-process engine says."""
-    db = wr.connect(engine="local")
-    db.execute(declarations)
-    standing = {name: db.query(text) for name, text in queries.items()}
-    for name, table in pushes:
-        db.push(name, table)
-    return {name: _nonzero(net(query.changes())) for name, query in standing.items()}
-
-
-def program_of(declarations: str, queries: dict[str, str], shards: int = 2) -> Program:
-    created = "".join(f"CREATE QUERY {name} AS {text};\n" for name, text in queries.items())
-    return Program(declarations + created, tuple(queries), shards=shards)
+def runner(spark: SparkSession, tmp_path: Path) -> Iterator[Runner]:
+    made = Runner(spark, str(tmp_path / "checkpoint"))
+    yield made
+    made.end()
 
 
 def write_minutes(
@@ -100,7 +47,7 @@ def write_minutes(
     return tables
 
 
-def test_joins_and_groups_over_two_streams_and_a_relation(run: Run, tmp_path: Path) -> None:
+def test_joins_and_groups_over_two_streams_and_a_relation(runner: Runner, tmp_path: Path) -> None:
     a = write_minutes(
         tmp_path / "a",
         1,
@@ -142,23 +89,12 @@ def test_joins_and_groups_over_two_streams_and_a_relation(run: Run, tmp_path: Pa
         *((n, t) for pair in zip(a, b, strict=True) for n, t in zip("ab", pair, strict=True)),
     ]
     wanted = locally(declarations, queries, pushes)
-    got = run(program_of(declarations, queries))
+    got = runner.run(program_of(declarations, queries))
     for name in queries:
         assert got[name] == wanted[name], name
 
 
-def drained(spark: SparkSession, program: Program, where: str, batch: int) -> Net:
-    """Return what comes out when nothing follows."""
-    spark.sparkContext.setLocalProperty(VERSION, str(version_of(batch, drain=True)))
-    rows = drain_frame(spark, program, where, 0)
-    found = {name: net(changes_of(rows, program, name).toArrow()) for name in program.queries}
-    spark.sparkContext.setLocalProperty(VERSION, "")
-    return {name: changes for name, changes in found.items() if changes}
-
-
-def test_poison_and_late_rows_are_kept_with_their_reason(
-    run: Run, spark: SparkSession, tmp_path: Path
-) -> None:
+def test_poison_and_late_rows_are_kept_with_their_reason(runner: Runner, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     lines = [
         '{"ts": "1970-01-01T00:00:10Z", "k": 1}',
@@ -172,16 +108,16 @@ def test_poison_and_late_rows_are_kept_with_their_reason(
     declarations = f"""CREATE STREAM s (ts TIMESTAMP, k BIGINT) USING json
         OPTIONS (path '{tmp_path}/in', maxFilesPerTrigger '1') TIMESTAMP BY ts SLACK 1 SECOND;"""
     program = program_of(declarations, {"q": "SELECT k FROM s [RANGE 5 SECONDS]"})
-    got = run(program)["q"]
+    got = runner.run(program)["q"]
     assert got == {
         ("1970-01-01 00:00:10+00:00", "1"): 1,
         ("1970-01-01 00:00:11+00:00", "2"): 1,
     }
     (tmp_path / "in" / "1.json").write_text('{"ts": "1970-01-01T00:00:01Z", "k": 9}')
-    assert run(program)["q"] == {}
+    assert runner.run(program)["q"] == {}
     checkpoint = str(tmp_path / "checkpoint")
     held = ("1970-01-01 00:00:13+00:00", "None")
-    assert drained(spark, program, checkpoint, batch=1) == {"q": {held: 1}}
+    assert runner.drain(program, batch=1) == {"q": {held: 1}}
     assert count_dead(checkpoint) == {"s": {"poison": 3, "late": 1}}
     letters = {row["_reason"]: row["_row"] for row in read_dead(checkpoint, "s").to_pylist()}
     assert letters["it does not parse; ts is NULL"] == "no json"
@@ -189,7 +125,9 @@ def test_poison_and_late_rows_are_kept_with_their_reason(
     assert json.loads(letters["ts is NULL"])["k"] == 3
 
 
-def test_values_that_do_not_fit_their_declaration_are_poison(run: Run, tmp_path: Path) -> None:
+def test_values_that_do_not_fit_their_declaration_are_poison(
+    runner: Runner, tmp_path: Path
+) -> None:
     (tmp_path / "in").mkdir()
     pq.write_table(
         pa.table(
@@ -204,7 +142,7 @@ def test_values_that_do_not_fit_their_declaration_are_poison(run: Run, tmp_path:
     )
     declarations = f"""CREATE STREAM s (at BIGINT, small TINYINT, exact BIGINT, day DATE)
         USING parquet OPTIONS (path '{tmp_path}/in') TIMESTAMP BY at;"""
-    got = run(program_of(declarations, {"q": "SELECT small, exact, day FROM s [UNBOUNDED]"}))
+    got = runner.run(program_of(declarations, {"q": "SELECT small, exact, day FROM s [UNBOUNDED]"}))
     assert got["q"] == {("1", "1", "1", "1970-01-02"): 1}
     reasons = read_dead(str(tmp_path / "checkpoint"), "s")["_reason"].to_pylist()
     assert sorted(reasons) == [
@@ -217,14 +155,14 @@ def test_values_that_do_not_fit_their_declaration_are_poison(run: Run, tmp_path:
 
 
 def test_a_dataframe_of_messages_is_taken_apart(
-    run: Run, spark: SparkSession, tmp_path: Path
+    runner: Runner, spark: SparkSession, tmp_path: Path
 ) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "0.txt").write_text('{"k": 1, "t": 5}\n{"k": 2, "t": 6}\n{"k": \n')
     frame = spark.readStream.text(str(tmp_path / "in"))
     declarations = "CREATE STREAM s (t BIGINT, k INT) OPTIONS (value 'json') TIMESTAMP BY t;"
     program = program_of(declarations, {"q": "SELECT k FROM s [RANGE 10]"}, shards=1)
-    got = run(program, frames={"S": frame})
+    got = runner.run(program, frames={"S": frame})
     assert got["q"] == {("5", "1"): 1, ("6", "2"): 1}
     assert count_dead(str(tmp_path / "checkpoint")) == {"s": {"poison": 1, "late": 0}}
 

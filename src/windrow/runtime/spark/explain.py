@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 from windrow.operators.levels import levels_of
-from windrow.optimize.catalyst import quoted, spark_sql
 from windrow.plan.catalog import Stream
-from windrow.plan.expressions import Expr
 from windrow.plan.format import format_expr
 from windrow.plan.nodes import Route
 from windrow.runtime.shards.layout import Output, Port, Wiring, wired
 from windrow.runtime.shards.program import Program
 from windrow.runtime.spark.declared import fit_column
-from windrow.runtime.spark.entry_sql import Reading, checked_sql, spread_sql
+from windrow.runtime.spark.entry_sql import Reading, pushed, shard_sql
 from windrow.runtime.spark.plan import SparkPlan, plan_of
 
 
 def explain_spark(program: Program) -> str:
-    """Return the whole way of the rows: inputs, exchanges, levels, answers."""
+    """Return the whole way of the rows: inputs, ports, levels, answers.
+
+    Sources are taken to have the declared types: a run shows conversions only where they differ.
+    """
     plan = plan_of(program)
     _, wirings = wired(program)
-    lines = [f"{len(wirings)} queries on {_count(plan.shards, 'shard')}, {_levels(plan)}"]
+    queries = _count(len(wirings), "query", "queries")
+    exchanges = _count(plan.layout.levels, "exchange", "exchanges")
+    shards = _count(plan.shards, "shard", "shards")
+    lines = [f"{queries} on {shards}; {exchanges} of rows a batch, and a tiny one of times"]
     for number in range(len(plan.entries)):
         lines += ["", *_input(plan, number)]
     for level in range(plan.layout.levels):
@@ -27,71 +31,75 @@ def explain_spark(program: Program) -> str:
     return "\n".join(lines)
 
 
-def _count(number: int, word: str) -> str:
-    return f"{number} {word}{'' if number == 1 else 's'}"
-
-
-def _levels(plan: SparkPlan) -> str:
-    return f"{_count(plan.layout.levels + 1, 'exchange')} of rows a batch, one of them tiny"
+def _count(number: int, one: str, more: str) -> str:
+    return f"{number} {one if number == 1 else more}"
 
 
 def _input(plan: SparkPlan, number: int) -> list[str]:
-    """Describe what Catalyst does with one input, as if its source had the declared types."""
+    """Describe what Catalyst does with the rows of one input."""
     entry = plan.entries[number]
-    kind = "stream" if isinstance(entry, Stream) else "relation"
-    source = f"USING {entry.format}" if entry.format else "a DataFrame"
     reading = Reading(entry, number, plan.ports_of(entry))
-    columns = {
-        name: fit_column(entry.schema[name], entry.schema[name].type, name, entry)
-        for name in reading.needed
-    }
-    spread, several = spread_sql(reading, plan.entered, plan.shards)
-    unread = [quoted(n) for n in entry.schema.names if n not in reading.needed]
-    lines = [f"{kind} {entry.name} ({source})"]
-    lines += [f"  not read: {', '.join(unread)}"] if unread else []
-    lines += ["  Catalyst checks:", *_listed(checked_sql(reading, columns))]
-    what = "one row for each port" if several else "one row"
-    lines += [f"  Catalyst makes {what} of each:", *_listed(spread)]
-    return [*lines, *(f"  {line}" for port in reading.ports for line in _port(port, plan))]
-
-
-def _listed(expressions: list[str]) -> list[str]:
-    return [f"    {sql}" for sql in expressions]
-
-
-def _port(port: Port, plan: SparkPlan) -> list[str]:
-    columns = ", ".join(port.schema.names) or "no column but the time"
-    lines = [f"port {port.number}, {_route(port, plan)}: {columns}"]
-    if port.predicate is not None:
-        where = "Catalyst" if spark_sql(port.predicate) is not None else "the shard"
-        lines.append(f"  {where} filters: {format_expr(port.predicate)}")
+    kind = "stream" if isinstance(entry, Stream) else "relation"
+    unread = [name for name in entry.schema.names if name not in reading.needed]
+    lines = [
+        f"{kind} {entry.name}, {f'USING {entry.format}' if entry.format else 'a DataFrame'}",
+        f"  reads {', '.join(reading.needed) or 'no column'}"
+        + (f"; leaves {', '.join(unread)}" if unread else ""),
+    ]
+    fields = [entry.schema[name] for name in reading.needed]
+    faults = [fault for f in fields for fault in fit_column(f, f.type, f.name, entry).faults]
+    lines += [f"  dead letter if {reason}" for _, reason in faults]
+    for port in reading.ports:
+        lines += [f"  {line}" for line in _entry_port(port, plan)]
     return lines
 
 
-def _route(port: Port, plan: SparkPlan) -> str:
+def _entry_port(port: Port, plan: SparkPlan) -> list[str]:
+    lines = _port(port, plan, shard_sql(port, plan.shards))
+    if port.predicate is None:
+        return lines
+    sql = pushed(port.predicate)
+    if sql is None:
+        return [*lines, f"  filtered by the shards: {format_expr(port.predicate)}"]
+    return [*lines, f"  filtered by Catalyst: {sql}", "  what fails it tells only its time"]
+
+
+def _port(port: Port, plan: SparkPlan, shard: str) -> list[str]:
+    carried = [*port.schema.names, *port.carries]
+    order = ["numbered as they come, for count windows"] if port.ordered and not port.level else []
+    return [
+        f"port {port.number}: {', '.join(carried) or 'times only'}",
+        f"  {_route(port, plan, shard)}",
+        *(f"  {line}" for line in order),
+    ]
+
+
+def _route(port: Port, plan: SparkPlan, shard: str) -> str:
+    if plan.shards == 1:
+        return "to the only shard"
     match port.route:
         case Route.ALL:
-            return "to all shards"
+            return "a copy to every shard"
         case Route.ONE:
-            return "to the first shard"
+            return "all rows to the first shard"
         case Route.KEY:
-            return f"by {_keys(port.keys)}" if plan.shards > 1 else "to the only shard"
-
-
-def _keys(keys: tuple[Expr, ...]) -> str:
-    return ", ".join(format_expr(k) for k in keys) or "nothing"
+            keys = ", ".join(format_expr(k) for k in port.keys)
+            return f"by {keys}: {shard}"
 
 
 def _level(plan: SparkPlan, level: int, wirings: list[Wiring]) -> list[str]:
-    ports = [p for p in plan.layout.ports if p.level == level]
     came = "the inputs" if level == 0 else f"level {level - 1}"
     lines = [f"level {level}, fed by {came}"]
-    if level:
-        lines += [f"  {line}" for port in ports for line in _port(port, plan)]
+    for port in plan.layout.ports:
+        if level and port.level == level:
+            names = zip(port.schema.names, plan.forwarded[level].places[port.number], strict=True)
+            places = {name: place or "NULL" for name, place in names}
+            shown = shard_sql(port, plan.shards, places)
+            lines += [f"  {line}" for line in _port(port, plan, shown)]
     for wiring, output in zip(wirings, plan.layout.outputs, strict=True):
         lines += _stages(wiring, level)
         if output.level == level:
-            lines.append(f"  answers of {output.query}{_alone(output)}")
+            lines.append(f"    answers{_alone(output)}")
     return lines
 
 
@@ -107,7 +115,7 @@ def _stages(wiring: Wiring, level: int) -> list[str]:
 
 
 def _alone(output: Output) -> str:
-    """Say why one shard does it all."""
+    """Say if one shard does it all, and why."""
     if not output.alone:
         return ""
-    return " from the first shard only: its last step needs all rows in one place"
+    return " from the first shard alone: the last step needs all rows in one place"

@@ -1,0 +1,123 @@
+"""Sources of many kinds in one program; streams that fall silent; relations that change."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.datasource import DataSource, SimpleDataSourceStreamReader
+
+from tests.spark.running import Runner, add, locally, program_of
+from windrow.runtime.spark.frame import build_frame, changes_of
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture
+def runner(spark: SparkSession, tmp_path: Path) -> Iterator[Runner]:
+    made = Runner(spark, str(tmp_path / "checkpoint"))
+    yield made
+    made.end()
+
+
+class CountingReader(SimpleDataSourceStreamReader):
+    """Ten tuples, once."""
+
+    def initialOffset(self) -> dict[str, int]:
+        return {"at": 0}
+
+    def read(self, start: dict[str, int]) -> tuple[Iterator[tuple[int, str]], dict[str, int]]:
+        rows = [(t, "even" if t % 2 == 0 else "odd") for t in range(start["at"], 10)]
+        return iter(rows), {"at": 10}
+
+    def readBetweenOffsets(
+        self, start: dict[str, int], end: dict[str, int]
+    ) -> Iterator[tuple[int, str]]:
+        return iter([(t, "even" if t % 2 == 0 else "odd") for t in range(start["at"], end["at"])])
+
+
+class Counting(DataSource):
+    """A source that a user has written in Python."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "counting"
+
+    def schema(self) -> str:
+        return "T BIGINT, kind STRING"
+
+    def simpleStreamReader(self, schema: object) -> CountingReader:
+        return CountingReader()
+
+
+def test_csv_and_python_sources_and_a_changing_relation(
+    runner: Runner, spark: SparkSession, tmp_path: Path
+) -> None:
+    spark.dataSource.register(Counting)
+    for name in ("in", "changes"):
+        (tmp_path / name).mkdir()
+    # A header in another order and case; the last rows fail every filter, yet time passes.
+    (tmp_path / "in" / "0.csv").write_text("V,T,more\n5,1,x\n7,2,y\n1,20,z\n0,30,z\n")
+    (tmp_path / "changes" / "0.json").write_text(
+        '{"kind": "odd", "word": "one", "_ts": 0}\n'
+        '{"kind": "odd", "word": "uno", "_ts": 4}\n'
+        '{"kind": "odd", "word": "one", "_ts": 6, "_sign": -1}\n'
+    )
+    declarations = f"""
+        CREATE STREAM c (t BIGINT, v BIGINT) USING csv
+          OPTIONS (path '{tmp_path}/in', header 'true') TIMESTAMP BY t;
+        CREATE STREAM p (t BIGINT, kind STRING) USING counting TIMESTAMP BY t;
+        CREATE RELATION words (kind STRING, word STRING);
+    """
+    queries = {
+        "high": "SELECT v FROM c [RANGE 10] WHERE v > 3",
+        "named": "SELECT t, word FROM p [RANGE 3], words WHERE p.kind = words.kind",
+    }
+    changes = spark.readStream.schema("kind STRING, word STRING, _ts BIGINT, _sign INT").json(
+        str(tmp_path / "changes")
+    )
+    pushes = [
+        ("words", [{"kind": "odd", "word": "one", "_ts": 0}]),
+        ("words", [{"kind": "odd", "word": "uno", "_ts": 4}]),
+        ("words", [{"kind": "odd", "word": "one", "_ts": 6, "_sign": -1}]),
+        ("c", [{"t": t, "v": v} for t, v in ((1, 5), (2, 7), (20, 1), (30, 0))]),
+        ("p", [{"t": t, "kind": "even" if t % 2 == 0 else "odd"} for t in range(10)]),
+    ]
+    wanted = locally(declarations.replace("USING counting", ""), queries, pushes)
+    assert wanted["high"][("11", "5")] == -1, "the filtered rows move the clock"
+    got = runner.run(program_of(declarations, queries), frames={"words": changes})
+    assert got == wanted
+
+
+def test_a_stream_that_falls_silent_lets_the_others_go_on(
+    runner: Runner, spark: SparkSession, tmp_path: Path
+) -> None:
+    for name in "ab":
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "0.json").write_text('{"t": 1, "k": 1}\n')
+    (tmp_path / "a" / "1.json").write_text('{"t": 5, "k": 2}\n')
+    declarations = "".join(
+        f"""CREATE STREAM {name} (t BIGINT, k BIGINT) USING json
+        OPTIONS (path '{tmp_path}/{name}'{idle}) TIMESTAMP BY t;"""
+        for name, idle in (("a", ""), ("b", ", idle '1 second'"))
+    )
+    text = "SELECT k FROM a [RANGE 100] UNION ALL SELECT k FROM b [RANGE 100]"
+    program = program_of(declarations, {"q": text})
+    frame = build_frame(spark, program, runner.checkpoint)
+    runner.started.append(program)
+    found: Counter[tuple[str, ...]] = Counter()
+
+    def sink(batch: DataFrame, _: int) -> None:
+        add(found, changes_of(batch, program, "q").toArrow())
+
+    writer = frame.writeStream.foreachBatch(sink).trigger(processingTime="1 second")
+    query = writer.option("checkpointLocation", f"{runner.checkpoint}/spark").start()
+    until = time.monotonic() + 120
+    while ("5", "2") not in found and query.isActive and time.monotonic() < until:
+        time.sleep(0.2)
+    query.stop()
+    assert found == {("1", "1"): 2, ("5", "2"): 1}
