@@ -55,7 +55,7 @@ class Grave:
         draft.sync()
 
 
-def late_letters(table: pa.Table, time: str, moments: bool) -> list[Letter]:  # noqa: FBT001
+def late_letters(table: pa.Table, time: str, *, moments: bool) -> list[Letter]:
     """Return late tuples as letters, their times under the stream's own column."""
     ts = table["_ts"].cast(pa.timestamp("us", tz="UTC")) if moments else table["_ts"]
     own = [name for name in table.schema.names if not name.startswith("_")]

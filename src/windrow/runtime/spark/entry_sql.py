@@ -18,7 +18,7 @@ from windrow.core.time import BEGINNING, Clock
 from windrow.core.types import TIMESTAMP, is_float, is_integer
 from windrow.optimize.catalyst import literal_sql, quoted, spark_sql
 from windrow.plan.catalog import Relation, Stream
-from windrow.plan.expressions import Expr, Literal, columns_of
+from windrow.plan.expressions import Expr, Literal, columns_of, conjuncts
 from windrow.plan.nodes import Route
 from windrow.runtime.shards.layout import EXPIRY, WEIGHT, Port
 from windrow.runtime.spark.declared import Fitted
@@ -52,16 +52,21 @@ class Reading:
         """The declared columns that are read, in order."""
         read = {name for port in self.ports for name in port.schema.names}
         for port in self.ports:
-            exprs = (*port.keys, *((port.predicate,) if pushed(port.predicate) else ()))
-            read.update(*(columns_of(e) for e in exprs if e is not None))
+            read.update(_read_by_filter(port), *map(columns_of, port.keys))
         if isinstance(self.entry, Stream):
             read.add(self.entry.time_column)
         return tuple(name for name in self.entry.schema.names if name in read)
 
 
 def pushed(predicate: Expr | None) -> str | None:
-    """Return a predicate that Catalyst applies, as text."""
-    return None if predicate is None else spark_sql(predicate)
+    """Return what Catalyst applies of a predicate: the parts of its AND that it can compute."""
+    known = [sql for part in conjuncts(predicate) if (sql := spark_sql(part)) is not None]
+    return " AND ".join(known) or None
+
+
+def _read_by_filter(port: Port) -> frozenset[str]:
+    parts = [part for part in conjuncts(port.predicate) if spark_sql(part) is not None]
+    return frozenset().union(*map(columns_of, parts))
 
 
 def checked_sql(reading: Reading, columns: Mapping[str, Fitted]) -> list[str]:

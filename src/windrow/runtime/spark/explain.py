@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from windrow.operators.levels import levels_of
+from windrow.optimize.catalyst import translatable
 from windrow.plan.catalog import Stream
+from windrow.plan.expressions import conjuncts
 from windrow.plan.format import format_expr
 from windrow.plan.nodes import Route
 from windrow.runtime.shards.layout import Output, Port, Wiring, wired
@@ -59,9 +61,11 @@ def _entry_port(port: Port, plan: SparkPlan) -> list[str]:
     if port.predicate is None:
         return lines
     sql = pushed(port.predicate)
-    if sql is None:
-        return [*lines, f"  filtered by the shards: {format_expr(port.predicate)}"]
-    return [*lines, f"  filtered by Catalyst: {sql}", "  what fails it tells only its time"]
+    if sql is not None:
+        lines += [f"  filtered by Catalyst: {sql}", "  what fails it tells only its time"]
+    rest = [part for part in conjuncts(port.predicate) if not translatable(part)]
+    lines += [f"  filtered by the shards: {format_expr(part)}" for part in rest]
+    return lines
 
 
 def _port(port: Port, plan: SparkPlan, shard: str) -> list[str]:

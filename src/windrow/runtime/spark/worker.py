@@ -175,7 +175,9 @@ def step(batches: Batches, *, level: int, work: Work) -> Batches:
     write_report(work.shards.checkpoint, number, str(level), version, spent, stats)
     grave = Grave(work.shards.checkpoint, version, number)
     for stream, some in late.items():
-        grave.bury(stream, LATE, late_letters(pa.Table.from_batches(some), *work.times[stream]))
+        time, moments = work.times[stream]
+        letters = late_letters(pa.Table.from_batches(some), time, moments=moments)
+        grave.bury(stream, LATE, letters)
 
 
 def _moment(batches: Batches) -> Moment:
