@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable, Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -65,13 +66,13 @@ def test_joins_and_groups_over_two_streams_and_a_relation(runner: Runner, tmp_pa
             "u": [rng.choice("abcd") for _ in range(n)],
         },
     )
-    (tmp_path / "owners.csv").write_text("U,owner\na,ann\nb,bob\nc,\n")
+    (tmp_path / "owners.csv").write_text("U,owner\na,eve\nb,bob\nc,\na,ann\n")
     declarations = f"""
         CREATE STREAM a (ts TIMESTAMP, k BIGINT, v DOUBLE, unread STRING)
           USING parquet OPTIONS (path '{tmp_path}/a', maxFilesPerTrigger '1') TIMESTAMP BY ts;
         CREATE STREAM b (ts TIMESTAMP, k INT, u STRING)
           USING parquet OPTIONS (path '{tmp_path}/b', maxFilesPerTrigger '1') TIMESTAMP BY ts;
-        CREATE RELATION owners (u STRING, owner STRING)
+        CREATE RELATION owners (u STRING, owner STRING, PRIMARY KEY (u))
           USING csv OPTIONS (path '{tmp_path}/owners.csv', header 'true');
     """
     queries = {
@@ -199,3 +200,44 @@ def test_a_source_that_cannot_be_read_is_refused_at_the_start(
     program = program_of(declarations, {"q": "SELECT * FROM s [RANGE 9]"})
     with pytest.raises(InputError, match=message):
         build_frame(spark, program, str(tmp_path / "checkpoint"))
+
+
+TYPES: dict[str, tuple[pa.DataType, list[Any]]] = {
+    "BOOLEAN": (pa.bool_(), [True, False, None]),
+    "TINYINT": (pa.int8(), [-128, 127, None]),
+    "SMALLINT": (pa.int16(), [-(2**15), 2**15 - 1, None]),
+    "INT": (pa.int32(), [-(2**31), 2**31 - 1, None]),
+    "BIGINT": (pa.int64(), [-(2**63), 2**63 - 1, None]),
+    "FLOAT": (pa.float32(), [0.1, float("-inf"), None]),
+    "DOUBLE": (pa.float64(), [0.1, float("nan"), None]),
+    "STRING": (pa.string(), ["", "é😀\n'\"", None]),
+    "BINARY": (pa.binary(), [b"", b"\x00\xff", None]),
+    "DATE": (pa.date32(), [-719162, 2932896, None]),
+    "TIMESTAMP": (MOMENT, [-62135596800000000, 253402300799999999, None]),
+    "DECIMAL(9, 2)": (pa.decimal128(9, 2), [Decimal("-9999999.99"), Decimal("0.01"), None]),
+    "DECIMAL(38, 10)": (pa.decimal128(38, 10), [Decimal("1e27"), Decimal("-1e-10"), None]),
+    "ARRAY<BIGINT>": (pa.list_(pa.int64()), [[], [1, None], None]),
+    "ARRAY<TIMESTAMP>": (pa.list_(MOMENT), [[0], [None], None]),
+}
+
+
+def test_values_of_every_type_cross_unchanged_in_any_time_zone(
+    runner: Runner, tmp_path: Path
+) -> None:
+    names = [f"c{n}" for n in range(len(TYPES))]
+    columns = {n: pa.array(v, t) for n, (t, v) in zip(names, TYPES.values(), strict=True)}
+    times = pa.array([1, 2, 3], pa.timestamp("us"))  # a wall clock, which is UTC
+    table = pa.table({"ts": times, **columns})
+    (tmp_path / "in").mkdir()
+    pq.write_table(table, tmp_path / "in" / "0.parquet")
+    pq.write_table(table.slice(0, 0), tmp_path / "in" / "1.parquet")
+    declared = ", ".join(f"{n} {t}" for n, t in zip(names, TYPES, strict=True))
+    declarations = f"""CREATE STREAM s (ts TIMESTAMP, {declared}) USING parquet
+        OPTIONS (path '{tmp_path}/in', maxFilesPerTrigger '1') TIMESTAMP BY ts;"""
+    queries = {"q": "SELECT * FROM s [UNBOUNDED]", "n": "SELECT NULL AS nothing FROM s [NOW]"}
+    runner.spark.conf.set("spark.sql.session.timeZone", "America/St_Johns")
+    try:
+        got = runner.run(program_of(declarations, queries))
+    finally:
+        runner.spark.conf.set("spark.sql.session.timeZone", "UTC")
+    assert got == locally(declarations, queries, [("s", table)])

@@ -66,6 +66,15 @@ def test_explain_shows_one_query_by_name_in_any_case() -> None:
     assert "query_2" not in result.stdout
 
 
+def test_explain_shows_how_all_queries_run_on_spark() -> None:
+    shown = run("explain", "--spark", "--shards", "3", "-", stdin=SCRIPT).stdout
+    assert shown.startswith("2 queries on 3 shards; ")
+    assert "by k: pmod(hash(CAST(`k` AS BIGINT)), 3)" in shown
+    assert "all rows to the first shard" in shown
+    one = run("explain", "--spark", "--query", "counts", "-", stdin=SCRIPT).stdout
+    assert one.startswith("1 query on 2 shards; ")
+
+
 def test_explain_without_patterns_shows_steps_only() -> None:
     result = run("explain", "-", "--no-patterns", stdin=SCRIPT)
     assert "Aggregate by" in result.stdout

@@ -10,6 +10,7 @@ from typing import TextIO
 import click
 from rich.console import Console
 
+from windrow.cli.scripts import named_queries
 from windrow.cli.terminal import print_plan
 from windrow.core.errors import BindError, InputError
 from windrow.plan.explain import explain_text
@@ -40,13 +41,23 @@ TEXT_FORMATS: dict[str, Callable[..., str]] = {
     default=True,
     help="With or without each edge's update pattern and its reason.",
 )
-def command(file: TextIO, name: str | None, style: str, patterns: bool) -> None:
+@click.option("--spark", is_flag=True, help="How all of it runs on Spark, as one.")
+@click.option(
+    "--shards", type=click.IntRange(min=1), default=2, show_default=True, help="With --spark."
+)
+def command(
+    file: TextIO, name: str | None, style: str, patterns: bool, spark: bool, shards: int
+) -> None:
     """Show the plan of each query in a script of CQL.
 
     FILE declares streams and relations and holds queries: CREATE QUERY and bare SELECT.
     Nothing is run. A dash reads standard input.
     """
-    queries = chosen(bind_script(read_text(file)), name)
+    text = read_text(file)
+    queries = chosen(bind_script(text), name)
+    if spark:
+        click.echo(on_spark(text, tuple(query.name for query in queries), shards))
+        return
     if style == "json":
         plans = [explain_json(query, patterns=patterns) for query in queries]
         click.echo(json.dumps(plans, indent=2, ensure_ascii=False))
@@ -55,6 +66,15 @@ def command(file: TextIO, name: str | None, style: str, patterns: bool) -> None:
     else:
         write = TEXT_FORMATS[style]
         click.echo("\n\n".join(write(query, patterns=patterns) for query in queries))
+
+
+def on_spark(text: str, names: tuple[str, ...], shards: int) -> str:
+    """Return how the queries run on Spark: together, over one pass of each input."""
+    from windrow.runtime.shards.program import Program  # noqa: PLC0415 - only here is it needed
+    from windrow.runtime.spark.explain import explain_spark  # noqa: PLC0415 - loads pyspark
+
+    script, _ = named_queries(text)
+    return explain_spark(Program(script, names, shards=shards))
 
 
 def read_text(file: TextIO) -> str:

@@ -10,10 +10,8 @@ import click
 from windrow.cli.explain import read_text
 from windrow.cli.run_local import run_local
 from windrow.cli.run_view import watch
+from windrow.cli.scripts import named_queries
 from windrow.core.errors import InputError, RunError
-from windrow.language.parse import parse_script
-from windrow.language.printing import print_statement, to_sql
-from windrow.language.statements import CreateQuery, Select
 
 DEFAULT_SINK = "console"
 
@@ -98,26 +96,6 @@ def default_checkpoint(name: str) -> str:
             hint="Give one: --checkpoint DIR.",
         )
     return str(Path(name).with_suffix(".checkpoint"))
-
-
-def named_queries(text: str) -> tuple[str, list[str]]:
-    """Return the script with a name for every query, and the names.
-
-    >>> named_queries("CREATE STREAM s (ts BIGINT); SELECT * FROM s [NOW]")[1]
-    ['query_1']
-    """
-    lines: list[str] = []
-    names: list[str] = []
-    for statement in parse_script(text):
-        match statement:
-            case Select(query=tree):
-                names.append(f"query_{len(names) + 1}")
-                lines.append(f"CREATE QUERY {names[-1]} AS {to_sql(tree)}")
-                continue
-            case CreateQuery(name=name):
-                names.append(name)
-        lines.append(print_statement(statement))
-    return "".join(f"{line};\n" for line in lines), names
 
 
 def chosen_names(known: list[str], wanted: tuple[str, ...]) -> list[str]:

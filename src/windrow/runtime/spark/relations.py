@@ -73,7 +73,7 @@ def _keep(files: Files, folder: str, opened: Opened) -> list[Letter]:
     changes = known.accept(Batch(len(rows), arrays), {})
     for refused in known.poison:
         letters += [(row.pop("_reason"), json.dumps(row)) for row in refused.to_pylist()]
-    _write(files, f"{folder}/{FILE}", pa.table(changes.arrays))
+    _write(files, f"{folder}/{FILE}", pa.table({**changes.arrays, SIGN: changes.sign}))
     return letters
 
 
