@@ -164,13 +164,7 @@ def dying(*wishes: str) -> Iterator[None]:
 
 def nobody_left(folder: Path) -> bool:
     """Tell whether no process of this folder is alive: nobody holds the locks."""
-    for path in folder.glob("*/*.alive"):
-        with path.open() as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                return False
-    return True
+    return not any(launch._inhabited(inner) for inner in folder.iterdir())
 
 
 def kill_all(folder: Path) -> None:

@@ -284,6 +284,24 @@ def test_a_folder_that_others_can_write_to_is_not_used(runtime: Path, tmp_path: 
         shards.shard(0).stats()
 
 
+@pytest.mark.usefixtures("forked")
+def test_folders_that_nobody_uses_any_more_are_removed(tmp_path: Path) -> None:
+    used, unused, others = (Shards(str(tmp_path / name), SIMPLE) for name in "abc")
+    with used.shard(0, watch=os.getpid()) as shard:
+        shard.stats()
+    folders = [shards.shard(0).place.folder for shards in (used, unused, others)]
+    for folder, name in zip(folders[1:], ("0000.log", "dear.txt"), strict=True):
+        folder.mkdir()
+        (folder / name).touch()
+    for folder in folders:
+        os.utime(folder, (0, 0))
+    new = Shards(str(tmp_path / "d"), SIMPLE).shard(0).place
+    launch.prepare(new)
+    launch.remove_unused(new)
+    assert [folder.exists() for folder in (*folders, new.folder)] == [True, False, True, True]
+    used.shutdown()
+
+
 def test_the_client_loads_no_compiler() -> None:
     code = "import sys, windrow.runtime.shards.client, windrow.runtime.shards.store;"
     code += "print('numba' in sys.modules)"

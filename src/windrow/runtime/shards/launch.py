@@ -33,6 +33,9 @@ FOLDER_ENVIRONMENT = "WINDROW_RUNTIME_DIR"
 LONGEST_SOCKET_NAME = 100
 START_SECONDS = 60.0
 ATTEMPTS = 3
+UNUSED_DAYS = 30
+FOLDER_NAME = 16
+KINDS = ("sock", "alive", "start", "log")
 LOG_TAIL = 4000
 DETACH = """
 import os, sys
@@ -71,8 +74,8 @@ class Place:
     @property
     def folder(self) -> Path:
         """The private folder of all shards of this checkpoint, since it was claimed."""
-        named = hashlib.sha256(f"{self.checkpoint}\n{self.claim}".encode()).hexdigest()[:16]
-        return runtime_folder() / named
+        named = hashlib.sha256(f"{self.checkpoint}\n{self.claim}".encode()).hexdigest()
+        return runtime_folder() / named[:FOLDER_NAME]
 
     def path(self, kind: str) -> Path:
         """Return one of the shard's files."""
@@ -97,6 +100,7 @@ def prepare(place: Place) -> None:
                 f"{folder} is not a private folder of this user",
                 hint=f"Remove it, or set {FOLDER_ENVIRONMENT} to a folder that is.",
             )
+    os.utime(place.folder)  # for `remove_unused`: used today
     if len(str(place.path("sock"))) > LONGEST_SOCKET_NAME:
         raise StateError(
             f"the name of the socket {place.path('sock')} is too long",
@@ -180,6 +184,7 @@ def start(place: Place, watch: int) -> int:
 
     Returns its number. It watches `watch` from the beginning.
     """
+    remove_unused(place)
     numbers = (place.shard, place.idle, place.memory, watch)
     arguments = [place.checkpoint, place.claim, *map(str, numbers)]
     with place.path("log").open("ab") as log:
@@ -193,6 +198,30 @@ def start(place: Place, watch: int) -> int:
             check=True,
         )
     return int(done.stdout)
+
+
+def remove_unused(place: Place) -> None:
+    """Remove folders of other checkpoints that nobody has used for long, and no process uses.
+
+    Only what a process leaves behind is removed: a folder with anything else in it stays.
+    """
+    oldest = time.time() - UNUSED_DAYS * 24 * 60 * 60
+    for folder in place.folder.parent.glob("[0-9a-f]" * FOLDER_NAME):
+        with suppress(OSError):
+            if folder.stat().st_mtime < oldest and not _inhabited(folder):
+                for path in (path for kind in KINDS for path in folder.glob(f"[0-9]*.{kind}")):
+                    path.unlink()
+                folder.rmdir()
+
+
+def _inhabited(folder: Path) -> bool:
+    for path in folder.glob("*.alive"):
+        with path.open() as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return True
+    return False
 
 
 def environment() -> dict[str, str]:
