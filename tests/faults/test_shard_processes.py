@@ -44,8 +44,6 @@ def some(first: int = 1, count: int = 10) -> dict[int, pa.Table]:
 def test_a_process_is_started_from_nothing_and_told_to_end(tmp_path: Path) -> None:
     shards = pickle.loads(pickle.dumps(Shards(str(tmp_path), SIMPLE)))
     shards.warm()
-    warmed = shards.shard(0).place.path("alive")
-    wait_until(lambda: warmed.exists() and warmed.read_text())
     with shards.shard(0) as shard:
         assert shard.ingest(2, some()) == {"s": Heard(1, 10, 10)}
         assert shard.step(2, 0, {}, MOMENT).changes[0].num_rows == 10
@@ -111,6 +109,19 @@ def test_many_who_find_no_process_start_one(tmp_path: Path, forked: Path) -> Non
     shards.shutdown()
     assert len(pids) == 6
     assert len(set(pids)) == 1
+
+
+@pytest.mark.usefixtures("forked")
+def test_of_two_that_are_started_one_stays(tmp_path: Path) -> None:
+    shards = Shards(str(tmp_path), SIMPLE)
+    place = shards.shard(0).place
+    launch.prepare(place)
+    pids = [launch.start(place, os.getpid()) for _ in range(4)]
+    with shards.shard(0, watch=os.getpid()) as shard:
+        shard.stats()
+        wait_until(lambda: sum(map(launch.lives, pids)) == 1)
+    shards.shutdown()
+    wait_until(lambda: not any(map(launch.lives, pids)))
 
 
 @pytest.mark.usefixtures("forked")

@@ -118,7 +118,7 @@ def connect(place: Place, watch: int) -> tuple[socket.socket, Head]:
         with suppress(*GONE):
             return _greeted(place, watch)
         with _locked(place.path("start")), suppress(*GONE):
-            if not place.path("sock").exists() or not _listens(place):
+            if not place.path("sock").exists() or not listens(place):
                 _wait_for_socket(place, start(place, watch))
             return _greeted(place, watch)
     raise StateError(
@@ -132,7 +132,7 @@ def warm(place: Place, watch: int) -> None:
     """Start the process if there is none, and do not wait for it."""
     prepare(place)
     with _locked(place.path("start")):
-        if not _listens(place):
+        if not listens(place):
             start(place, watch)
 
 
@@ -153,7 +153,8 @@ def _open(place: Place) -> socket.socket:
     return tune(connection)
 
 
-def _listens(place: Place) -> bool:
+def listens(place: Place) -> bool:
+    """Tell whether there is a process that takes connections."""
     with suppress(*GONE), _open(place):
         return True
     return False
@@ -173,7 +174,7 @@ def _greeted(place: Place, watch: int) -> tuple[socket.socket, Head]:
 
 def _wait_for_socket(place: Place, pid: int) -> None:
     deadline = time.monotonic() + START_SECONDS
-    while not _listens(place):
+    while not listens(place):
         if time.monotonic() > deadline or not lives(pid):
             raise ClosedError("the process has ended, or does not begin")
         time.sleep(0.01)

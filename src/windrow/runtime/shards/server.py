@@ -14,7 +14,7 @@ import sys
 import time
 
 from windrow.runtime.shards.faults import fault
-from windrow.runtime.shards.launch import Place, born
+from windrow.runtime.shards.launch import Place, born, listens
 
 LOCK_SECONDS = 30.0
 
@@ -33,20 +33,29 @@ def listening(place: Place) -> socket.socket:
 
 
 def hold_life(place: Place) -> None:
-    """Take the lock that only one process a shard has, and keep it till the end."""
+    """Take the lock that only one process a shard has, and keep it till the end.
+
+    Two can be started at once: one by `warm`, one by who came before the first listened. One that
+    ends holds the lock a little longer than it listens, and is waited for.
+    """
     file = os.open(place.path("alive"), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
     deadline = time.monotonic() + LOCK_SECONDS
-    while True:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() > deadline:
-                sys.exit(f"shard {place.shard} has another process that does not end")
-            time.sleep(0.02)
-        else:
-            os.truncate(file, 0)
-            os.write(file, str(os.getpid()).encode())
-            return
+    while not _locked(file):
+        if listens(place):
+            sys.exit(0)
+        if time.monotonic() > deadline:
+            sys.exit(f"shard {place.shard} has another process that does not end")
+        time.sleep(0.02)
+    os.truncate(file, 0)
+    os.write(file, str(os.getpid()).encode())
+
+
+def _locked(file: int) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def serve(place: Place, watch: int) -> None:
