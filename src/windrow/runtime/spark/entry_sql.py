@@ -18,7 +18,7 @@ from windrow.core.time import BEGINNING, Clock
 from windrow.core.types import TIMESTAMP, is_float, is_integer
 from windrow.optimize.catalyst import literal_sql, quoted, spark_sql
 from windrow.plan.catalog import Relation, Stream
-from windrow.plan.expressions import Expr, Literal, columns_of, conjuncts
+from windrow.plan.expressions import Column, Expr, Literal, columns_of, conjuncts
 from windrow.plan.nodes import Route
 from windrow.runtime.shards.layout import EXPIRY, WEIGHT, Port
 from windrow.runtime.spark.declared import Fitted
@@ -216,7 +216,8 @@ def shard_sql(port: Port, shards: int, places: Mapping[str, str] | None = None) 
 
 def _key(expr: Expr, places: Mapping[str, str] | None) -> str:
     """Return a key so that equal values of any type that can be equal have one hash."""
-    sql = spark_sql(expr) if places is None else spark_sql(expr, lambda name: places[name])
+    name = quoted if places is None else places.__getitem__
+    sql = name(expr.name) if isinstance(expr, Column) else spark_sql(expr, name)
     assert sql is not None, f"Catalyst cannot compute the key {expr}"
     if is_integer(expr.type):
         return f"CAST({sql} AS BIGINT)"
