@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, SimpleDataSourceStreamReader
 
 from tests.spark.running import Runner, add, locally, program_of
+from windrow.core.errors import InputError
+from windrow.plan.session import Session
 from windrow.runtime.spark.frame import build_frame, changes_of
+from windrow.runtime.spark.sources import CORRUPT, Opened, parsed_value
 
 pytestmark = pytest.mark.spark
 
@@ -91,6 +95,35 @@ def test_csv_and_python_sources_and_a_changing_relation(
     assert wanted["high"][("11", "5")] == -1, "the filtered rows move the clock"
     got = runner.run(program_of(declarations, queries), frames={"words": changes})
     assert got == wanted
+
+
+def test_messages_of_kafka_and_lines_of_csv_are_taken_apart(spark: SparkSession) -> None:
+    session = Session()
+    session.execute(
+        "CREATE STREAM s (topic STRING, t TIMESTAMP, k INT, key STRING) TIMESTAMP BY t;"
+    )
+    entry = session.entry("s")
+    messages = [
+        (bytearray(b"a"), bytearray(b'{"k": 1, "t": "1970-01-01 00:00:01"}'), "x"),
+        (None, bytearray(b"no json"), "y"),
+        (None, None, "z"),
+    ]
+    frame = spark.createDataFrame(messages, "key BINARY, value BINARY, topic STRING")
+    parsed = parsed_value(frame, entry, "json")
+    fitted = Opened(entry, parsed).fitted(entry.schema.names)
+    rows = parsed.selectExpr(*(f"{f.sql} AS {name}" for name, f in fitted.items()), CORRUPT)
+    first = datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC)
+    assert [tuple(row.values()) for row in rows.toArrow().to_pylist()] == [
+        ("x", first, 1, "a", None),
+        ("y", None, None, None, "no json"),
+        ("z", None, None, None, None),
+    ]
+    lines = spark.createDataFrame([("x,1970-01-01T00:00:01Z,7,b",), ("odd",)], "value STRING")
+    read = parsed_value(lines, entry, "csv").select(*entry.schema.names, CORRUPT).toArrow()
+    assert tuple(read.to_pylist()[0].values()) == ("x", first, 7, "b", None)
+    assert read[CORRUPT][1].as_py() == "odd"
+    with pytest.raises(InputError, match="cannot be read with value 'avro'"):
+        parsed_value(lines, entry, "avro")
 
 
 def test_a_stream_that_falls_silent_lets_the_others_go_on(
