@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
+
+from tests.spark.running import Runner
 
 
 @pytest.fixture(scope="session")
@@ -27,3 +30,11 @@ def spark() -> Iterator[SparkSession]:
     session.sparkContext.setLogLevel("ERROR")
     yield session
     session.stop()
+
+
+@pytest.fixture
+def runner(spark: SparkSession, tmp_path: Path) -> Iterator[Runner]:
+    """Run programs on a checkpoint of the test's own; end their shards."""
+    made = Runner(spark, str(tmp_path / "checkpoint"))
+    yield made
+    made.end()

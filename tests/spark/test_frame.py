@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -24,13 +24,6 @@ pytestmark = pytest.mark.spark
 
 MOMENT = pa.timestamp("us", tz="UTC")
 SECOND = 1_000_000
-
-
-@pytest.fixture
-def runner(spark: SparkSession, tmp_path: Path) -> Iterator[Runner]:
-    made = Runner(spark, str(tmp_path / "checkpoint"))
-    yield made
-    made.end()
 
 
 def write_minutes(

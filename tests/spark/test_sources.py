@@ -21,13 +21,6 @@ from windrow.runtime.spark.sources import CORRUPT, Opened, parsed_value
 pytestmark = pytest.mark.spark
 
 
-@pytest.fixture
-def runner(spark: SparkSession, tmp_path: Path) -> Iterator[Runner]:
-    made = Runner(spark, str(tmp_path / "checkpoint"))
-    yield made
-    made.end()
-
-
 class CountingReader(SimpleDataSourceStreamReader):
     """Ten tuples, once."""
 

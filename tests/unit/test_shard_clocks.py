@@ -90,3 +90,18 @@ def test_a_heartbeat_has_no_rows() -> None:
 
 def rows(*times: int) -> pa.Table:
     return pa.table({"_ts": pa.array(times, pa.int64()), "k": pa.array(times, pa.int64())})
+
+
+def test_late_rows_are_kept_also_if_one_of_the_queries_filters_them() -> None:
+    script = """CREATE STREAM s (ts BIGINT, k BIGINT, v BIGINT) TIMESTAMP BY ts;
+        CREATE QUERY few AS SELECT k, COUNT(*) AS n FROM s [RANGE 5] WHERE v > 9 GROUP BY k;
+        CREATE QUERY all_of_them AS SELECT v, COUNT(*) AS n FROM s [RANGE 5] GROUP BY v;"""
+    shard = Shard(Program(script, ("few", "all_of_them"), shards=1), 0)
+    filtered, whole = sorted(shard.layout.ports, key=lambda p: p.predicate is None)
+    assert (filtered.predicate is None, whole.predicate is None) == (False, True)
+    for version, ts in enumerate((10, 3)):
+        rows = pa.table({"_ts": [ts], **{name: [version] for name in whole.schema.names}})
+        shard.ingest(whole.number, rows)
+        late = shard.step(0, Moment(shard.heard())).late
+    assert late["s"]["_ts"].to_pylist() == [3]
+    assert shard.stats()["late"] == {"s": 1}

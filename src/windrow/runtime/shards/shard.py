@@ -53,8 +53,8 @@ class Shard:
         self._staged: dict[int, list[pa.Table]] = {}
         self._late: dict[str, list[pa.Table]] = {}
         self._heard: dict[str, Heard] = {}
-        self._counting = {}  # the port by which a stream's rows are counted once
-        for port in reversed(layout.ports):
+        self._counting = {}  # the port by which an input's rows are counted once: if any, all rows
+        for port in sorted(layout.ports, key=lambda p: (p.predicate is None, -p.number)):
             if port.entry is not None:
                 self._counting[port.entry.name] = port.number
 
