@@ -14,6 +14,7 @@ from click.testing import CliRunner
 from pyspark.sql import SparkSession
 
 import windrow as wr
+from tests.postgres import server
 from windrow.cli.main import windrow
 from windrow.core.errors import BindError, InputError, RunError, SemanticError, StateError
 from windrow.runtime.spark.database import SparkDatabase
@@ -148,8 +149,14 @@ def check(db: SparkDatabase, source: Source) -> None:
         assert bag(db.query(name).answer()) == source.truth(name)[1], name
 
 
+@pytest.fixture(scope="module")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with server(tmp_path_factory.mktemp("server")) as url:
+        yield url
+
+
 def test_a_sink_that_fails_is_told_in_its_own_words_and_nothing_is_lost(
-    db: SparkDatabase, source: Source, tmp_path: Path
+    db: SparkDatabase, source: Source, tmp_path: Path, postgres: str
 ) -> None:
     source.grow(3)
     healthy: list[int] = []
@@ -162,7 +169,7 @@ def test_a_sink_that_fails_is_told_in_its_own_words_and_nothing_is_lost(
 
     sinks = {
         "counts": f"json:{tmp_path}/out",
-        "pairs": f"duckdb:{tmp_path}/p.duckdb",
+        "pairs": postgres,
         "fresh": moody,
     }
     with pytest.raises(RunError, match="the shelf is full") as caught:

@@ -25,7 +25,7 @@ def watch(run: Run, checkpoint: str, sinks: Mapping[str, str], metrics_port: int
     began = time.monotonic()
     console = Console(highlight=False, stderr=True)
     try:
-        show(run, console)
+        show(run, console, live="console" not in sinks.values())
     except KeyboardInterrupt:
         run.stop()
         click.echo(f"stopped; the same command goes on from {checkpoint}", err=True)
@@ -46,11 +46,14 @@ def serve_metrics(run: Run, port: int):  # type: ignore[no-untyped-def]  # noqa:
     return server
 
 
-def show(run: Run, console: Console) -> None:
-    """Wait for the end of a run, with its progress on the console."""
-    if console.is_terminal:
-        with Live(console=console, refresh_per_second=5, transient=True) as live:
-            run.wait(each=lambda progress: live.update(table(progress)))
+def show(run: Run, console: Console, *, live: bool) -> None:
+    """Wait for the end of a run, with its progress on the console.
+
+    It is a live table if a terminal is there, and nobody else prints on it.
+    """
+    if live and console.is_terminal:
+        with Live(console=console, refresh_per_second=5, transient=True) as view:
+            run.wait(each=lambda progress: view.update(table(progress)))
         return
     told = -1
 

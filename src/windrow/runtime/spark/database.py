@@ -15,13 +15,14 @@ from windrow.plan.catalog import Stream
 from windrow.plan.explain import explain_text
 from windrow.plan.nodes import Query
 from windrow.plan.session import Session
+from windrow.runtime.shards.client import Shards
 from windrow.runtime.shards.program import Program
 from windrow.runtime.spark.declaring import declaration
 from windrow.runtime.spark.explain import explain_spark
 from windrow.runtime.spark.folder import RunFolder
 from windrow.runtime.spark.frame import build_frame, changes_of
 from windrow.runtime.spark.handle import SparkQuery
-from windrow.runtime.spark.run import Run
+from windrow.runtime.spark.run import Job, Run
 from windrow.runtime.spark.script import Script
 from windrow.runtime.spark.session import checked, open_session
 from windrow.runtime.spark.sinks.choose import SinkSpec, choose_sink
@@ -219,7 +220,11 @@ class SparkDatabase:
             if isinstance(sink, MemorySink):
                 sink = self._memories.setdefault(f"{folder.where}/{name}", sink)
             sinks.append(sink)
-        run = Run(self.spark, program, folder, sinks, trigger, dict(self._frames))
+        shards = Shards(folder.where, program)
+        if self._spark is None and (self._master or "local").startswith("local"):
+            shards.warm()  # they load while Spark starts
+        job = Job(program, folder, tuple(sinks), trigger, dict(self._frames))
+        run = Run(self.spark, shards, job)
         run.start()
         self._runs[folder.where] = run
         return run

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from pathlib import Path
 from uuid import uuid4
 
 from windrow.core.errors import StateError
@@ -40,8 +41,13 @@ class RunFolder:
 
     @property
     def spark(self) -> str:
-        """Where Spark keeps its own log."""
-        return f"{self.where}/spark"
+        """Where Spark keeps its own log, as Spark names places.
+
+        A plain path is meant on this machine, whatever file system is Spark's default.
+        """
+        if "://" not in self.where:
+            return f"file://{Path(self.where).absolute()}/spark"
+        return f"{self.where}/spark".replace("s3://", "s3a://")
 
     def name(self) -> str:
         """Return the name of the run; a folder without one gets one."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -28,32 +29,33 @@ COUNTING_SECONDS = 5.0
 """Between two counts of dead letters, which look at every file of them."""
 
 
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What a run does: a program, its checkpoint, its sinks, when, and inputs given as frames."""
+
+    program: Program
+    folder: RunFolder
+    sinks: tuple[Sink, ...]
+    trigger: str
+    frames: Mapping[str, DataFrame]
+
+
 class Run:
     """Queries at work. `wait` for its end, or `stop` it; start again and it goes on.
 
     At the end of "available-now" the input is drained: what waits for later tuples comes out.
     """
 
-    def __init__(
-        self,
-        spark: SparkSession,
-        program: Program,
-        folder: RunFolder,
-        sinks: Sequence[Sink],
-        trigger: str,
-        frames: Mapping[str, DataFrame],
-    ) -> None:
-        self.program = program
-        self.folder = folder
-        self.trigger = trigger
-        self.names = frozenset(name.lower() for name in program.queries)
+    def __init__(self, spark: SparkSession, shards: Shards, job: Job) -> None:
+        self.job = job
+        self.folder = job.folder
+        self.names = frozenset(name.lower() for name in job.program.queries)
         self._spark = spark
-        self._frames = frames
-        self._sinks = {sink.target.query.lower(): sink for sink in sinks}
-        self._when = read_trigger(trigger)
-        self._delivery = Delivery.of(program, sinks)
+        self._sinks = {sink.target.query.lower(): sink for sink in job.sinks}
+        self._when = read_trigger(job.trigger)
+        self._delivery = Delivery.of(job.program, job.sinks)
         self._query: Any = None
-        self._shards: Shards | None = None
+        self._shards = shards
         self._thread: threading.Thread | None = None
         self._failure: BaseException | None = None
         self._stopped = threading.Event()
@@ -62,13 +64,14 @@ class Run:
         self._counted_at = 0.0
 
     def start(self) -> None:
-        """Begin: check the checkpoint and the sinks, finish what was cut off, read on."""
-        self._shards = Shards(self.folder.where, self.program)
+        """Begin: check the sinks, finish what was cut off, read on."""
         self._delivery.open(self.folder.name(), self.folder.reached())
         self._finish_drain()
         try:
-            frame = build_frame(self._spark, self.program, self.folder.where, frames=self._frames)
-            writer = self._delivery.written(frame).queryName(" ".join(self.program.queries))
+            frame = build_frame(
+                self._spark, self.job.program, self.folder.where, frames=self.job.frames
+            )
+            writer = self._delivery.written(frame).queryName(" ".join(self.job.program.queries))
             located = writer.option("checkpointLocation", self.folder.spark)
             self._query = located.trigger(**self._when).start()
         except Exception as error:
@@ -80,7 +83,7 @@ class Run:
         """See the streaming query to its end, and drain the input if it came to one."""
         try:
             self._query.awaitTermination()
-            if ends(self.trigger) and not self._stopped.is_set():
+            if ends(self.job.trigger) and not self._stopped.is_set():
                 self._begin_drain()
         except BaseException as error:
             self._failure = error
@@ -98,7 +101,7 @@ class Run:
         drain = self.folder.drain()
         if drain is None or drain.done:
             return
-        frame = drain_frame(self._spark, self.program, self.folder.where, drain.wall)
+        frame = drain_frame(self._spark, self.job.program, self.folder.where, drain.wall)
         self._spark.sparkContext.setLocalProperty(VERSION, str(drain.version))
         try:
             self._delivery.deliver(frame, drain.version)
@@ -140,8 +143,7 @@ class Run:
             self._query.stop()
         if self._thread is not None:
             self._thread.join()
-        if self._shards is not None:
-            self._shards.shutdown()
+        self._shards.shutdown()
 
     def sink(self, name: str) -> Sink:
         """Return where a query's changes go."""
@@ -155,7 +157,7 @@ class Run:
         return progress_of(
             self._tally,
             read_reports(self.folder.where),
-            self.program,
+            self.job.program,
             active=self.active,
             status=str(self._query.status["message"]) if self.active else "ended",
             dead=self._dead_letters(),

@@ -24,6 +24,7 @@ SETTINGS: dict[str, str] = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.python.worker.reuse": "true",
+    "spark.driver.maxResultSize": "4g",  # what a batch brings to sinks in the driver
 }
 """What a session of ours is made with."""
 

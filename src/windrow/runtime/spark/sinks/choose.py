@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Protocol, TypeAlias
 
 import pyarrow as pa
@@ -81,15 +82,20 @@ def choose_sink(spec: SinkSpec, target: Target, options: Mapping[str, str] | Non
         case "console", "":
             return ConsoleSink(target)
         case "parquet", place if place:
-            return FolderSink(target, place, Parquet())
+            return FolderSink(target, absolute(place), Parquet())
         case "json", place if place:
-            return FolderSink(target, place, JsonLines())
+            return FolderSink(target, absolute(place), JsonLines())
         case "duckdb", place if place:
-            return DuckdbSink(target, place)
+            return DuckdbSink(target, absolute(place))
         case "spark", place if place:
             return SparkSink(target, place, dict(options or {}))
         case _:
             raise _unknown(spec, kind)
+
+
+def absolute(place: str) -> str:
+    """Return a place as every process of a run finds it: wherever it works, the same."""
+    return place if "://" in place else str(Path(place).absolute())
 
 
 def _unknown(spec: str, kind: str) -> RunError:

@@ -16,6 +16,8 @@ from pyarrow import fs
 from windrow.core.errors import RunError
 from windrow.runtime.spark.sinks.folder import Writer
 
+NUMBERS = {"inf": "Infinity", "-inf": "-Infinity", "nan": "NaN"}
+
 
 @dataclass(frozen=True, slots=True)
 class JsonWriter:
@@ -25,7 +27,8 @@ class JsonWriter:
 
     def write_batch(self, batch: pa.RecordBatch) -> None:
         """Append rows."""
-        lines = (json.dumps(r, default=spelled, ensure_ascii=False) for r in batch.to_pylist())
+        rows = plain_rows(batch)
+        lines = (json.dumps(row, default=spelled, ensure_ascii=False) for row in rows)
         self.file.write("".join(f"{line}\n" for line in lines).encode())
 
     def close(self) -> None:
@@ -51,6 +54,16 @@ class JsonLines:
                 rows += [json.loads(line) for line in file.read().splitlines()]
         columns = [retyped([row[f.name] for row in rows], f.type) for f in schema]
         return pa.Table.from_arrays(columns, schema=schema)
+
+
+def plain_rows(batch: pa.RecordBatch) -> list[dict[str, Any]]:
+    """Return rows; "NaN" and "Infinity" as text, as Spark writes them: JSON has no such numbers."""
+    rows: list[dict[str, Any]] = batch.to_pylist()
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        if pa.types.is_floating(column.type) and not pc.all(pc.is_finite(column)).as_py():
+            for row in rows:
+                row[name] = NUMBERS.get(str(row[name]), row[name])
+    return rows
 
 
 def spelled(value: object) -> object:
@@ -85,4 +98,6 @@ def retyped(values: list[Any], type_: pa.DataType) -> pa.Array:
             detail="BINARY, ARRAY and STRUCT columns are text or untyped there.",
             hint="Write to parquet: instead.",
         )
+    if pa.types.is_floating(type_):
+        return pa.array([None if v is None else float(v) for v in values], type_)
     return pa.array(values, type_)

@@ -1,0 +1,207 @@
+"""A run that is killed again and again, everywhere, tells each change once.
+
+One job over two streams, file by file, is killed with SIGKILL: its driver with its JVM, its Python
+workers, and its shards' processes at each of their named places. What is in the Parquet folders at
+the end is what the engine in one process tells.
+"""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+from windrow.cli.main import windrow
+from windrow.runtime.shards.faults import POINTS
+
+pytestmark = pytest.mark.spark
+
+SEED = 20261116
+FILES = 16
+ROWS = 40
+DRIVER_KILLS = 3
+ENOUGH = 30
+INTERRUPTED = 1
+"""The life that ends by Ctrl-C."""
+MASTER = "local[2,16]"
+"""A task may meet many deaths in one batch here, and is tried again each time."""
+START = datetime(2026, 1, 1, tzinfo=UTC)
+RARE = {"before-snapshot", "half-snapshot", "before-snapshot-rename", "after-snapshot"}
+"""Places that a small state never comes to: no snapshot is worth its writing."""
+NEVER = {"server-start", "during-removal", "half-replay", *RARE}
+
+QUERIES = """
+CREATE QUERY counts AS SELECT k, COUNT(*) AS n FROM a [RANGE 20 SECONDS] GROUP BY k;
+CREATE QUERY quiet AS SELECT DISTINCT a.k FROM a [RANGE 10 SECONDS]
+  WHERE NOT EXISTS (SELECT * FROM b [RANGE 10 SECONDS] WHERE b.k = a.k);
+CREATE QUERY both AS SELECT a.k, COUNT(*) AS n
+  FROM a [RANGE 5 SECONDS] JOIN b [RANGE 5 SECONDS] ON a.v = b.v GROUP BY a.k;
+"""
+
+
+def write_script(folder: Path) -> Path:
+    rng = random.Random(SEED)
+    types = pa.schema([("ts", pa.timestamp("us", tz="UTC")), ("k", pa.int64()), ("v", pa.string())])
+    lines = []
+    for stream in "ab":
+        (folder / stream).mkdir()
+        for number in range(FILES):
+            seconds = sorted(rng.uniform(number * 5, number * 5 + 5) for _ in range(ROWS))
+            rows = [
+                {"ts": START + timedelta(seconds=s), "k": rng.randrange(9), "v": rng.choice("xyz")}
+                for s in seconds
+            ]
+            path = folder / stream / f"{number:03}.parquet"
+            pq.write_table(pa.Table.from_pylist(rows, types), path)
+            os.utime(path, (number + 1, number + 1))
+        lines.append(
+            f"CREATE STREAM {stream} (ts TIMESTAMP, k BIGINT, v STRING) USING parquet"
+            f" OPTIONS (path '{folder}/{stream}', maxFilesPerTrigger '1') TIMESTAMP BY ts;"
+        )
+    script = folder / "job.cql"
+    script.write_text("\n".join(lines) + QUERIES)
+    return script
+
+
+def told(folder: Path) -> dict[str, Counter[tuple[object, ...]]]:
+    """Each query's changes, netted per instant: rows by how often they come or go then."""
+    found = {}
+    for name in ("counts", "quiet", "both"):
+        net: Counter[tuple[object, ...]] = Counter()
+        for row in pq.read_table(folder / name).to_pylist():
+            sign = int(row.pop("_sign"))
+            net[tuple(row.values())] += sign
+        found[name] = Counter({row: n for row, n in net.items() if n})
+    return found
+
+
+@dataclass
+class Job:
+    """The command under test, and who is killed in it."""
+
+    folder: Path
+    script: Path
+    rng: random.Random
+    kills: Counter[str] = field(default_factory=Counter)
+
+    def start(self, faults: list[str]) -> subprocess.Popen[bytes]:
+        words = [sys.executable, "-m", "windrow", "run", str(self.script), "--shards", "2"]
+        words += ["--checkpoint", str(self.folder / "state"), "--master", MASTER]
+        words += ["--sink", f"parquet:{self.folder / 'out'}"]
+        with (self.folder / "log").open("ab") as log:
+            return subprocess.Popen(
+                words,
+                env={**os.environ, "WINDROW_FAULT": ",".join(faults)},
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+
+    def faults(self, life: int, points: list[str]) -> list[str]:
+        """Return places to die at, each once: early in this life, and not all at once."""
+        return [
+            f"{point}:{self.rng.randint(1, 2)}:{self.folder}/died-{life}-{point}"
+            for point in points
+        ]
+
+    def committed(self) -> int:
+        commits = self.folder / "state" / "spark" / "commits"
+        names = [p.name for p in commits.glob("*") if p.name.isdecimal()]
+        return max(map(int, names), default=-1)
+
+    def follow(self, process: subprocess.Popen[bytes], until: int) -> None:
+        """Let it work up to a batch, and a random while into the next; kill a worker on the way."""
+        victim = self.committed() + self.rng.randint(1, 2)
+        spared = False
+        while process.poll() is None and self.committed() < until:
+            if not spared and self.committed() >= victim:
+                spared = self.kill_worker(process.pid)
+            time.sleep(0.05)
+        time.sleep(self.rng.uniform(0, 0.6))
+
+    def kill_worker(self, driver: int) -> bool:
+        """Kill one Python worker that is a descendant of the driver."""
+        workers = [p for p in descendants(driver) if "pyspark.daemon" in command_of(p)]
+        leaves = [p for p in workers if not children_of(p)]
+        if not leaves:
+            return False
+        kill(self.rng.choice(sorted(leaves)))
+        self.kills["worker"] += 1
+        return True
+
+    def interrupt(self, process: subprocess.Popen[bytes]) -> None:
+        """Stop it as Ctrl-C does."""
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 0
+        assert "stopped; the same command goes on" in (self.folder / "log").read_text()
+
+    def kill_driver(self, process: subprocess.Popen[bytes]) -> None:
+        """Kill the driver and its JVM at the same moment."""
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            self.kills["driver"] += 1
+        process.wait()
+
+
+def children_of(pid: int) -> list[int]:
+    try:
+        tasks = list(Path(f"/proc/{pid}/task").iterdir())
+        return [int(c) for task in tasks for c in (task / "children").read_text().split()]
+    except OSError:
+        return []
+
+
+def descendants(pid: int) -> list[int]:
+    found = children_of(pid)
+    return found + [deeper for child in found for deeper in descendants(child)]
+
+
+def command_of(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+    except OSError:
+        return ""
+
+
+def kill(pid: int) -> None:
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+
+
+def test_thirty_kills_change_nothing(tmp_path: Path) -> None:
+    script = write_script(tmp_path)
+    expected = ["run", str(script), "--engine", "local", "--sink", f"parquet:{tmp_path}/expected"]
+    assert CliRunner().invoke(windrow, expected, catch_exceptions=False).exit_code == 0
+
+    job = Job(tmp_path, script, random.Random(SEED))
+    points = [p for p in POINTS if p not in NEVER]
+    job.rng.shuffle(points)
+    share = -(-len(points) * 2 // (DRIVER_KILLS + 1))
+    plenty = points * 2
+    for life in range(DRIVER_KILLS + 1):
+        faults = job.faults(life, list(dict.fromkeys(plenty[life * share : (life + 1) * share])))
+        last = life == DRIVER_KILLS
+        until = FILES * 9 if last else (life + 1) * FILES // (DRIVER_KILLS + 1)
+        process = job.start(faults)
+        try:
+            job.follow(process, until)
+            if life == INTERRUPTED:
+                job.interrupt(process)
+        finally:
+            job.kill_driver(process)
+    assert process.returncode == 0, (tmp_path / "log").read_text()[-4000:]
+    job.kills["shard or client"] = len(list(tmp_path.glob("died-*")))
+    assert told(tmp_path / "out") == told(tmp_path / "expected")
+    assert sum(job.kills.values()) >= ENOUGH, dict(job.kills)
