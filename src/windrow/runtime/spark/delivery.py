@@ -8,9 +8,8 @@ all others   brought to the driver as Arrow
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -23,12 +22,6 @@ from windrow.runtime.spark.plan import plan_of
 from windrow.runtime.spark.rim import Changes, Rim
 from windrow.runtime.spark.sinks.choose import NoopSink, Sink, SparkSink
 from windrow.runtime.spark.sinks.folder import FolderSink
-from windrow.runtime.spark.worker import version_here
-
-
-def at_the_rim(batches: Iterable[pa.RecordBatch], rim: Rim) -> Iterator[pa.RecordBatch]:
-    """Do in a task what the rim says."""
-    return rim(version_here(), batches)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,18 +52,16 @@ class Delivery:
             sink = self.sinks[0]
             changes = changes_of(frame, self.program, sink.target.query)
             return changes.writeStream.format(sink.format).options(**sink.options)
-        rimmed = self._rimmed(frame)
         if not self._passed:
-            return rimmed.writeStream.format("noop")
-        return rimmed.writeStream.foreachBatch(self._take_batch)
+            return frame.writeStream.format("noop")
+        return frame.writeStream.foreachBatch(self._take_batch)
 
     def deliver(self, frame: DataFrame, version: int) -> None:
         """Bring one version that is not a streaming batch to all sinks."""
-        rimmed = self._rimmed(frame)
         if self._passed:
-            self._take(rimmed, version)
+            self._take(frame, version)
         else:
-            rimmed.write.format("noop").mode("overwrite").save()
+            frame.write.format("noop").mode("overwrite").save()
 
     @property
     def _passed(self) -> frozenset[int]:
@@ -78,13 +69,16 @@ class Delivery:
         kept = NoopSink | FolderSink
         return frozenset(n for n, sink in enumerate(self.sinks) if not isinstance(sink, kept))
 
-    def _rimmed(self, frame: DataFrame) -> DataFrame:
-        """Let the tasks write files and hold back what nobody asks for."""
+    @property
+    def rim(self) -> Rim | None:
+        """What tasks do: write files, and hold back what nobody asks for. None: nothing.
+
+        If all changes are for noop they go on: who measures wants them to reach Spark.
+        """
         folders = {n: sink for n, sink in enumerate(self.sinks) if isinstance(sink, FolderSink)}
         if not folders and len(self._passed) in (0, len(self.sinks)):
-            return frame
-        rim = Rim(self.changes, folders, self._passed)
-        return frame.mapInArrow(partial(at_the_rim, rim=rim), frame.schema)
+            return None
+        return Rim(self.changes, folders, self._passed)
 
     def _take_batch(self, frame: DataFrame, batch: int) -> None:
         self._take(frame, version_of(batch))

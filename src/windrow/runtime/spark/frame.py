@@ -8,6 +8,7 @@ inputs ─► checked, filtered, one row a port ─► union
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial, reduce
 
 from pyspark.sql import DataFrame, SparkSession
@@ -30,6 +31,7 @@ from windrow.runtime.spark.worker import (
     HEARD,
     HEARD_DDL,
     WALL,
+    AtTheRim,
     Work,
     ingest,
     number_rows,
@@ -48,11 +50,13 @@ def build_frame(
     *,
     frames: Mapping[str, DataFrame] | None = None,
     ticks: bool = False,
+    rim: AtTheRim | None = None,
 ) -> DataFrame:
     """Return all queries' changes as a streaming DataFrame of wide rows; see `changes_of`.
 
     `frames` are inputs given as DataFrames, by name. With `ticks` a batch happens every second
-    even if nothing arrives; an input with the option `idle` asks for that by itself.
+    even if nothing arrives; an input with the option `idle` asks for that by itself. `rim` takes
+    changes in the task that has them, and passes on what others want.
     """
     plan = plan_of(program)
     given = {name.lower(): frame for name, frame in (frames or {}).items()}
@@ -64,7 +68,7 @@ def build_frame(
     ]
     if ticks or any(_may_idle(entry) for entry in plan.entries):
         parts.append(_ticks(spark, plan.entered))
-    work = plan.work(Shards(checkpoint, program))
+    work = replace(plan.work(Shards(checkpoint, program)), rim=rim)
     return _through_shards(reduce(DataFrame.unionAll, parts), plan, work)
 
 
@@ -109,7 +113,9 @@ def _ticks(spark: SparkSession, wide: Wide) -> DataFrame:
     return rate.selectExpr(*head, *slots)
 
 
-def drain_frame(spark: SparkSession, program: Program, checkpoint: str, wall: int) -> DataFrame:
+def drain_frame(
+    spark: SparkSession, program: Program, checkpoint: str, wall: int, rim: AtTheRim | None = None
+) -> DataFrame:
     """Return what comes out when nothing follows: a DataFrame of wide rows, not streaming.
 
     Its actions make the version that the local property `VERSION` names.
@@ -119,7 +125,8 @@ def drain_frame(spark: SparkSession, program: Program, checkpoint: str, wall: in
     told = everyone.repartitionById(plan.shards, SHARD).selectExpr(
         f"'{{}}' AS {HEARD}", f"{wall}L AS {WALL}", f"true AS {DRAIN}"
     )
-    return _stepped(told, plan, plan.work(Shards(checkpoint, program)))
+    work = replace(plan.work(Shards(checkpoint, program)), rim=rim)
+    return _stepped(told, plan, work)
 
 
 def _through_shards(rows: DataFrame, plan: SparkPlan, work: Work) -> DataFrame:

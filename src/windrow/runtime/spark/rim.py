@@ -47,7 +47,7 @@ class Rim:
     folders: Mapping[int, FolderSink]
     passed: frozenset[int]
 
-    def __call__(self, version: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def __call__(self, version: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Write files; yield what is for the driver."""
         context = TaskContext.get()
         assert context is not None, "this runs in a task"

@@ -67,11 +67,11 @@ class Run:
         """Begin: check the sinks, finish what was cut off, read on."""
         self._delivery.open(self.folder.name(), self.folder.reached())
         self._finish_drain()
+        program = self.job.program
         try:
-            frame = build_frame(
-                self._spark, self.job.program, self.folder.where, frames=self.job.frames
-            )
-            writer = self._delivery.written(frame).queryName(" ".join(self.job.program.queries))
+            where, rim = self.folder.where, self._delivery.rim
+            frame = build_frame(self._spark, program, where, frames=self.job.frames, rim=rim)
+            writer = self._delivery.written(frame).queryName(" ".join(program.queries))
             located = writer.option("checkpointLocation", self.folder.spark)
             self._query = located.trigger(**self._when).start()
         except Exception as error:
@@ -101,7 +101,8 @@ class Run:
         drain = self.folder.drain()
         if drain is None or drain.done:
             return
-        frame = drain_frame(self._spark, self.job.program, self.folder.where, drain.wall)
+        where, rim = self.folder.where, self._delivery.rim
+        frame = drain_frame(self._spark, self.job.program, where, drain.wall, rim)
         self._spark.sparkContext.setLocalProperty(VERSION, str(drain.version))
         try:
             self._delivery.deliver(frame, drain.version)

@@ -11,7 +11,7 @@ Nothing that compiles is imported here.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,6 +30,8 @@ from windrow.runtime.spark.slots import OUTPUT, POISON, PORT, SEQUENCE, SHARD, T
 
 Batches = Iterator[pa.RecordBatch]
 Rows = Iterator[tuple[int, pa.RecordBatch]]
+AtTheRim = Callable[[int, Batches], Batches]
+"""What is done with the changes of a version in the task that has them."""
 
 VERSION = "windrow.version"
 """The local property that tells tasks outside streaming batches which version they make."""
@@ -53,7 +55,8 @@ class Gate:
 class Work:
     """All that workers know of a program. `silent`: streams by the port that only tells times.
 
-    `times`: each stream's time column, and whether its times are moments.
+    `times`: each stream's time column, and whether its times are moments. `rim`: who takes the
+    changes after the last level, and passes on what others want.
     """
 
     shards: Shards
@@ -65,6 +68,7 @@ class Work:
     answered: Wide
     silent: Mapping[int, str]
     times: Mapping[str, tuple[str, bool]]
+    rim: AtTheRim | None = None
 
 
 def version_here() -> int:
@@ -153,6 +157,13 @@ def _bury(batches: list[pa.RecordBatch], work: Work, grave: Grave) -> None:
 
 def step(batches: Batches, *, level: int, work: Work) -> Batches:
     """Run one level on one shard; give the rows of the next, or all changes after the last."""
+    rows = _stepped(batches, level, work)
+    if work.rim is None or level < work.levels - 1:
+        return rows
+    return work.rim(version_here(), rows)
+
+
+def _stepped(batches: Batches, level: int, work: Work) -> Batches:
     shard, number, version = _place(work)
     late: dict[str, list[pa.RecordBatch]] = {}
     spent = Spent()
