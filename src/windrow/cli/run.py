@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 import click
 
+from windrow import connect
 from windrow.cli.explain import read_text
 from windrow.cli.run_local import run_local
 from windrow.cli.run_view import watch
 from windrow.cli.scripts import named_queries
 from windrow.core.errors import InputError, RunError
+
+if TYPE_CHECKING:
+    from windrow.runtime.spark.database import SparkDatabase
 
 DEFAULT_SINK = "console"
 
@@ -82,10 +86,9 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter an option
         db.close()
 
 
-def open_spark(checkpoint: str, shards: int, master: str | None):  # type: ignore[no-untyped-def]  # noqa: D103
-    import windrow  # noqa: PLC0415 - pyspark loads when it is needed
-
-    return windrow.connect(engine="spark", checkpoint=checkpoint, shards=shards, master=master)
+def open_spark(checkpoint: str, shards: int, master: str | None) -> SparkDatabase:
+    """Open a database on Spark; pyspark loads when it is needed."""
+    return connect(engine="spark", checkpoint=checkpoint, shards=shards, master=master)
 
 
 def default_checkpoint(name: str) -> str:

@@ -32,14 +32,13 @@ def run_local(script: str, sinks: Mapping[str, str]) -> None:
     db.execute(script)
     taking = {name: opened(name, spec, db) for name, spec in sinks.items()}
     queries = {name: db.query(name) for name in sinks}
-    rows = 0
-    for version, (name, batch) in enumerate(in_step(db)):
+    rows, version = 0, 0
+    for version, (name, batch) in enumerate(in_step(db), start=1):
         db.push(name, batch)
         rows += batch.num_rows
         hand_over(queries, taking, version)
-        version_after = version
     db.drain()
-    hand_over(queries, taking, version_after + 1 if rows else 0)
+    hand_over(queries, taking, version + 1)
     click.echo(f"done: {rows:,} rows", err=True)
 
 

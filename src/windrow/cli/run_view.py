@@ -13,15 +13,14 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
+    from windrow.runtime.spark.metrics import MetricsServer
     from windrow.runtime.spark.progress import Progress
     from windrow.runtime.spark.run import Run
 
 
 def watch(run: Run, checkpoint: str, sinks: Mapping[str, str], metrics_port: int | None) -> None:
     """Show a run until it ends, or until Ctrl-C stops it."""
-    metrics = None
-    if metrics_port is not None:
-        metrics = serve_metrics(run, metrics_port)
+    metrics = None if metrics_port is None else serve_metrics(run, metrics_port)
     began = time.monotonic()
     console = Console(highlight=False, stderr=True)
     try:
@@ -38,10 +37,11 @@ def watch(run: Run, checkpoint: str, sinks: Mapping[str, str], metrics_port: int
         click.echo(f"answers: {place}", err=True)
 
 
-def serve_metrics(run: Run, port: int):  # type: ignore[no-untyped-def]  # noqa: D103
-    from windrow.runtime.spark.metrics import MetricsServer  # noqa: PLC0415 - as the engine
+def serve_metrics(run: Run, port: int) -> MetricsServer:
+    """Serve a run's metrics, and say where."""
+    from windrow.runtime.spark.metrics import MetricsServer as Server  # noqa: PLC0415 - as the engine
 
-    server = MetricsServer(port, run.progress)
+    server = Server(port, run.progress)
     click.echo(f"metrics: http://127.0.0.1:{server.port}/metrics", err=True)
     return server
 
