@@ -4,6 +4,7 @@ import os
 import shutil
 import socket
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -34,21 +35,20 @@ def free_port() -> int:
 
 
 @contextmanager
-def server(folder: Path) -> Iterator[str]:
-    """Run a server under `folder` and give its URL."""
-    home = folder / "postgres"
-    home.mkdir()
-    for place in (home, *folder.parents, folder):
-        if os.geteuid() == 0 and place.stat().st_uid == 0 and place.is_relative_to("/tmp"):
-            place.chmod(place.stat().st_mode | 0o055)
+def server() -> Iterator[str]:
+    """Run a server in a temporary folder and give its URL."""
+    home = Path(tempfile.mkdtemp(prefix="windrow-postgres-"))
     if os.geteuid() == 0:
         shutil.chown(home, USER)
     port = free_port()
     data = str(home / "data")
-    run(program("initdb"), "-D", data, "-U", "windrow", "-A", "trust", "-N", "-E", "UTF8")
-    options = f"-p {port} -c listen_addresses=127.0.0.1 -k {home} -F"
-    run(program("pg_ctl"), "-D", data, "-o", options, "-l", str(home / "log"), "-w", "start")
     try:
-        yield f"postgresql://windrow@127.0.0.1:{port}/postgres"
+        run(program("initdb"), "-D", data, "-U", "windrow", "-A", "trust", "-N", "-E", "UTF8")
+        options = f"-p {port} -c listen_addresses=127.0.0.1 -k {home} -F"
+        run(program("pg_ctl"), "-D", data, "-o", options, "-l", str(home / "log"), "-w", "start")
+        try:
+            yield f"postgresql://windrow@127.0.0.1:{port}/postgres"
+        finally:
+            run(program("pg_ctl"), "-D", data, "-m", "immediate", "-w", "stop")
     finally:
-        run(program("pg_ctl"), "-D", data, "-m", "immediate", "-w", "stop")
+        shutil.rmtree(home)

@@ -150,8 +150,8 @@ def check(db: SparkDatabase, source: Source) -> None:
 
 
 @pytest.fixture(scope="module")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with server(tmp_path_factory.mktemp("server")) as url:
+def postgres() -> Iterator[str]:
+    with server() as url:
         yield url
 
 

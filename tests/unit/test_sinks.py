@@ -41,8 +41,8 @@ def target(text: str, name: str = "q") -> Target:
 
 
 @pytest.fixture(scope="module")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with server(tmp_path_factory.mktemp("server")) as url:
+def postgres() -> Iterator[str]:
+    with server() as url:
         yield url
 
 
