@@ -81,7 +81,11 @@ def name_of(page: Path) -> str:
 each_page = pytest.mark.parametrize("page", PAGES, ids=name_of)
 
 
-ON_SPARK = [page for page in PAGES if re.search(r"connect\(engine=.spark", page.read_text())]
+def starts_spark(page: Path) -> bool:
+    return any(b.fence == "python" and 'engine="spark"' in b.text for b in blocks(page))
+
+
+ON_SPARK = [page for page in PAGES if starts_spark(page)]
 """Pages whose examples start Spark: tests/spark runs them."""
 
 
