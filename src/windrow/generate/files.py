@@ -16,18 +16,19 @@ FIRST_WRITTEN = 1_767_225_600
 
 
 def write_streams(
-    folder: Path, streams: Mapping[str, pa.Table], *, pieces: int
+    folder: Path, streams: Mapping[str, pa.Table], *, pieces: int, first: int = 0
 ) -> dict[str, list[Path]]:
     """Write ``folder/<stream>/<number>.parquet``, `pieces` a stream, cut at the same times.
 
-    Needs tables in order of their column `ts`. Spark reads a folder's files in the order of their
-    modification times, which the clock of a fast machine does not tell apart: they are set.
+    Needs tables in order of their column `ts`; numbers count from `first`. Spark reads a folder's
+    files in the order of their modification times, which the clock of a fast machine does not
+    tell apart: they are set.
     """
     bounds = cut_times(streams, pieces)
     return {
         name: [
             write_piece(folder / name / f"{n:05}.parquet", piece, FIRST_WRITTEN + n)
-            for n, piece in enumerate(cut(table, bounds))
+            for n, piece in enumerate(cut(table, bounds), first)
         ]
         for name, table in streams.items()
     }

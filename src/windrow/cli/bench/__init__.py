@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from windrow.cli.bench.kernel import kernel
+from windrow.cli.bench.spark import spark
 
 
 @click.group("bench")
@@ -13,3 +14,4 @@ def command() -> None:
 
 
 command.add_command(kernel)
+command.add_command(spark)
