@@ -1,0 +1,179 @@
+"""Clocks around micro-batches: what Spark itself reports of each, the first ones left out."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import polars as pl
+import pyarrow.parquet as pq
+
+import windrow
+from windrow.cli.bench.spark.data import COLUMNS, Feed
+from windrow.cli.bench.workloads import Workload
+
+POLL = 0.05
+"""Seconds between two looks at what a run has written: files stay for a batch at least."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """A micro-batch: seconds from trigger to commit, rows in, rows out."""
+
+    seconds: float
+    rows: int
+    results: int
+
+
+@dataclass(frozen=True, slots=True)
+class Batches:
+    """The micro-batches of one run, in order."""
+
+    all: tuple[Batch, ...]
+    warm: int
+    written: int = 0
+
+    def __post_init__(self) -> None:
+        assert len(self.all) > self.warm, "every micro-batch was taken for the warm-up"
+
+    @property
+    def counted(self) -> tuple[Batch, ...]:
+        """Those after the warm-up."""
+        return self.all[self.warm :]
+
+    @property
+    def seconds(self) -> float:
+        """The median micro-batch."""
+        return median(batch.seconds for batch in self.counted)
+
+    @property
+    def rows(self) -> float:
+        """The rows of a micro-batch."""
+        return median(batch.rows for batch in self.counted)
+
+    @property
+    def rows_per_second(self) -> float:
+        """Rows of a micro-batch by the median's seconds."""
+        return self.rows / self.seconds
+
+    @property
+    def state_io(self) -> float:
+        """Bytes of logs and snapshots that a micro-batch has written, on average."""
+        return self.written / len(self.all)
+
+    @property
+    def results(self) -> int:
+        """Rows that all micro-batches have put out."""
+        return sum(batch.results for batch in self.all)
+
+
+def batch_of(progress: Any) -> Batch:
+    """Read Spark's report of a micro-batch."""
+    seconds = progress["durationMs"]["triggerExecution"] / 1000
+    return Batch(seconds, progress["numInputRows"], max(0, progress["sink"]["numOutputRows"]))
+
+
+def run_frame(frame: Any, checkpoint: Path, *, warm: int, mode: str = "append") -> Batches:
+    """Run a streaming DataFrame until its files are read; results go nowhere."""
+    writer = frame.writeStream.format("noop").outputMode(mode)
+    query = writer.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start()
+    query.awaitTermination()
+    return Batches(tuple(map(batch_of, with_rows(query.recentProgress))), warm)
+
+
+def with_rows(reports: list[Any]) -> list[Any]:
+    """Leave out reports of batches that read no file: what follows the last one."""
+    return [r for r in reports if any(s["startOffset"] != s["endOffset"] for s in r["sources"])]
+
+
+@dataclass(frozen=True, slots=True)
+class Shot:
+    """Queries over a feed, ready to be run by windrow."""
+
+    session: Any
+    feed: Feed
+    queries: dict[str, str]
+    checkpoint: Path
+    shards: int
+
+    def declarations(self) -> Iterator[str]:
+        """Yield the streams of the feed, one file a micro-batch."""
+        for name in self.feed.streams:
+            options = f"path '{self.feed.folder / name}', maxFilesPerTrigger '1'"
+            source = f"USING parquet OPTIONS ({options})"
+            yield f"CREATE STREAM {name} ({COLUMNS}) {source} TIMESTAMP BY ts"
+
+    @contextmanager
+    def started(self, sink: str) -> Iterator[Any]:
+        """Start a run; yield it and Spark's query."""
+        where = str(self.checkpoint)
+        with windrow.connect(
+            "spark", spark=self.session, checkpoint=where, shards=self.shards
+        ) as db:
+            for statement in self.declarations():
+                db.execute(statement)
+            for name, text in self.queries.items():
+                db.query(text, name=name)
+            run = db.start(sink)
+            (query,) = self.session.streams.active
+            yield run, query
+
+
+def run_windrow(shot: Shot, *, warm: int) -> Batches:
+    """Run queries until their files are read; results go nowhere."""
+    watch = Watch(shot.checkpoint)
+    with shot.started("noop") as (run, query), watch:
+        run.wait()
+    return Batches(tuple(map(batch_of, with_rows(query.recentProgress))), warm, watch.written)
+
+
+def checked(workload: Workload, shot: Shot) -> str:
+    """Run query `q` into Parquet files and compare them with what Polars finds."""
+    folder = shot.checkpoint.with_suffix(".results")
+    with shot.started(f"parquet:{folder}") as (run, _):
+        run.wait()
+    check = workload.check(shot.feed.scale)
+    check.take_changes(pq.read_table(folder / "q").sort_by("_ts"))
+    frames = {name: pl.DataFrame(table) for name, table in shot.feed.tables.items()}
+    for piece in workload.forms[0](frames, shot.feed.scale):
+        check.take_other(piece)
+    return check.difference()
+
+
+@dataclass(slots=True)
+class Watch:
+    """Counts the bytes that shards write to a checkpoint, by looking again and again."""
+
+    folder: Path
+    sizes: dict[Path, int] = field(default_factory=dict)
+    _ended: threading.Event = field(default_factory=threading.Event)
+    _thread: threading.Thread | None = None
+
+    @property
+    def written(self) -> int:
+        """Bytes of all files that were seen, those that are gone by now included."""
+        return sum(self.sizes.values())
+
+    def __enter__(self) -> Watch:
+        self._thread = threading.Thread(target=self._look, daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        assert self._thread is not None
+        self._thread.join()
+
+    def _look(self) -> None:
+        while not self._ended.wait(POLL):
+            for path in (self.folder / "shards").glob("*/*/*"):
+                try:
+                    size = path.stat().st_size
+                except FileNotFoundError:
+                    continue
+                self.sizes[path] = max(size, self.sizes.get(path, 0))
