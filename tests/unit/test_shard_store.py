@@ -288,3 +288,14 @@ def test_who_holds_most_is_named_first() -> None:
     with pytest.raises(LimitError, match="shard 0 needs more memory") as caught:
         check_memory(stats, 1 << 20, 0)
     assert caught.value.detail == 'Query "large" holds 3.0 MB. Query "small" holds 5 bytes.'
+
+
+def test_state_outlives_where_tuples_come_from_but_not_what_is_asked() -> None:
+    def fingerprint(options: str, window: str) -> str:
+        stream = f"CREATE STREAM s (ts BIGINT, k BIGINT) USING parquet OPTIONS ({options});"
+        script = f"{stream} CREATE QUERY q AS SELECT k FROM s [RANGE {window}];"
+        return Program(script, ("q",)).fingerprint
+
+    first = fingerprint("path 'a'", "5")
+    assert fingerprint("path 'b', maxFilesPerTrigger '1'", "5") == first
+    assert fingerprint("path 'a'", "6") != first

@@ -110,6 +110,6 @@ def changes(old: Program, new: Program) -> list[str]:
 def _plans(program: Program) -> dict[str, str]:
     """Return the plan of each query; none if an old text is no longer understood."""
     try:
-        return {query.name: repr(query.root) for query in program.bound()}
+        return dict(zip(program.queries, program.plans(), strict=True))
     except WindrowError:
         return {}

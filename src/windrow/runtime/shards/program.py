@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from windrow.core.errors import StateError
+from windrow.language.parse import parse_script
+from windrow.language.statements import CreateRelation, CreateStream, Statement
 from windrow.plan.nodes import Query
 from windrow.plan.session import Session
 
@@ -49,9 +51,21 @@ class Program:
         session.execute(self.script)
         return [session.query(name) for name in self.queries]
 
+    def plans(self) -> list[str]:
+        """Return what state depends on, a query each: not where tuples come from, nor how fast."""
+        session = Session()
+        for statement in parse_script(self.script):
+            session.apply(_without_source(statement), self.script)
+        return [repr(session.query(name).root) for name in self.queries]
+
     @property
     def fingerprint(self) -> str:
         """What state depends on: the plans, not how the script is laid out."""
-        plans = [repr(query.root) for query in self.bound()]
-        facts = json.dumps([FORMAT, plans, self.queries, self.strategy, self.shards])
+        facts = json.dumps([FORMAT, self.plans(), self.queries, self.strategy, self.shards])
         return hashlib.sha256(facts.encode()).hexdigest()[:16]
+
+
+def _without_source(statement: Statement) -> Statement:
+    if isinstance(statement, CreateStream | CreateRelation):
+        return replace(statement, format=None, options=())
+    return statement
