@@ -27,6 +27,17 @@ def test_of_two_equal_copies_each_keeps_what_it_met() -> None:
         assert_same(QUERY.format(w1="RANGE 5", w2="RANGE 5"), world, Drive(strategy))
 
 
+def test_a_distinct_row_keeps_what_it_met_while_duplicates_renew_it() -> None:
+    """It appears at 1 and meets w = 1; at 6 the tuple of 3 takes over, and that is no appearing."""
+    tuples = [(ts, ts, 1, 0, "a", 0.0, ts) for ts in (1, 3)]
+    streams = {name: StreamHistory(tuples if name == "a" else []) for name in "abc"}
+    versions = [(0, 1, (1, 1, "a")), (2, -1, (1, 1, "a")), (2, 1, (1, 2, "a"))]
+    world = World(streams, {"r": RelationHistory([]), "n": RelationHistory(versions)})
+    text = "SELECT z.k, n.w FROM (SELECT DISTINCT k FROM a [RANGE 5]) AS z, n WHERE z.k <= n.k"
+    for strategy in STRATEGIES:
+        assert_same(text, world, Drive(strategy))
+
+
 @given(st.data())
 @examples(60)
 def test_each_copy_meets_the_version_of_its_own_time(data: st.DataObject) -> None:

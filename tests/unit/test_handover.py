@@ -19,6 +19,8 @@ QUERIES = {
     "distinct": "SELECT DISTINCT a.k FROM a [RANGE 10], b [RANGE 6] WHERE a.k = b.k",
     "negation": "SELECT a.v FROM a [RANGE 10] "
     "WHERE NOT EXISTS (SELECT * FROM b [RANGE 6] WHERE a.k = b.k)",
+    "exists": "SELECT a.v FROM a [RANGE 10] "
+    "WHERE EXISTS (SELECT * FROM b [RANGE 6] WHERE a.k + 1 = b.k)",
     "groups": "SELECT k, COUNT(*), MIN(v), MAX(v) FROM a [RANGE 10] GROUP BY k",
 }
 

@@ -7,6 +7,7 @@ from windrow.operators.join.nrr import NrrJoinTask
 from windrow.operators.join.rows import Form
 from windrow.operators.join.semi import AntiJoinTask, SemiJoinTask
 from windrow.operators.join.told import ToldJoin, can_tell_ends
+from windrow.operators.join.told_semi import ToldSemiJoin
 from windrow.operators.join.zset import ZSetJoin
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "Side",
     "TimeBand",
     "ToldJoin",
+    "ToldSemiJoin",
     "ZSetJoin",
     "can_tell_ends",
 ]

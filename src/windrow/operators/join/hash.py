@@ -51,6 +51,7 @@ class HashJoin:
     Each arrival meets the rows of its key that are alive on the other side; departures are never
     seen, only forgotten. Costs O(arrivals + rows of the key looked at + departures) a step, and
     remembers the rows of both windows. Without keys all rows have one key: a nested loop.
+    `renews`: a left row has at most one partner at a time, so its results renew one another.
     """
 
     def __init__(
@@ -60,18 +61,20 @@ class HashJoin:
         right: Form = Form.CALENDAR,
         *,
         scan_every: int = 1,
+        renews: bool = False,
     ) -> None:
         self.match = match
+        self.renews = renews
         self.counters = Counters()
         self.keys = KeyTable(len(match.left.keys))
         self.heads = np.zeros((self.keys.capacity, HEAD_WORDS), np.int64)
         self.left: SideRows = rows_of(left, match.left, len(match.bands), LEFT)
         self.right: SideRows = rows_of(right, match.right, len(match.bands), RIGHT)
-        direct = Form.DIRECT in (left, right)
+        self.direct = Form.DIRECT in (left, right)
         self.in_rings = left is right is Form.FIFO and match.implied
         self.endless = True
         self.scan_every = scan_every
-        self.scan_at = BEGINNING if direct else FOREVER
+        self.scan_at = BEGINNING if self.direct else FOREVER
         self.buffer = Buffer()
         self.nothing = Delta.empty(match.output, signed=False)
         no_times = np.empty((0, len(match.bands)), np.int64)
@@ -85,14 +88,14 @@ class HashJoin:
         left, right = inputs
         if len(left) or len(right):
             self.counters.tuples_in += len(left) + len(right)
-            made = self._join(self.match.left.joinable(left), self.match.right.joinable(right))
+            made = self.join(self.match.left.joinable(left), self.match.right.joinable(right))
         else:
             made = 0
         output = self._results(made) if made else self.nothing
         self.expire(clock)
         return output
 
-    def _join(self, left: Delta, right: Delta) -> int:
+    def join(self, left: Delta, right: Delta) -> int:
         """Enter the new rows and fill the buffer with the pairs they make; return how many."""
         arrived = self.arrived(left, right)
         work = np.zeros(WORK_WORDS, np.int64)
@@ -139,9 +142,9 @@ class HashJoin:
     def _in_general(self, arrived: tuple[Arrivals, Arrivals], work: I64) -> None:
         """Join sides of any form; plain lists are scanned on the way."""
         work[SCAN_AT], work[SCAN_EVERY] = self.scan_at, self.scan_every
-        direct = self.scan_at != FOREVER
         gone = tuple(
-            np.empty(len(s.rows), np.int64) if direct else NONE for s in (self.left, self.right)
+            np.empty(len(s.rows), np.int64) if self.direct else NONE
+            for s in (self.left, self.right)
         )
         states = (self.left.walk, self.left.rows), (self.right.walk, self.right.rows)
         shapes = (self.left.shape, self.right.shape)
@@ -149,7 +152,7 @@ class HashJoin:
         self._drive(
             lambda: join_arrivals(*arrived, *states, *rest, self.buffer.arrays, work), arrived, work
         )
-        if direct:
+        if self.direct:
             self.scan_at = int(work[SCAN_AT])
             self._scanned(gone, work)
 

@@ -10,7 +10,7 @@ from windrow.operators.dataflow import Stage
 from windrow.operators.distinct import DeltaStarDistinct, ToldDistinct
 from windrow.operators.expire import BirthsTask, ExpireTask
 from windrow.operators.interner import Interner
-from windrow.operators.join import HashJoin, ToldJoin, can_tell_ends
+from windrow.operators.join import HashJoin, ToldJoin, ToldSemiJoin, can_tell_ends
 from windrow.operators.rowwise import ProjectTask
 from windrow.operators.source import Source
 from windrow.operators.state.expirer import (
@@ -100,7 +100,11 @@ class Crossing:
 
 @dataclass(slots=True)
 class Builder:
-    """Collects stages in running order."""
+    """Collects stages in running order.
+
+    `renews`: whether a row may be told again with a later end. Below an NRR it may not: there it
+    would meet another version.
+    """
 
     strategy: str
     interner: Interner
@@ -109,6 +113,7 @@ class Builder:
     sources: dict[int, Source] = field(default_factory=dict)
     statistics: Statistics = UNKNOWN
     placed: tuple[Placement, ...] = ()
+    renews: bool = True
     entries: dict[int, Crossing] = field(default_factory=dict)
     exchanges: dict[int, Crossing] = field(default_factory=dict)
 
@@ -257,6 +262,12 @@ class Builder:
         task = ProjectTask(columns, self.interner)
         return self.rowwise(task, edge, schema, label="Compute"), tuple(names)
 
+    def only(self, edge: Edge, names: tuple[str, ...]) -> Edge:
+        """Return the edge with just the named columns."""
+        columns = tuple(Named(n, as_column(edge.schema[n])) for n in dict.fromkeys(names))
+        schema = Schema(tuple(c.field for c in columns))
+        return self.rowwise(ProjectTask(columns, self.interner), edge, schema, label="Compute")
+
     def finish(self, edge: Edge, schema: Schema) -> Edge:
         """Make the edge the root: exactly the query's columns, in their order."""
         names = tuple(f.name for f in edge.schema)
@@ -273,6 +284,8 @@ def _teller(task: Task | None) -> Task | None:
     match task:
         case HashJoin() if can_tell_ends(task):
             return ToldJoin(task.match)
+        case HashJoin(renews=True, direct=False):
+            return ToldSemiJoin(task.match)
         case DeltaStarDistinct():
             return ToldDistinct(task.schema)
         case _:

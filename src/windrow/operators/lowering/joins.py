@@ -19,6 +19,7 @@ from windrow.operators.join import (
     ZSetJoin,
 )
 from windrow.operators.lowering.builder import Builder, Edge, Wanted
+from windrow.operators.lowering.distincts import add_distinct
 from windrow.operators.rowwise import compile_condition
 from windrow.operators.task import Task
 from windrow.operators.vector import Bools, Vector
@@ -26,10 +27,13 @@ from windrow.plan.expressions import columns_of
 from windrow.plan.nodes import (
     AntiJoin,
     Band,
+    Distinct,
     Join,
     JoinOn,
+    Named,
     NrrJoin,
     Plan,
+    Project,
     Scan,
     SemiJoin,
     Table,
@@ -66,18 +70,21 @@ def lower_join(builder: Builder, plan: Join, wanted: Wanted, lower: Lower) -> Ed
     )
 
 
-def _hash_join(builder: Builder, match: Match, left: Edge, right: Edge) -> Edge:
+def _hash_join(
+    builder: Builder, match: Match, left: Edge, right: Edge, *, renews: bool = False
+) -> Edge:
     fifo = (
         _leaves_in_order(left.kind, [b.left_lag for b in match.bands]),
         _leaves_in_order(right.kind, [b.right_lag for b in match.bands]),
     )
     monotonic = left.kind is right.kind is PatternKind.MON
     forms = [Form.DIRECT if builder.direct else Form.FIFO if f else Form.CALENDAR for f in fifo]
-    task = HashJoin(match, *forms)
+    task = HashJoin(match, *forms, renews=renews)
     names = {True: "ring", False: "linked rows"}
     structure = "plain lists" if builder.direct else f"{names[fifo[0]]} × {names[fifo[1]]}"
     kind = PatternKind.MON if monotonic else PatternKind.WK
-    return builder.add(task, (left, right), match.output, kind, label="Join", structure=structure)
+    label = "SemiJoin" if renews else "Join"
+    return builder.add(task, (left, right), match.output, kind, label=label, structure=structure)
 
 
 def _leaves_in_order(kind: PatternKind | None, lags: list[int | None]) -> bool:
@@ -92,15 +99,15 @@ def _leaves_in_order(kind: PatternKind | None, lags: list[int | None]) -> bool:
 def lower_half_join(
     builder: Builder, plan: SemiJoin | AntiJoin, wanted: Wanted, lower: Lower
 ) -> Edge:
-    """Lower ⋉ and ▷: both sides with their deaths, unless ▷ leaves natural ends to timestamps."""
+    """Lower ⋉ and ▷: both sides with their deaths, unless ends can be left to timestamps."""
     reads = _reads(plan.on)
     left = lower(builder, plan.left, wanted.plus(reads).within(plan.left.schema))
+    right = lower(builder, plan.right, wanted.of(reads).within(plan.right.schema))
+    if isinstance(plan, SemiJoin) and _is_weak(builder, plan.on, left, right):
+        return _weak_semi_join(builder, plan, wanted, left, right)
     choice = builder.negation(plan, left)
     mixed = choice is not None and choice.mixed
-    if not mixed:
-        left = builder.signed(left)
-    right_wish = wanted.of(reads).within(plan.right.schema)
-    right = builder.signed(lower(builder, plan.right, right_wish))
+    left, right = left if mixed else builder.signed(left), builder.signed(right)
     left, left_keys = builder.with_columns(left, plan.on.left_keys)
     right, right_keys = builder.with_columns(right, plan.on.right_keys)
     match = Match(
@@ -128,6 +135,26 @@ def lower_half_join(
     )
 
 
+def _is_weak(builder: Builder, on: JoinOn, left: Edge, right: Edge) -> bool:
+    """Tell whether ⋉ can tell results with their ends: keys decide, and both sides tell ends."""
+    by_keys = not on.bands and on.residual is None
+    return by_keys and left.predicted and right.predicted and builder.renews
+
+
+def _weak_semi_join(
+    builder: Builder, plan: SemiJoin, wanted: Wanted, left: Edge, right: Edge
+) -> Edge:
+    """Lower L ⋉ R as L ⋈ δ(π R): a key is there once at a time, renewed while it has matches."""
+    left, left_keys = builder.with_columns(left, plan.on.left_keys)
+    right, right_keys = builder.with_columns(right, plan.on.right_keys)
+    keys = add_distinct(builder, builder.only(right, right_keys))
+    made = tuple(Named(n, k) for n, k in zip(right_keys, plan.on.right_keys, strict=True))
+    builder.stages[-1].node = Distinct(Project(plan.right, tuple(dict.fromkeys(made))))
+    side = _side(left, left_keys, wanted.columns, plan.on)
+    match = Match(side, Side(keys.schema, right_keys, ()))
+    return _hash_join(builder, match, left, keys, renews=True)
+
+
 def _form(left: Edge) -> Form:
     return Form.FIFO if left.kind is PatternKind.WKS else Form.CALENDAR
 
@@ -142,11 +169,12 @@ def lower_nrr_join(
     """
     times = frozenset(s.time_column for s in _scans(plan.left))
     needs = wanted.plus(_reads(plan.on) | times)
-    strategy = builder.strategy
+    strategy, renews = builder.strategy, builder.renews
     if strategy == "negative":
         builder.strategy = "upa"
+    builder.renews = False
     left = lower(builder, plan.left, needs.within(plan.left.schema))
-    builder.strategy = strategy
+    builder.strategy, builder.renews = strategy, renews
     if left.mixed:
         left = builder.signed(left)
     right = table(builder, plan.table, needs.within(plan.table.schema).columns)

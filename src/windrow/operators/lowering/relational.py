@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from windrow.core.schema import Schema
-from windrow.operators.distinct import DeltaStarDistinct, StoredInputDistinct, StrictDistinct
 from windrow.operators.lowering.aggregates import lower_aggregate
 from windrow.operators.lowering.builder import Builder, Crossing, Edge, Wanted
+from windrow.operators.lowering.distincts import add_distinct
 from windrow.operators.lowering.joins import lower_half_join, lower_join, lower_nrr_join
 from windrow.operators.lowering.streams import ordered
 from windrow.operators.lowering.windows import lower_window
@@ -77,7 +77,7 @@ def _lowered(builder: Builder, plan: Plan, wanted: Wanted) -> Edge:
         case UnionAll(inputs=inputs):
             return _union(builder, plan, inputs, wanted)
         case Distinct(source=below):
-            return _distinct(builder, below, wanted)
+            return add_distinct(builder, _whole(builder, below, wanted))
         case Except() | Intersect():
             return _bag(builder, plan, wanted)
         case TopN():
@@ -172,26 +172,6 @@ def _equal_lifetimes(plan: UnionAll) -> bool:
     from windrow.plan.patterns import pattern_of  # noqa: PLC0415
 
     return pattern_of(plan).kind is PatternKind.WKS
-
-
-def _distinct(builder: Builder, below: Plan, wanted: Wanted) -> Edge:
-    edge = _whole(builder, below, wanted)
-    if edge.mixed:
-        edge = builder.signed(edge)
-    if edge.signed:
-        task = StrictDistinct(edge.schema)
-        return builder.add(
-            task, (edge,), edge.schema, PatternKind.STR, label="Distinct", structure="counters"
-        )
-    if builder.direct:
-        stored = StoredInputDistinct(edge.schema)
-        kind = edge.kind if edge.kind is PatternKind.MON else PatternKind.WK
-        return builder.add(
-            stored, (edge,), edge.schema, kind, label="Distinct", structure="stored input"
-        )
-    star = DeltaStarDistinct(edge.schema)
-    kind = edge.kind if edge.kind is PatternKind.MON else PatternKind.WK
-    return builder.add(star, (edge,), edge.schema, kind, label="Distinct", structure="δ*")
 
 
 def _bag(builder: Builder, plan: Except | Intersect, wanted: Wanted) -> Edge:

@@ -1,0 +1,101 @@
+"""EXISTS and IN for those who want to be told ends."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from windrow.operators.delta import NO_TIMES, Delta
+from windrow.operators.join.hash import HashJoin
+from windrow.operators.join.match import Match
+from windrow.operators.join.rows import Form
+from windrow.operators.state.told_ends import ToldEnds
+from windrow.operators.task import Saved
+from windrow.operators.vector import I64, Vector
+
+
+class ToldSemiJoin:
+    """L ⋉ K at work, where K has a key at most once at a time: predicted × predicted → signed.
+
+    A left row comes with the first of the pairs that it makes and goes with the last to end; that
+    one takes over from another is not told. Costs and remembers what the join does, and one time
+    a left row. Invariant, asserted by `check`: only rows that are remembered have been told.
+    """
+
+    def __init__(self, match: Match) -> None:
+        self.match = match
+        self.state = HashJoin(match, Form.CALENDAR, Form.CALENDAR, renews=True)
+        self.counters = self.state.counters
+        self.ends = ToldEnds()
+        self.nothing = Delta.empty(match.output, signed=True)
+
+    def begin(self, start: int) -> Delta | None:
+        """Nothing is there before any tuple is."""
+
+    def step(self, inputs: tuple[Delta, ...], clock: int) -> Delta:
+        """Tell the left rows that find a partner, and those that lose it or end by `clock`."""
+        left, right = (delta.living() for delta in inputs)
+        self.counters.tuples_in += len(left) + len(right)
+        slots, ts, exp = self._pairs(left, right)
+        told, _ = self.ends.turn(ts, exp, slots, clock)
+        made = self._changes(told) if told.shape[1] else self.nothing
+        self.state.expire(clock)
+        return made
+
+    def _pairs(self, left: Delta, right: Delta) -> tuple[I64, I64, I64]:
+        """Return the left slots of new pairs, and from when until when each pair is there."""
+        if not (len(left) or len(right)):
+            return NO_TIMES, NO_TIMES, NO_TIMES
+        made = self.state.join(self.match.left.joinable(left), self.match.right.joinable(right))
+        self.ends.reserve(len(self.state.left.rows))
+        slots, _, ts, exp = self.state.buffer.taken(made)
+        return slots, ts, exp
+
+    def _changes(self, told: I64) -> Delta:
+        ts, weight, slots = told
+        self.counters.tuples_out += len(ts)
+        self.counters.negatives_out += int(np.count_nonzero(weight < 0))
+        return Delta(ts, self._columns(slots), None, weight)
+
+    def _columns(self, slots: I64) -> dict[str, Vector]:
+        taken = self.state.left.payload.take(slots)
+        return {name: taken[name] for name in self.match.output.names}
+
+    def current(self) -> Delta:
+        """Return the left rows that have a partner."""
+        there = self.ends.there()
+        return Delta(np.zeros(len(there), np.int64), self._columns(there))
+
+    def state_rows(self) -> int:
+        """Return how many left rows and keys are remembered."""
+        return self.state.state_rows()
+
+    def state_bytes(self) -> int:
+        """Return the exact size of rows, keys and times."""
+        return self.state.state_bytes() + self.ends.nbytes
+
+    def save(self) -> Saved:
+        """Return the state for `load`."""
+        return {"state": self.state.save(), "ends": self.ends.save()}
+
+    def load(self, saved: Saved) -> None:
+        """Take over a saved state."""
+        state, ends = saved["state"], saved["ends"]
+        assert isinstance(state, dict)
+        assert isinstance(ends, dict)
+        self.state.load(state)
+        self.ends = ToldEnds.load(ends)
+
+    def held(self, clock: int) -> tuple[Delta, ...]:
+        """See `handover.Holding`."""
+        return self.state.held(clock)
+
+    def live_codes(self) -> list[I64]:
+        """Return the interned codes that keys and rows refer to."""
+        return self.state.live_codes()
+
+    def check(self) -> None:
+        """Assert the invariants of the state."""
+        self.state.check()
+        self.ends.check()
+        known = np.isin(self.ends.there(), self.state.left.live())
+        assert known.all(), "a row was told and is not remembered"

@@ -1,0 +1,108 @@
+"""Latest ends by code, and the changes that tell when a code comes and goes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from windrow.core.time import FOREVER
+from windrow.kernels.told_distinct import NOT_THERE, tell_arrivals, tell_ends
+from windrow.operators.state.calendar import CalendarQueue
+from windrow.operators.task import Saved
+from windrow.operators.vector import I64
+
+SMALLEST = 64
+
+
+@dataclass(slots=True)
+class ToldEnds:
+    """Of each code, until when some tuple of it is there.
+
+    Only that matters: a tuple that ends before another of its code is never told. O(tuples + codes
+    looked at) a turn, where a code is looked at about once a lifetime. Invariants, asserted by
+    `check`:
+      1. each code that ends is queued once, not later than it ends.
+    """
+
+    ends: I64 = field(default_factory=lambda: np.full(SMALLEST, NOT_THERE))
+    queue: CalendarQueue = field(default_factory=CalendarQueue)
+
+    def reserve(self, capacity: int) -> None:
+        """Make room for codes below `capacity`."""
+        before = len(self.ends)
+        if capacity > before:
+            ends = np.full(max(capacity, 2 * before), NOT_THERE)
+            ends[:before] = self.ends
+            self.ends = ends
+
+    def turn(self, ts: I64, exp: I64, codes: I64, clock: int) -> tuple[I64, I64]:
+        """Let tuples come; return what changes by `clock`, and the codes that are gone.
+
+        Changes are lines [ts, weight, code], in time order.
+        """
+        out = np.empty((3, 2 * len(ts)), np.int64)
+        told = self._arrive(ts, exp, codes, out) if len(ts) else 0
+        _, due = self.queue.pop(clock)
+        dead = due[:0]
+        if len(due):
+            room = np.empty((3, told + len(due)), np.int64)
+            room[:, :told], out = out[:, :told], room
+            told, dead = self._leave(due, clock, out, told)
+        out = out[:, :told]
+        if told > 1 and (out[0, 1:] < out[0, :-1]).any():
+            out = out[:, np.argsort(out[0], kind="stable")]
+        return out, dead
+
+    def _arrive(self, ts: I64, exp: I64, codes: I64, out: I64) -> int:
+        fresh = np.empty(len(ts), np.int64)
+        told, new = tell_arrivals(ts, exp, codes, self.ends, out, fresh)
+        self._enqueue(fresh[:new])
+        return int(told)
+
+    def _leave(self, due: I64, clock: int, out: I64, told: int) -> tuple[int, I64]:
+        again, dead = np.empty((2, len(due)), np.int64)
+        told, more, gone = tell_ends(due, clock, self.ends, out, told, again, dead)
+        self._enqueue(again[:more])
+        return int(told), dead[:gone]
+
+    def _enqueue(self, codes: I64) -> None:
+        """Let the codes be looked at when they may leave; those that never end are not."""
+        ends = self.ends[codes]
+        if len(ends) and ends.max() == FOREVER:
+            codes, ends = codes[ends < FOREVER], ends[ends < FOREVER]
+        if len(codes):
+            self.queue.push(ends, codes)
+
+    def there(self) -> I64:
+        """Return the codes that are there, ascending."""
+        return np.flatnonzero(self.ends != NOT_THERE)
+
+    @property
+    def nbytes(self) -> int:
+        """Exact size of times and queue."""
+        return self.ends.nbytes + self.queue.nbytes
+
+    def save(self) -> Saved:
+        """Return times and queue."""
+        return {"ends": self.ends.copy(), "queue": self.queue.save()}
+
+    @classmethod
+    def load(cls, saved: Saved) -> ToldEnds:
+        """Return what was saved."""
+        ends, queue = saved["ends"], saved["queue"]
+        assert isinstance(ends, np.ndarray)
+        assert isinstance(queue, dict)
+        return cls(ends.copy(), CalendarQueue.load(queue))
+
+    def check(self) -> None:
+        """Assert the invariant."""
+        self.queue.check()
+        waiting = self.queue.save()
+        queued, due = waiting["rows"], waiting["exp"]
+        assert isinstance(queued, np.ndarray)
+        assert isinstance(due, np.ndarray)
+        assert len(np.unique(queued)) == len(queued), "invariant 1: a code is queued twice"
+        ending = self.there()[self.ends[self.there()] < FOREVER]
+        assert np.isin(ending, queued).all(), "invariant 1: a code that ends is not queued"
+        assert (due <= self.ends[queued]).all(), "invariant 1: queued too late"
