@@ -44,6 +44,11 @@ class Scene:
         session.execute("; ".join(self.declarations))
         return {entry.name: entry for entry in session.catalog.entries.values()}
 
+    def last(self) -> int:
+        """The time of the last tuple. What relations do after it is told at the end or not."""
+        streams = {n for n, entry in self.entries().items() if isinstance(entry, Stream)}
+        return max(event.ts for event in self.events if event.name in streams)
+
     def split(self, random: Random, most: int) -> list[tuple[Event, ...]]:
         """Cut what happens into at most so many batches; what was always there comes first."""
         first = sum(1 for event in self.events if event.ts == BEGINNING)
