@@ -20,6 +20,7 @@ from windrow.plan.nodes import (
     Table,
     Window,
     as_column,
+    nodes_of,
 )
 from windrow.plan.windows import PartitionRows, Rows, Until
 
@@ -71,7 +72,9 @@ def _narrow(plan: Plan, read: frozenset[str]) -> Plan:
             met = columns_of_on(on)
             return replace(plan, left=_only(left, read | met), right=_only(right, met))
         case NrrJoin(left, _, on):
-            return replace(plan, left=_only(left, read | columns_of_on(on)))
+            # Tuples of different times meet different versions: their times tell them apart.
+            times = {n.time_column for n in nodes_of(left) if isinstance(n, Scan)}
+            return replace(plan, left=_only(left, read | columns_of_on(on) | times))
         case _:
             return plan
 
