@@ -15,8 +15,9 @@ TEST_STAMP := $(VENV)/.installed-test
 demo: $(RUN_STAMP)  ## what windrow does, shown on the shipped examples
 	$(BIN)/windrow demo
 
-test: $(TEST_STAMP)  ## all but the slow tests
-	$(BIN)/pytest -q -n 2 -m "not slow and not spark"
+test: $(TEST_STAMP)  ## all but the slow tests; the fast suite comes first
+	$(BIN)/pytest -q -n 2 -m "not slow and not spark and not long"
+	$(BIN)/pytest -q -n 2 -m "long and not slow"
 	$(BIN)/pytest -q -m "spark and not slow" tests/spark
 
 check: $(TEST_STAMP)  ## style, types, layers, sizes

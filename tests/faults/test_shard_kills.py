@@ -28,7 +28,7 @@ from windrow.runtime.shards import faults, keeper, ledger
 IN_SERVER = [point for point in faults.POINTS if not point.startswith("client-")]
 IN_CLIENT = [point for point in faults.POINTS if point.startswith("client-")]
 
-pytestmark = pytest.mark.usefixtures("forked", "small_snapshots")
+pytestmark = [pytest.mark.long, pytest.mark.usefixtures("forked", "small_snapshots")]
 
 
 @pytest.fixture

@@ -25,6 +25,8 @@ from windrow.runtime.shards.clocks import Heard, Moment
 from windrow.runtime.shards.program import Program
 from windrow.runtime.shards.wire import ShardError
 
+pytestmark = pytest.mark.long
+
 SIMPLE = Program(
     "CREATE STREAM s (ts BIGINT, v BIGINT) TIMESTAMP BY ts;"
     "CREATE QUERY q AS SELECT v, COUNT(*) AS n FROM s [RANGE 1000] GROUP BY v;",

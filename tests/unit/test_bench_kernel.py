@@ -18,6 +18,8 @@ from windrow.cli.bench.report import Bar
 from windrow.cli.bench.workloads import WORKLOADS, Workload
 from windrow.cli.main import windrow
 
+pytestmark = pytest.mark.long
+
 TINY = Scale(rows=1_000, window=120, keys=40, sources=8, batch=300)
 TINIEST = 0.001
 """A share of the full size."""

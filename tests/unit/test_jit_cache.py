@@ -10,6 +10,8 @@ import pytest
 
 from windrow.kernels import cache, jit
 
+pytestmark = pytest.mark.long
+
 FIRST_QUERY = """
 import sys, windrow, time
 from windrow.kernels.jit import kernels_are_cold
