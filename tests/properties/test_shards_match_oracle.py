@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from hypothesis import given, note
 from hypothesis import strategies as st
-from tests.generate.catalog import bind
 from tests.generate.effort import examples
 from tests.generate.queries import queries
 from tests.generate.streams import worlds
-from tests.properties.test_engine_matches_oracle import STRATEGIES
-from tests.reference.drive import events, net_at
-from tests.reference.histories import World, same_rows
-from tests.reference.oracle import Oracle
+from tests.properties.test_engine_matches_oracle import STRATEGIES, assert_right
+from tests.reference.drive import events
+from tests.reference.histories import World
 from tests.reference.shards import ShardedDrive, drive_shards
 
 
@@ -30,17 +28,8 @@ def sharded_drives(draw: st.DrawFn, world: World) -> ShardedDrive:
 
 
 def assert_sharded(text: str, world: World, plan: ShardedDrive) -> None:
-    """The shards' changelogs together add up to the oracle's answer at every instant."""
-    query = bind(text)
-    known = Oracle(query, world).instants()
-    if not known:
-        return
-    oracle = Oracle(query, world, until=known[-1])
-    instants = [at for at in oracle.instants() if at <= known[-1]]
-    got = net_at(drive_shards(text, world, plan, known[-1]), instants)
-    truth = oracle.answers(instants)
-    for at, mine in zip(instants, got, strict=True):
-        assert same_rows(mine, truth[at]), f"at {at}: got {mine}, expected {truth[at]}"
+    """The shards' changelogs are right together."""
+    assert_right(text, world, lambda until: drive_shards(text, world, plan, until))
 
 
 @given(st.data())
