@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from windrow.cli.bench.spark.bars import Bench
 
 FULL = 1_000_000
+HEAP = "4g"
+"""Of Spark's JVM: its own windows hold every row sixty times, for which 1 GB is little."""
 NAMES = ("join", "slide", "long_window", "empty", "two_queries")
 
 
@@ -49,6 +52,7 @@ def bench(rows: int, master: str) -> Iterator[Bench]:
     from windrow.cli.bench.spark.bars import Bench  # noqa: PLC0415 - as above
     from windrow.runtime.spark.session import open_session  # noqa: PLC0415 - as above
 
+    os.environ.setdefault("PYSPARK_SUBMIT_ARGS", f"--driver-memory {HEAP} pyspark-shell")
     session = open_session(master, Bench.shards)
     try:
         with tempfile.TemporaryDirectory(prefix="windrow-bench-") as folder:
