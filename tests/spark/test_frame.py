@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 
 from tests.spark.running import Runner, locally, program_of
 from windrow.core.errors import InputError
+from windrow.generate.files import write_piece
 from windrow.runtime.shards.client import Shards
 from windrow.runtime.spark.dead import count_dead, read_dead
 from windrow.runtime.spark.frame import build_frame
@@ -31,12 +32,11 @@ def write_minutes(
 ) -> list[pa.Table]:
     """Write three files of a minute each; return them."""
     rng = random.Random(seed)
-    folder.mkdir(parents=True)
     tables = []
     for minute in range(3):
         ts = sorted((minute * 60 * SECOND) + rng.randrange(60 * SECOND) for _ in range(60))
         table = pa.table({"ts": pa.array(ts, MOMENT), **columns(rng, len(ts))})
-        pq.write_table(table, folder / f"{minute}.parquet")
+        write_piece(folder / f"{minute}.parquet", table, minute + 1)  # Spark goes by these times
         tables.append(table)
     return tables
 
