@@ -1,6 +1,7 @@
 """The symmetric hash join of predicted edges, in all its forms."""
 
 import random
+from functools import partial
 
 import numpy as np
 import pytest
@@ -21,7 +22,10 @@ from tests.unit.join_reference import (
     to_delta,
 )
 
+from windrow.operators.join import fifo
+from windrow.operators.join.fifo import FifoJoin
 from windrow.operators.join.hash import HashJoin
+from windrow.operators.join.match import Match
 from windrow.operators.join.rows import Form
 
 FORMS = {
@@ -60,8 +64,39 @@ def test_every_form_gives_the_join_at_every_instant(left, right, seed, keyed, ba
     assert got == net_of_answers(times, joined(match, lefts, rights))
 
 
+@settings(max_examples=100, deadline=None)
+@given(
+    seed=st.integers(0, 10**9),
+    keyed=st.booleans(),
+    band=st.sampled_from([None, (0, 3), (-2, 2), (-5, 0)]),
+    odd=st.booleans(),
+    endless=st.booleans(),
+)
+def test_the_join_of_fifos_is_the_join_at_every_instant(seed, keyed, band, odd, endless):
+    rng = random.Random(seed)
+    match = a_match(keyed=keyed, band=band, lag=0, odd=odd)
+    kind = "endless" if endless else "fifo"
+    lefts, rights = (arrivals(rng, rng.choice([5, 25, 150]), 20, kind) for _ in "lr")
+    times = instants(lefts, rights)
+    clocks = clocks_of(rng, max(times, default=0))
+    inputs = [
+        (schema("l"), cut(rng, lefts, clocks), False),
+        (schema("r"), cut(rng, rights, clocks), False),
+    ]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fifo, "SLICE", rng.choice([1, 4, fifo.SLICE]))
+        make = partial(FifoJoin, match, endless=endless)
+        got = run(make, inputs, clocks, rng.randrange(len(clocks)))
+    assert got == net_of_answers(times, joined(match, lefts, rights))
+
+
+def in_form(match: Match, form: Form) -> HashJoin | FifoJoin:
+    """Return the join that is used for edges of a form."""
+    return FifoJoin(match) if form is Form.FIFO else HashJoin(match, form, form)
+
+
 def test_a_result_is_born_with_its_youngest_tuple_and_dies_with_its_first() -> None:
-    task = HashJoin(a_match(odd=False), Form.FIFO, Form.FIFO)
+    task = FifoJoin(a_match(odd=False))
     left = to_delta(schema("l"), [Event(3, (1, 0, 3), 13)], signed=False)
     right = to_delta(schema("r"), [Event(8, (1, 7, 8), 18)], signed=False)
     out = task.step((left, right), 8)
@@ -71,7 +106,7 @@ def test_a_result_is_born_with_its_youngest_tuple_and_dies_with_its_first() -> N
 
 @pytest.mark.parametrize("form", [Form.FIFO, Form.CALENDAR])
 def test_state_is_bounded_by_the_windows_even_if_every_key_is_new(form: Form) -> None:
-    task, sizes = HashJoin(a_match(odd=False), form, form), set()
+    task, sizes = in_form(a_match(odd=False), form), set()
     for step in range(30):
         ts = np.arange(100) + 100 * step
         events = [Event(int(t), (int(t), 0, int(t)), int(t) + 50) for t in ts]
@@ -86,7 +121,7 @@ def test_state_is_bounded_by_the_windows_even_if_every_key_is_new(form: Form) ->
 
 @pytest.mark.parametrize("form", [Form.FIFO, Form.CALENDAR])
 def test_a_band_bounds_the_state_of_streams_without_windows(form: Form) -> None:
-    task = HashJoin(a_match(band=(0, 9), odd=False), form, form)
+    task = in_form(a_match(band=(0, 9), odd=False), form)
     for step in range(20):
         ts = np.arange(100) + 100 * step
         events = [Event(int(t), (0, 0, int(t))) for t in ts]

@@ -86,14 +86,6 @@ def steps_back(number, older, first):
 
 
 @inlined
-def end_of(ends, until, other, walk, rows):
-    """Return when a result of an arrival that lives `until` and of the row `other` ends."""
-    if ends == 0:
-        return until
-    return min(until, walk[other, KEEP] if ends == 1 else rows[other, EXP])
-
-
-@inlined
 def enter(number, exp, keep, bands, i, code, walk, rows, mask, heads, side):
     """Write an arrival into its slot and make it the newest of its key."""
     slot = number & mask
@@ -208,83 +200,6 @@ def join_arrivals(left, right, lstate, rstate, shapes, heads, bounds, gone, out,
         made = found
         work[COMPARED] += looked
     work[NEXT_LEFT], work[NEXT_RIGHT], work[MADE] = i, j, made
-
-
-@kernel
-def join_rings(left, right, lstate, rstate, shapes, heads, ends, out, work):
-    """Join both inputs' new rows where all rows leave in order and `keep` alone decides.
-
-        ring:  │ gone │ no use │          alive          │  room  │
-               0     tail    first                     entered
-
-    As `join_arrivals`, but a walk ends at the first row of use, which moves with time: it reads
-    nothing of a row but how many rows `back` its chain goes on, 4 bytes a row, so that a window's
-    chains stay in the cache.
-    `ends` says where a result's exp comes from: 0 nothing ends, 1 `keep`, 2 the row's exp.
-    """
-    lts, lexp, lrefs, lkeep, lcodes, lbands = left
-    rts, rexp, rrefs, rkeep, rcodes, rbands = right
-    lwalk, lrows, lback = lstate
-    rwalk, rrows, rback = rstate
-    lefts, rights, ts, exp = out
-    lmask, rmask = shapes[0][1], shapes[1][1]
-    i, j, made = work[NEXT_LEFT], work[NEXT_RIGHT], work[MADE]
-    lfirst, rfirst = work[FIRST_LEFT], work[FIRST_RIGHT]
-    full = False
-    while not full and (i < len(lts) or j < len(rts)):
-        from_left = j == len(rts) or (i < len(lts) and lts[i] <= rts[j])
-        before = made
-        if from_left:
-            now = lts[i]
-            while rfirst < rrefs[j] and rwalk[rfirst & rmask, KEEP] <= now:
-                rfirst += 1
-            at = heads[lcodes[i], RIGHT]
-            while at > rfirst:
-                other = (at - 1) & rmask
-                if made == len(ts):
-                    full = True
-                    break
-                lefts[made] = lrefs[i] & lmask
-                rights[made] = other
-                ts[made] = now
-                exp[made] = end_of(ends, lexp[i], other, rwalk, rrows)
-                made += 1
-                at = at - rback[other] if rback[other] > 0 else 0
-            if not full:
-                lback[lrefs[i] & lmask] = steps_back(lrefs[i], heads[lcodes[i], LEFT], lfirst)
-                enter(
-                    lrefs[i], lexp[i], lkeep[i], lbands, i, lcodes[i],
-                    lwalk, lrows, lmask, heads, LEFT,
-                )  # fmt: skip
-                i += 1
-        else:
-            now = rts[j]
-            while lfirst < lrefs[i] and lwalk[lfirst & lmask, KEEP] <= now:
-                lfirst += 1
-            at = heads[rcodes[j], LEFT]
-            while at > lfirst:
-                other = (at - 1) & lmask
-                if made == len(ts):
-                    full = True
-                    break
-                lefts[made] = other
-                rights[made] = rrefs[j] & rmask
-                ts[made] = now
-                exp[made] = end_of(ends, rexp[j], other, lwalk, lrows)
-                made += 1
-                at = at - lback[other] if lback[other] > 0 else 0
-            if not full:
-                rback[rrefs[j] & rmask] = steps_back(rrefs[j], heads[rcodes[j], RIGHT], rfirst)
-                enter(
-                    rrefs[j], rexp[j], rkeep[j], rbands, j, rcodes[j],
-                    rwalk, rrows, rmask, heads, RIGHT,
-                )  # fmt: skip
-                j += 1
-        if full:
-            made = before
-        work[COMPARED] += made - before
-    work[NEXT_LEFT], work[NEXT_RIGHT], work[MADE] = i, j, made
-    work[FIRST_LEFT], work[FIRST_RIGHT] = lfirst, rfirst
 
 
 @kernel

@@ -12,6 +12,9 @@ from numba.extending import intrinsic
 
 from windrow.kernels.jit import inlined
 
+AHEAD = 16
+"""How many rows ahead loops announce what they will read: about as long as memory takes."""
+
 
 def soon_untyped(array: Any, index: Any) -> None:
     """Do nothing: without a compiler there is nothing to tell."""

@@ -22,7 +22,7 @@ from windrow.operators.dataflow import Dataflow, Stage
 from windrow.operators.delta import Delta
 from windrow.operators.expire import ExpireTask
 from windrow.operators.interner import Interner
-from windrow.operators.join import HashJoin, MixedAntiJoinTask
+from windrow.operators.join import FifoJoin, HashJoin, MixedAntiJoinTask
 from windrow.operators.lowering.builder import Builder, Crossing, Wanted
 from windrow.operators.lowering.relational import lower_relation
 from windrow.operators.lowering.streams import lower_stream
@@ -122,7 +122,7 @@ def _endless(stages: list[Stage], at: int) -> bool:
     match stage.task:
         case UnboundedWindow() | SinceWindow():
             return True
-        case HashJoin():  # a result ends with the first of its rows
+        case HashJoin() | FifoJoin():  # a result ends with the first of its rows
             return all(_endless(stages, i) for i in stage.inputs)
         case MixedAntiJoinTask():
             return _endless(stages, stage.inputs[0])

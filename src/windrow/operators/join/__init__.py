@@ -1,5 +1,6 @@
 """Joins: of rows that say when they leave, of Z-sets, with NRRs; EXISTS, IN and their NOTs."""
 
+from windrow.operators.join.fifo import FifoJoin
 from windrow.operators.join.hash import HashJoin
 from windrow.operators.join.match import Match, Residual, Side, TimeBand
 from windrow.operators.join.mixed import MixedAntiJoinTask
@@ -12,6 +13,7 @@ from windrow.operators.join.zset import ZSetJoin
 
 __all__ = [
     "AntiJoinTask",
+    "FifoJoin",
     "Form",
     "HashJoin",
     "Match",

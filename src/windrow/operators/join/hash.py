@@ -10,8 +10,6 @@ from windrow.core.time import BEGINNING, FOREVER
 from windrow.kernels.chains import ALIVE, HEAD_WORDS, LEFT, RIGHT
 from windrow.kernels.joins import (
     COMPARED,
-    FIRST_LEFT,
-    FIRST_RIGHT,
     GONE_LEFT,
     GONE_RIGHT,
     MADE,
@@ -21,7 +19,6 @@ from windrow.kernels.joins import (
     SCAN_EVERY,
     WORK_WORDS,
     join_arrivals,
-    join_rings,
 )
 from windrow.operators.delta import Delta
 from windrow.operators.join.match import Match
@@ -30,7 +27,6 @@ from windrow.operators.join.rows import (
     NONE,
     Form,
     PoolRows,
-    RingRows,
     SideRows,
     check_chains,
     held_rows,
@@ -71,8 +67,6 @@ class HashJoin:
         self.left: SideRows = rows_of(left, match.left, len(match.bands), LEFT)
         self.right: SideRows = rows_of(right, match.right, len(match.bands), RIGHT)
         self.direct = Form.DIRECT in (left, right)
-        self.in_rings = left is right is Form.FIFO and match.implied
-        self.endless = True
         self.scan_every = scan_every
         self.scan_at = BEGINNING if self.direct else FOREVER
         self.buffer = Buffer()
@@ -100,47 +94,13 @@ class HashJoin:
         arrived = self.arrived(left, right)
         work = np.zeros(WORK_WORDS, np.int64)
         self.buffer.reserve(len(left) + len(right))
-        if self.in_rings:
-            self._in_rings(arrived, work)
-        else:
-            self._in_general(arrived, work)
+        self._run(arrived, work)
         self.counters.probes += len(left) + len(right)
         self.counters.comparisons += int(work[COMPARED])
         return int(work[MADE])
 
-    def _drive(
-        self, run: Callable[[], None], arrived: tuple[Arrivals, Arrivals], work: I64
-    ) -> None:
-        """Run a loop until it has taken all arrivals, with more room each time."""
-        left, right = len(arrived[0][0]), len(arrived[1][0])
-        run()
-        while work[NEXT_LEFT] < left or work[NEXT_RIGHT] < right:
-            self.buffer.reserve(2 * self.buffer.room)
-            run()
-
-    def _in_rings(self, arrived: tuple[Arrivals, Arrivals], work: I64) -> None:
-        """Join where both sides are rings. References get one more: where the next row would go."""
-        work[FIRST_LEFT], work[FIRST_RIGHT] = self.left.shape[0], self.right.shape[0]
-        for side in arrived:
-            self.endless = self.endless and bool((side[1] == FOREVER).all())
-        ends = 0 if self.endless else 2 if self.match.bands else 1
-        left, right = self.left, self.right
-        assert isinstance(left, RingRows)
-        assert isinstance(right, RingRows)
-        states = (left.walk, left.rows, left.back), (right.walk, right.rows, right.back)
-        shapes = (self.left.shape, self.right.shape)
-        sides = [
-            (*side[:2], np.arange(rows.head - len(side[0]), rows.head + 1), *side[3:])
-            for side, rows in zip(arrived, (left, right), strict=True)
-        ]
-        self._drive(
-            lambda: join_rings(*sides, *states, shapes, self.heads, ends, self.buffer.arrays, work),
-            arrived,
-            work,
-        )
-
-    def _in_general(self, arrived: tuple[Arrivals, Arrivals], work: I64) -> None:
-        """Join sides of any form; plain lists are scanned on the way."""
+    def _run(self, arrived: tuple[Arrivals, Arrivals], work: I64) -> None:
+        """Run the loop until it has taken all arrivals, with more room each time."""
         work[SCAN_AT], work[SCAN_EVERY] = self.scan_at, self.scan_every
         gone = tuple(
             np.empty(len(s.rows), np.int64) if self.direct else NONE
@@ -149,9 +109,11 @@ class HashJoin:
         states = (self.left.walk, self.left.rows), (self.right.walk, self.right.rows)
         shapes = (self.left.shape, self.right.shape)
         rest = (shapes, self.heads, self.match.bounds, gone)
-        self._drive(
-            lambda: join_arrivals(*arrived, *states, *rest, self.buffer.arrays, work), arrived, work
-        )
+        left, right = len(arrived[0][0]), len(arrived[1][0])
+        join_arrivals(*arrived, *states, *rest, self.buffer.arrays, work)
+        while work[NEXT_LEFT] < left or work[NEXT_RIGHT] < right:
+            self.buffer.reserve(2 * self.buffer.room)
+            join_arrivals(*arrived, *states, *rest, self.buffer.arrays, work)
         if self.direct:
             self.scan_at = int(work[SCAN_AT])
             self._scanned(gone, work)
@@ -231,7 +193,6 @@ class HashJoin:
             "left": self.left.save(),
             "right": self.right.save(),
             "scan_at": self.scan_at,
-            "endless": self.endless,
         }
 
     def load(self, saved: Saved) -> None:
@@ -248,7 +209,6 @@ class HashJoin:
         self.left.load(left)
         self.right.load(right)
         self.scan_at = scan_at
-        self.endless = bool(saved["endless"])
 
     def held(self, clock: int) -> tuple[Delta, ...]:
         """See `handover.Holding`."""

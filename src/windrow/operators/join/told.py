@@ -15,13 +15,13 @@ from windrow.operators.task import Saved
 from windrow.operators.vector import I64, Vector
 
 
-def can_tell_ends(task: HashJoin) -> bool:
-    """Tell whether a join could be a `ToldJoin`: what its walks find are just its results.
+def can_tell_ends(match: Match) -> bool:
+    """Tell whether a `FifoJoin` could be a `ToldJoin`: what its walks find are just its results.
 
     With a band a row can be of no use before its results end. With a residual there may be many
     more candidates than results, and looking for them twice costs more than keeping results.
     """
-    return task.in_rings and not task.match.bands and task.match.residual is None
+    return not match.bands and match.residual is None
 
 
 class ToldJoin:
@@ -35,7 +35,7 @@ class ToldJoin:
     def __init__(self, match: Match) -> None:
         self.match = match
         self.state = HashJoin(match, Form.FIFO, Form.FIFO)
-        assert can_tell_ends(self.state), "results are not just what walks find"
+        assert can_tell_ends(match), "results are not just what walks find"
         self.counters = self.state.counters
         self.buffer = Buffer()
         self.nothing = Delta.empty(match.output, signed=True)

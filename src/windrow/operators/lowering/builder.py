@@ -10,7 +10,7 @@ from windrow.operators.dataflow import Stage
 from windrow.operators.distinct import DeltaStarDistinct, ToldDistinct
 from windrow.operators.expire import BirthsTask, ExpireTask
 from windrow.operators.interner import Interner
-from windrow.operators.join import HashJoin, ToldJoin, ToldSemiJoin, can_tell_ends
+from windrow.operators.join import FifoJoin, HashJoin, ToldJoin, ToldSemiJoin, can_tell_ends
 from windrow.operators.rowwise import ProjectTask
 from windrow.operators.source import Source
 from windrow.operators.state.expirer import (
@@ -282,7 +282,7 @@ class Builder:
 def _teller(task: Task | None) -> Task | None:
     """Return the twin of a fresh operator that tells ends and keeps no results; None without."""
     match task:
-        case HashJoin() if can_tell_ends(task):
+        case FifoJoin() if can_tell_ends(task.match):
             return ToldJoin(task.match)
         case HashJoin(renews=True, direct=False):
             return ToldSemiJoin(task.match)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from windrow.core.schema import Schema
 from windrow.operators.join import (
     AntiJoinTask,
+    FifoJoin,
     Form,
     HashJoin,
     Match,
@@ -79,7 +80,11 @@ def _hash_join(
     )
     monotonic = left.kind is right.kind is PatternKind.MON
     forms = [Form.DIRECT if builder.direct else Form.FIFO if f else Form.CALENDAR for f in fifo]
-    task = HashJoin(match, *forms, renews=renews)
+    task: Task
+    if match.implied and not renews and forms == [Form.FIFO, Form.FIFO]:
+        task = FifoJoin(match, endless=monotonic)
+    else:
+        task = HashJoin(match, *forms, renews=renews)
     names = {True: "ring", False: "linked rows"}
     structure = "plain lists" if builder.direct else f"{names[fifo[0]]} × {names[fifo[1]]}"
     kind = PatternKind.MON if monotonic else PatternKind.WK
