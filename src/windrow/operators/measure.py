@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from windrow.operators.join.fifo import FifoJoin
 from windrow.operators.join.half import KeyedForm, Kind
 from windrow.operators.join.hash import HashJoin
 from windrow.operators.join.mixed import MixedAntiJoinTask
@@ -39,7 +40,7 @@ def measured_statistics(physical: Physical, elapsed: int) -> Statistics:
 def _keys(task: object) -> list[int]:
     """Return how many distinct keys a join remembers; none if it has none yet."""
     match task:
-        case HashJoin() | MixedAntiJoinTask():
+        case HashJoin() | FifoJoin() | MixedAntiJoinTask():
             count = len(task.keys)
         case ToldJoin():
             count = len(task.state.keys)
