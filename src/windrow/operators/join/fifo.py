@@ -57,8 +57,8 @@ class FifoJoin:
         self.counters = Counters()
         self.keys = KeyTable(len(match.left.keys))
         self.heads = np.zeros((self.keys.capacity, HEAD_WORDS), np.int64)
-        self.left = LinkedRing(match.left, endless, differs=bool(match.bands))
-        self.right = LinkedRing(match.right, endless, differs=bool(match.bands))
+        self.left = LinkedRing(match.left, endless, [b.left for b in match.bands])
+        self.right = LinkedRing(match.right, endless, [b.right for b in match.bands])
         self.walks: I64 = np.empty(BLOCK + 1, np.int64)
         self.nothing = Delta.empty(match.output, signed=False)
 
@@ -70,8 +70,8 @@ class FifoJoin:
         left, right = inputs
         self.counters.tuples_in += len(left) + len(right)
         left, right = self.match.left.joinable(left), self.match.right.joinable(right)
-        self.left.payload.admit(left.columns)
-        self.right.payload.admit(right.columns)
+        self.left.admit(left.columns)
+        self.right.admit(right.columns)
         out = Gathered(self.match, self.left.payload, self.right.payload, self.endless)
         rest = len(left) + len(right)
         for slices in sliced(left, right, clock):
@@ -160,6 +160,10 @@ class FifoJoin:
         self.heads = grown(heads.copy(), self.keys.capacity)  # type: ignore[assignment]
         self.left.load(left)
         self.right.load(right)
+
+    def held(self, clock: int) -> tuple[Delta, ...]:
+        """See `handover.Holding`."""
+        return self.left.held(self.keys, clock), self.right.held(self.keys, clock)
 
     def live_codes(self) -> list[I64]:
         """Return the interned codes that keys and rows refer to."""

@@ -7,7 +7,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from windrow.operators.join.match import Side
+from windrow.core.time import FOREVER
+from windrow.operators.delta import Delta
+from windrow.operators.join.match import Side, times_of
+from windrow.operators.state.key_table import KeyTable
 from windrow.operators.state.row_columns import load_columns, save_columns
 from windrow.operators.state.row_records import Moves, RowRecords
 from windrow.operators.vector import I64, Vector
@@ -28,7 +31,9 @@ class LinkedRing:
         0     tail                 head
 
     `keep` says until when a row is of use, `exp` until when it is there: the same array unless
-    the match `differs` them, empty if rows are `endless`. 16 to 24 bytes a row and its columns.
+    there are bands, empty if rows are `endless`. 16 to 24 bytes a row and its columns.
+    `payload` has the columns of results, `aside` the times that bands read, if not among these:
+    they have become `keep`, and are there for who takes the rows over.
     Invariants, asserted by `check`:
       1. at most `capacity` rows, a power of two;
       2. `keep` never decreases from tail to head.
@@ -36,24 +41,27 @@ class LinkedRing:
 
     side: Side
     endless: bool
-    differs: bool
+    bands: list[str]
     keep: I64 = field(default_factory=lambda: np.empty(SMALLEST, np.int64))
     exp: I64 = field(init=False)
     codes: I32 = field(default_factory=lambda: np.empty(SMALLEST, np.int32))
     back: I32 = field(default_factory=lambda: np.empty(SMALLEST, np.int32))
     payload: RowRecords = field(init=False)
+    aside: RowRecords = field(init=False)
     tail: int = 0
     head: int = 0
 
     def __post_init__(self) -> None:
         self.exp = self._ends(SMALLEST)
-        fields = tuple(self.side.schema[name] for name in self.side.kept)
-        self.payload = RowRecords(fields, SMALLEST)
+        schema, kept = self.side.schema, self.side.kept
+        rest = [name for name in dict.fromkeys(self.bands) if name not in kept]
+        self.payload = RowRecords(tuple(schema[name] for name in kept), SMALLEST)
+        self.aside = RowRecords(tuple(schema[name] for name in rest), SMALLEST)
 
     def _ends(self, capacity: int) -> I64:
         if self.endless:
             return np.empty(0, np.int64)
-        return np.empty(capacity, np.int64) if self.differs else self.keep
+        return np.empty(capacity, np.int64) if self.bands else self.keep
 
     def __len__(self) -> int:
         return self.head - self.tail
@@ -63,6 +71,11 @@ class LinkedRing:
         """What the loops read and write."""
         return self.keep, self.exp, self.codes, self.back
 
+    def admit(self, columns: dict[str, Vector]) -> None:
+        """Make room for the NULLs of columns that are to be added."""
+        self.payload.admit(columns)
+        self.aside.admit(columns)
+
     def add(self, columns: dict[str, Vector], count: int) -> None:
         """Store admitted columns of new rows; the loop that enters them writes the rest."""
         if len(self) + count > len(self.keep):
@@ -71,6 +84,7 @@ class LinkedRing:
         for where in self._places(self.head, self.head + count):
             stop = done + where.stop - where.start
             self.payload.write(where, columns, slice(done, stop))
+            self.aside.write(where, columns, slice(done, stop))
             done = stop
         self.head += count
 
@@ -101,6 +115,7 @@ class LinkedRing:
             number += size
         self._move(capacity, pieces)
         self.payload.move(capacity, pieces)
+        self.aside.move(capacity, pieces)
 
     def _move(self, capacity: int, pieces: Moves) -> None:
         keep, exp, codes, back = self.links
@@ -117,8 +132,20 @@ class LinkedRing:
     @property
     def nbytes(self) -> int:
         """Exact size of the arrays."""
-        own = self.keep.nbytes + self.codes.nbytes + self.back.nbytes + self.payload.nbytes
-        return own + (self.exp.nbytes if self.differs else 0)
+        own = self.keep.nbytes + self.codes.nbytes + self.back.nbytes
+        stored = self.payload.nbytes + self.aside.nbytes
+        return own + stored + (self.exp.nbytes if self.bands else 0)
+
+    def held(self, keys: KeyTable, clock: int) -> Delta:
+        """Return the rows with all columns that the join reads, and their ends: see `held_rows`."""
+        slots = self.live()
+        words = self.side.key_codec.columns(keys.words[self.codes[slots]])
+        columns = dict(zip(self.side.keys, words, strict=True)) | self._stored(slots)
+        exp = np.full(len(slots), FOREVER) if self.endless else self.exp[slots]
+        return Delta(times_of(columns, self.bands, len(slots), clock), columns, exp)
+
+    def _stored(self, slots: I64) -> dict[str, Vector]:
+        return self.payload.take(slots) | self.aside.take(slots)
 
     def save(self) -> dict[str, object]:
         """Return all that `load` needs."""
@@ -129,7 +156,7 @@ class LinkedRing:
             "exp": None if self.endless else self.exp[slots],
             "codes": self.codes[slots],
             "back": self.back[slots],
-            "payload": save_columns(self.payload.take(slots)),
+            "payload": save_columns(self._stored(slots)),
         }
 
     def load(self, saved: dict[str, object]) -> None:
@@ -142,8 +169,8 @@ class LinkedRing:
         assert isinstance(back, np.ndarray)
         assert isinstance(payload, dict)
         self.tail = self.head = tail
-        columns = load_columns(self.payload.fields, payload)
-        self.payload.admit(columns)
+        columns = load_columns(self.payload.fields + self.aside.fields, payload)
+        self.admit(columns)
         self.add(columns, len(keep))
         slots = self.live()
         self.keep[slots] = keep
@@ -155,6 +182,7 @@ class LinkedRing:
     def check(self) -> None:
         """Assert the invariants."""
         self.payload.check()
+        self.aside.check()
         capacity = len(self.keep)
         assert len(self) <= capacity, "invariant 1: more rows than room"
         assert capacity & (capacity - 1) == 0, "invariant 1: not a power of two"
