@@ -22,6 +22,7 @@ from tests.unit.join_reference import (
     to_delta,
 )
 
+from windrow.operators.delta import Delta
 from windrow.operators.join import fifo
 from windrow.operators.join.fifo import FifoJoin
 from windrow.operators.join.hash import HashJoin
@@ -128,6 +129,42 @@ def test_a_band_bounds_the_state_of_streams_without_windows(form: Form) -> None:
         out = task.step(tuple(to_delta(schema(s), events, signed=False) for s in "lr"), int(ts[-1]))
         assert task.state_rows() <= 20
     assert len(out) == 1000
+
+
+def listed(delta: Delta) -> list[tuple[int | None, ...]]:
+    """Return rows as tuples of ts, exp, and columns by name."""
+    columns = [delta.columns[name] for name in sorted(delta.columns)]
+    cells = (
+        [None if c.valid is not None and not c.valid[i] else int(c.data[i]) for c in columns]
+        for i in range(len(delta))
+    )
+    return [(*times, *row) for *times, row in zip(delta.ts, delta.exp, cells, strict=True)]
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    seed=st.integers(0, 10**9),
+    keyed=st.booleans(),
+    band=st.sampled_from([None, (-2, 2), (-5, 0)]),
+    endless=st.booleans(),
+)
+def test_the_join_of_fifos_holds_what_the_general_one_holds(seed, keyed, band, endless):
+    rng = random.Random(seed)
+    match = a_match(keyed=keyed, band=band, odd=False)
+    clock = rng.randrange(25)
+    inputs = tuple(
+        to_delta(
+            schema(side),
+            [e for e in arrivals(rng, 25, 20, "endless" if endless else "fifo") if e.ts <= clock],
+            signed=False,
+        )
+        for side in "lr"
+    )
+    held = []
+    for task in (FifoJoin(match, endless=endless), HashJoin(match, Form.FIFO, Form.FIFO)):
+        task.step(inputs, clock)
+        held.append([listed(side) for side in task.held(clock)])
+    assert held[0] == held[1]
 
 
 def test_a_step_without_input_still_forgets() -> None:
