@@ -10,12 +10,12 @@ BLOCK = 256
 
 
 @kernel
-def gather_records(words, valid, at, out, out_valid, line, bits, start):
+def gather_words(words, at, out, line, start):
     """Copy the rows `at` into lines of columns, from place `start` on.
 
     words:  one row after the other              out:  one line a column, from `line` on
             [ a a' ] [ b b' ] [ c c' ]           at = [c, a]  ->  [ .. c  a  ]
-    valid:  one line a column, as in `out_valid` from `bits` on    [ .. c' a' ]
+                                                                  [ .. c' a' ]
     """
     columns = words.shape[1]
     for first in range(0, len(at), BLOCK):
@@ -33,6 +33,11 @@ def gather_records(words, valid, at, out, out_valid, line, bits, start):
             for r in range(rows):
                 row = place(at[place(first + r)])
                 out[place(line + k), place(start + first + r)] = words[row, place(k)]
+
+
+@kernel
+def gather_bits(valid, at, out, line, start):
+    """Copy the places `at` of every line of bits, from line `line` and place `start` on."""
     for k in range(valid.shape[0]):
         for r in range(len(at)):
-            out_valid[place(bits + k), place(start + r)] = valid[k, place(at[r])]
+            out[place(line + k), place(start + r)] = valid[k, place(at[r])]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from windrow.kernels.jit import kernel
+from windrow.kernels.prefetch import place
 
 NEVER = 2**63 - 1
 
@@ -18,26 +19,10 @@ def gather_rows(words, valid, at, out, out_valid):
     """
     for k in range(words.shape[0]):
         for i in range(len(at)):
-            out[k, i] = words[k, at[i]]
+            out[k, i] = words[k, place(at[i])]
     for k in range(valid.shape[0]):
         for i in range(len(at)):
-            out_valid[k, i] = valid[k, at[i]]
-
-
-@kernel
-def gather_lines(words, at, lines):
-    """Copy the rows `at` of a table of words, turning rows into lines; return the last line's OR.
-
-    words:  one row an entry  [[a 0] [b 1] [c 0]]    at = [2, 1]   ->   lines [[c b] [0 1]]
-    """
-    some = 0
-    for i in range(len(at)):
-        word = 0
-        for k in range(words.shape[1]):
-            word = words[at[i], k]
-            lines[k, i] = word
-        some |= word
-    return some
+            out_valid[k, i] = valid[k, place(at[i])]
 
 
 @kernel

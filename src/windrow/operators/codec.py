@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from windrow.core.schema import Field
 from windrow.core.types import is_float
-from windrow.kernels.rings import gather_lines
+from windrow.kernels.records import gather_words
 from windrow.operators.vector import I64, Bools, Vector
 
 CANONICAL_NAN = np.float64("nan").view(np.int64)
@@ -54,20 +54,21 @@ class RowCodec:
 
     def columns(self, words: I64) -> list[Vector]:
         """Return the columns of rows of words."""
-        return self._columns(np.ascontiguousarray(words.T), words[:, -1:].any())
+        return self._columns(np.ascontiguousarray(words.T))
 
     def columns_at(self, words: I64, rows: I64) -> list[Vector]:
         """Return the columns of the chosen rows of words. O(rows)."""
         lines = np.empty((self.width, len(rows)), np.int64)
-        return self._columns(lines, gather_lines(words, rows, lines))
+        gather_words(words, rows, lines, 0, 0)
+        return self._columns(lines)
 
-    def _columns(self, lines: I64, last: int | np.bool_) -> list[Vector]:
-        """Return the columns of lines of words; `last` is 0 if the last line is."""
+    def _columns(self, lines: I64) -> list[Vector]:
+        """Return the columns of lines of words."""
         made = [
             Vector(f.type, lines[i].view(np.float64) if self._floats[i] else lines[i])
             for i, f in enumerate(self.fields)
         ]
-        if self.nullable and last:
+        if self.nullable and lines[-1].any():
             for i, field in enumerate(self.fields):
                 if field.nullable:
                     made[i].valid = (lines[-1] >> i) & 1 == 0

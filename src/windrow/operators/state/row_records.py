@@ -8,7 +8,7 @@ import numpy as np
 
 from windrow.core.schema import Field
 from windrow.core.types import is_float
-from windrow.kernels.records import gather_records
+from windrow.kernels.records import gather_bits, gather_words
 from windrow.operators.vector import I64, Bools, Vector
 
 Moves = list[tuple[slice, slice]]
@@ -58,7 +58,9 @@ class RowRecords:
 
     def gather(self, at: I64, out: I64, out_valid: Bools, line: int, bits: int, start: int) -> None:
         """Copy rows into the columns from `line` and `bits` on, from place `start` on."""
-        gather_records(self.words, self.valid, at, out, out_valid, line, bits, start)
+        gather_words(self.words, at, out, line, start)
+        if self.nullable:
+            gather_bits(self.valid, at, out_valid, bits, start)
 
     def vectors(self, lines: I64, bits: Bools) -> dict[str, Vector]:
         """Return gathered lines as columns."""
