@@ -9,9 +9,9 @@ differ are told apart in the slot, almost always, and gaps are closed without a 
 Codes are entry numbers. A released entry's number is given out again, newest first.
 `meta` holds: [entries ever used, free entries].
 
-Lookups go in blocks: first the home slots of all rows are read, then the words that these name.
-Such reads do not wait for one another, unlike a search that must end before the next begins.
-Only rows that are not at home are searched for.
+Lookups go in blocks: first the slots of all rows are searched for their tags, then the words that
+these name are read. Such reads do not wait for one another, as they do where one row's search
+ends before the next begins. Only rows that are new, or share a tag, are searched for once more.
 """
 
 from __future__ import annotations
@@ -72,22 +72,30 @@ def home_shift(slots):
 
 
 @inlined
-def look_home(rows, start, count, slots, shift, words, tags, codes):
-    """Fill `tags`, and `codes` with the code of each row that is in its home slot, else -1."""
+def look_up(rows, start, count, slots, shift, words, tags, codes):
+    """Fill `tags`, and `codes` with the code of each row whose tag leads to it, else -1.
+
+    The search for a tag ends before the words are announced: of rows that are not at home, each
+    fifth in a table a third full, these would else be somebody else's.
+    """
     for i in range(count):
         tags[i] = tag_of(hash_words(rows, place(start + i)))
         soon(slots, tags[i] >> shift)
     for i in range(count):
-        codes[place(start + i)] = slots[place(tags[i] >> shift)]
-        soon(words, (codes[place(start + i)] & ENTRY) - 1)
+        at = tags[i] >> shift
+        slot = slots[place(at)]
+        while slot != 0 and slot >> ENTRY_BITS != tags[i]:
+            at = (at + 1) & (len(slots) - 1)
+            slot = slots[place(at)]
+        codes[place(start + i)] = (slot & ENTRY) - 1
+        soon(words, (slot & ENTRY) - 1)
     for i in range(count):
         row = place(start + i)
-        slot = codes[row]
-        entry = max((slot & ENTRY) - 1, 0)
-        same = (slot != 0) & (slot >> ENTRY_BITS == tags[i])
+        code = codes[row]
+        same = code >= 0
         for k in range(rows.shape[1]):
-            same &= words[place(entry), k] == rows[row, k]
-        codes[row] = entry if same else -1
+            same &= words[place(max(code, 0)), k] == rows[row, k]
+        codes[row] = code if same else -1
 
 
 @inlined
@@ -108,7 +116,7 @@ def find_rows(rows, slots, words, tags, codes):
     shift = home_shift(slots)
     for start in range(0, len(rows), BLOCK):
         count = min(BLOCK, len(rows) - start)
-        look_home(rows, start, count, slots, shift, words, tags, codes)
+        look_up(rows, start, count, slots, shift, words, tags, codes)
         for i in range(start, start + count):
             if codes[i] < 0:
                 at = search(rows, i, tags[i - start], slots, shift, words)
@@ -124,7 +132,7 @@ def encode_rows(rows, slots, words, hashes, free, meta, tags, codes):
     shift = home_shift(slots)
     for start in range(0, len(rows), BLOCK):
         count = min(BLOCK, len(rows) - start)
-        look_home(rows, start, count, slots, shift, words, tags, codes)
+        look_up(rows, start, count, slots, shift, words, tags, codes)
         for i in range(start, start + count):
             if codes[i] >= 0:
                 continue
