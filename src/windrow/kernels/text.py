@@ -1,6 +1,7 @@
 """Byte strings as codes: an exact hash table over an arena of bytes.
 
-    arena:            │the│quick│brown│fox│............│     meta[USED] bytes are taken
+    arena:            │the│quick│brown│fox│............│     meta[USED] bytes are taken,
+                                                             `SPARE` are always free
     starts, lengths:  code -> its bytes                      equality is decided here
     slots:            [ .  tag:code+1  .  .  tag:code+1 ]    open addressing, 0 is empty
 
@@ -16,8 +17,12 @@ import numpy as np
 
 from windrow.kernels.hashing import ENTRIES, FREE
 from windrow.kernels.jit import inlined, kernel
+from windrow.kernels.prefetch import place
 
 USED = 2
+
+SPARE = 16
+"""Bytes behind the last string that may be read, so that short strings are copied as words."""
 
 CODE_BITS = np.uint64(0xFFFFFFFF)
 
@@ -38,6 +43,20 @@ def word_at(data, at):
     w |= np.uint64(data[i + np.uint64(6)]) << np.uint64(48)
     w |= np.uint64(data[i + np.uint64(7)]) << np.uint64(56)
     return w
+
+
+@inlined
+def put_word(data, at, w):
+    """Write a word into the eight bytes from `at` on: LLVM makes a single store of it."""
+    i = np.uint64(at)
+    data[i] = np.uint8(w)
+    data[i + np.uint64(1)] = np.uint8(w >> np.uint64(8))
+    data[i + np.uint64(2)] = np.uint8(w >> np.uint64(16))
+    data[i + np.uint64(3)] = np.uint8(w >> np.uint64(24))
+    data[i + np.uint64(4)] = np.uint8(w >> np.uint64(32))
+    data[i + np.uint64(5)] = np.uint8(w >> np.uint64(40))
+    data[i + np.uint64(6)] = np.uint8(w >> np.uint64(48))
+    data[i + np.uint64(7)] = np.uint8(w >> np.uint64(56))
 
 
 @kernel
@@ -176,7 +195,7 @@ def encode_bytes(data, offsets, first, arena, starts, lengths, slots, free, meta
             codes[i] = np.int64(np.uint64(slots[at]) & CODE_BITS) - 1
             continue
         live = meta[ENTRIES] - meta[FREE]
-        if meta[USED] + length > len(arena) or 2 * (live + 1) > len(slots):
+        if meta[USED] + length + SPARE > len(arena) or 2 * (live + 1) > len(slots):
             return i
         if meta[FREE] > 0:
             meta[FREE] -= 1
@@ -214,24 +233,34 @@ def fill_slots(arena, starts, lengths, live, slots):
 
 
 @kernel
-def measure_codes(codes, lengths, offsets):
-    """Fill `offsets` with where the strings of codes begin and end, laid side by side."""
+def measure_codes(codes, lengths):
+    """Return how many bytes the strings of codes have together."""
     total = 0
-    offsets[0] = 0
     for i in range(len(codes)):
-        total += lengths[codes[i]]
-        offsets[i + 1] = total
+        total += lengths[place(codes[i])]
     return total
 
 
 @kernel
-def copy_codes(codes, arena, starts, target, offsets):
-    """Lay the strings of codes side by side in `target`."""
+def copy_codes(codes, arena, starts, lengths, target, offsets):
+    """Lay the strings of codes side by side in `target`; fill `offsets` with where each begins.
+
+    Needs `SPARE` bytes of room behind the last string, here and there: two words are copied at a
+    time, whatever the length, and what is too much is overwritten by the next string.
+    """
+    to = 0
     for i in range(len(codes)):
-        start = starts[codes[i]]
-        to = offsets[i]
-        for k in range(offsets[i + 1] - to):
-            target[to + k] = arena[start + k]
+        code = place(codes[i])
+        length = lengths[code]
+        offsets[place(i)] = to
+        k = 0
+        while k < length:
+            first, second = word_at(arena, starts[code] + k), word_at(arena, starts[code] + k + 8)
+            put_word(target, to + k, first)
+            put_word(target, to + k + 8, second)
+            k += SPARE
+        to += length
+    offsets[len(codes)] = to
 
 
 @kernel
