@@ -23,7 +23,7 @@ from tests.properties.test_shards_match_oracle import sharded_drives
 from tests.reference.oracle import Oracle
 from tests.reference.shards import ShardSet, drive_on, drive_shards, program_of
 
-from windrow.runtime.shards import faults, keeper, ledger
+from windrow.runtime.shards import agenda, faults, keeper, ledger
 
 IN_SERVER = [point for point in faults.POINTS if not point.startswith("client-")]
 IN_CLIENT = [point for point in faults.POINTS if point.startswith("client-")]
@@ -49,6 +49,25 @@ def test_a_process_that_dies_at_every_point_changes_nothing(tmp_path: Path) -> N
     finally:
         shards.close()
     assert [point for point, mark in marks.items() if not mark.exists()] == []
+
+
+@pytest.mark.parametrize("held", [1 << 28, 0])
+def test_a_process_that_dies_between_slices_changes_nothing(
+    held: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("EVERY", "FIRST_MARKS", "SLICE_ROWS"):
+        monkeypatch.setattr(agenda, name, 1)
+    monkeypatch.setattr(keeper, "HELD_BYTES", held)
+    batches = traffic(3, 6)
+    expected = run(ShardSet(PROGRAM), batches)
+    shards = ProcessShards(tmp_path / "checkpoint", PROGRAM)
+    points = [("between-slices", 5), ("between-slices", 21), ("half-answer", 7), ("after-step", 12)]
+    try:
+        with dying(*(f"{p}:{n}:{tmp_path / p}-{n}" for p, n in points)):
+            assert_same(run(shards, batches), expected)
+    finally:
+        shards.close()
+    assert all((tmp_path / f"{p}-{n}").exists() for p, n in points)
 
 
 @pytest.mark.slow

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unittest.mock import patch
+
 from hypothesis import given, note
 from hypothesis import strategies as st
 from tests.generate.effort import examples
@@ -11,6 +13,8 @@ from tests.properties.test_engine_matches_oracle import STRATEGIES, assert_right
 from tests.reference.drive import events
 from tests.reference.histories import World
 from tests.reference.shards import ShardedDrive, drive_shards
+
+from windrow.runtime.shards import agenda
 
 
 @st.composite
@@ -40,3 +44,15 @@ def test_every_query_is_right_on_shards(data: st.DataObject) -> None:
     plan = data.draw(sharded_drives(world))
     note(f"{text}\n{plan}")
     assert_sharded(text, world, plan)
+
+
+@given(st.data())
+@examples(100)
+def test_a_step_that_is_cut_everywhere_tells_the_same(data: st.DataObject) -> None:
+    text = data.draw(queries())
+    world = data.draw(worlds())
+    plan = data.draw(sharded_drives(world))
+    every, first = data.draw(st.sampled_from([(1, 1), (1, 3), (2, 1), (3, 2)]))
+    note(f"{text}\n{plan}\n{every} {first}")
+    with patch.multiple(agenda, EVERY=every, FIRST_MARKS=first, SLICE_ROWS=1):
+        assert_sharded(text, world, plan)

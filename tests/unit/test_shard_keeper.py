@@ -10,7 +10,8 @@ import pyarrow as pa
 import pytest
 from tests.reference.shards import ShardSet
 
-from windrow.core.errors import StateError
+from windrow.core.errors import LimitError, StateError
+from windrow.runtime.shards import agenda
 from windrow.runtime.shards import keeper as keeper_module
 from windrow.runtime.shards import ledger as ledger_module
 from windrow.runtime.shards.checkpoint import open_checkpoint
@@ -21,7 +22,7 @@ from windrow.runtime.shards.files import LocalFiles
 from windrow.runtime.shards.keeper import Keeper
 from windrow.runtime.shards.program import Program
 from windrow.runtime.shards.receipt import Receipt
-from windrow.runtime.shards.stepped import Stepped
+from windrow.runtime.shards.stepped import Stepped, joined
 from windrow.runtime.shards.store import Store
 
 PROGRAM = Program(
@@ -54,11 +55,14 @@ class Bench:
         return heard
 
     def step(self, batch: int, level: int, given: dict[int, pa.Table]) -> Stepped:
-        step = Step(2 * batch + 2, level, STEP)
-        moment = Moment(heard_in(batch), batch) if level == 0 else None
-        stepped = self.keeper.step(step.version, level, self._receipt(step, given), moment)
+        stepped = joined(list(self.pieces(batch, level, given)))
         self.keeper.check()
         return stepped
+
+    def pieces(self, batch: int, level: int, given: dict[int, pa.Table]) -> Iterator[Stepped]:
+        step = Step(2 * batch + 2, level, STEP)
+        moment = Moment(heard_in(batch), batch) if level == 0 else None
+        return self.keeper.step(step.version, level, self._receipt(step, given), moment)
 
     def run(self, batch: int) -> pa.Table:
         self.ingest(batch)
@@ -133,10 +137,10 @@ def test_a_request_that_comes_again_gets_the_same_answer(bench: Bench) -> None:
     assert bench.ingest(1) == bench.ingest(1)
     first = bench.step(1, 0, {})
     assert bench.ingest(1) == heard_in(1)
-    assert bench.step(1, 0, {}) is first
+    assert bench.step(1, 0, {}) == first
     last = bench.step(1, 1, first.forwarded)
-    assert bench.step(1, 0, {}) is first
-    assert bench.step(1, 1, {}) is last
+    assert bench.step(1, 0, {}) == first
+    assert bench.step(1, 1, {}) == last
     assert not list(bench.folder.rglob("*.draft"))
 
 
@@ -284,3 +288,55 @@ def damage(path: Path, harm: str) -> None:
             path.write_bytes(b"")
         case "gone":
             path.unlink()
+
+
+@pytest.fixture
+def cut_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every step is done in many slices."""
+    for name in ("EVERY", "FIRST_MARKS", "SLICE_ROWS"):
+        monkeypatch.setattr(agenda, name, 1)
+
+
+@pytest.mark.usefixtures("cut_everywhere")
+def test_an_answer_that_nobody_takes_to_its_end_is_given_again(
+    bench: Bench, expected: list[pa.Table]
+) -> None:
+    bench.run(0)
+    bench.ingest(1)
+    leave_midway(bench.pieces(1, 0, {}))
+    forwarded = bench.step(1, 0, {}).forwarded
+    leave_midway(bench.pieces(1, 1, forwarded))
+    assert bench.keeper.shard is None
+    assert same(bench.step(1, 1, forwarded).changes[0], expected[1])
+
+
+def leave_midway(pieces: Iterator[Stepped]) -> None:
+    next(pieces)
+    next(pieces)
+    del pieces
+
+
+@pytest.mark.usefixtures("cut_everywhere")
+def test_an_answer_that_is_too_large_to_hold_is_made_again(
+    bench: Bench, expected: list[pa.Table], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keeper_module, "HELD_BYTES", 100)
+    for batch in range(BATCHES):
+        bench.ingest(batch)
+        forwarded = bench.step(batch, 0, {}).forwarded
+        for _ in range(2):
+            assert same(bench.step(batch, 1, forwarded).changes[0], expected[batch])
+            assert not bench.keeper.answers
+        bench.keeper.settle()
+
+
+@pytest.mark.usefixtures("cut_everywhere")
+def test_memory_is_looked_at_between_slices(bench: Bench) -> None:
+    bench.run(0)
+    bench.ingest(1)
+    bench.keeper.limit = 0
+    pieces = bench.pieces(1, 0, {})
+    with pytest.raises(LimitError, match="shard 0 needs more memory"):
+        next(pieces)
+    bench.keeper.limit = 1 << 40
+    bench.step(1, 0, {})

@@ -8,6 +8,9 @@ entered by the key are where they belong already.
     level 1      γ[src]
                    │ exchange by src
     level 0      ⋈[k] ─── a, b entered by k
+
+A level may be run in several steps, each up to a later instant: what it gives is then given in
+parts. What a higher level reads here waits for it, and is read by it up to the same instants.
 """
 
 from __future__ import annotations
@@ -47,9 +50,27 @@ def lone_stages(physical: Physical) -> frozenset[int]:
     return frozenset(lone)
 
 
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """How far a step goes: from the query's first event at `start` up to `clock`.
+
+    `ends`: nothing follows. `more`: it is not the last step of its level in this batch, so what
+    came in of the instant of the clock is whole.
+    """
+
+    clock: int
+    start: int
+    ends: bool = False
+    more: bool = False
+
+
 @dataclass(slots=True)
 class LeveledFlow:
-    """A dataflow at work on one shard. Each batch runs all its levels, lowest first."""
+    """A dataflow at work on one shard. Each batch runs all its levels, lowest first.
+
+    `_before` is what stages gave before the first tuple of all, `_outputs` what they gave in the
+    last step. `_kept` waits for a higher level: by level and stage.
+    """
 
     physical: Physical
     first: bool  # whether this is the shard that does what only one does
@@ -59,45 +80,65 @@ class LeveledFlow:
     begun: int = 0  # levels that have seen the query's start
     _before: list[Delta] = field(init=False)
     _outputs: list[Delta] = field(init=False)
+    _first: bool = False  # whether the last step was a level's first of all
+    _readers: dict[int, tuple[int, ...]] = field(init=False)
+    _kept: dict[tuple[int, int], list[Delta]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.flow = Dataflow(self.physical.stages)
         self.levels = levels_of(self.physical)
         self.lone = frozenset() if self.first else lone_stages(self.physical)
+        self._readers = self._higher_readers()
         self._forget()
+
+    def _higher_readers(self) -> dict[int, tuple[int, ...]]:
+        """Return, for each stage that a higher level reads on the same shard, those levels."""
+        found: dict[int, set[int]] = {}
+        for i, stage in enumerate(self.physical.stages):
+            for j in stage.inputs:
+                if i not in self.physical.exchanges and self.levels[j] < self.levels[i]:
+                    found.setdefault(j, set()).add(self.levels[i])
+        return {j: tuple(sorted(levels)) for j, levels in found.items()}
 
     def _forget(self) -> None:
         empty = [Delta.empty(s.schema, signed=s.signed) for s in self.physical.stages]
         self._before, self._outputs = empty, list(empty)
+        self._first = False
 
     @property
     def height(self) -> int:
         """The number of levels."""
         return max(self.levels) + 1
 
-    def step(
-        self, level: int, given: dict[int, Delta], clock: int, *, start: int, ends: bool
-    ) -> None:
-        """Run one level up to `clock`; `given` are changes of sources, or those that came in."""
-        if self.begun <= level:
+    def step(self, level: int, given: dict[int, Delta], reach: Reach) -> None:
+        """Run one level up to a clock; `given` are changes of sources, or those that came in."""
+        start = reach.start
+        self._first = self.begun <= level
+        if self._first:
             before, given = parted(given, start)
             self.flow.begun = False
-            self._before = self._round(level, before, start, self._before, start=start, ends=False)
+            self._before = self._round(level, before, self._before, Reach(start, start))
             self.flow.begun = True
             self.begun = level + 1
-        elif level == 0:
+        elif level == 0 and self.begun == self.height:
             self._forget()
-        self._outputs = self._round(level, given, clock, self._outputs, start=start, ends=ends)
+        self._outputs = self._round(level, given, self._from_below(level, reach.clock), reach)
+        for j, levels in self._readers.items():
+            if self.levels[j] == level and len(self._outputs[j]):
+                for above in levels:
+                    self._kept.setdefault((above, j), []).append(self._outputs[j])
+
+    def _from_below(self, level: int, clock: int) -> list[Delta]:
+        """Return what a level reads of lower ones, up to `clock`; the rest waits on."""
+        made = [self._nothing(i) for i in range(len(self.levels))]
+        for j in [j for above, j in self._kept if above == level]:
+            made[j], later = Delta.concat(self._kept.pop((level, j))).split(clock)
+            if len(later):
+                self._kept[level, j] = [later]
+        return made
 
     def _round(
-        self,
-        level: int,
-        given: dict[int, Delta],
-        clock: int,
-        outputs: list[Delta],
-        *,
-        start: int,
-        ends: bool,
+        self, level: int, given: dict[int, Delta], outputs: list[Delta], reach: Reach
     ) -> list[Delta]:
         made = list(outputs)
         for i, stage in enumerate(self.physical.stages):
@@ -105,9 +146,10 @@ class LeveledFlow:
                 continue
             if stage.task is None:
                 made[i] = given.get(i, self._nothing(i))
-                self.flow.clocks[i] = clock if ends or not self._lags(i) else clock - 1
+                closed = reach.ends or reach.more or not self._lags(i)
+                self.flow.clocks[i] = reach.clock if closed else reach.clock - 1
             elif i not in self.lone:
-                made[i] = self.flow.run_stage(i, made, start=start, ends=ends)
+                made[i] = self.flow.run_stage(i, made, start=reach.start, ends=reach.ends)
         return made
 
     def _nothing(self, i: int) -> Delta:
@@ -120,22 +162,27 @@ class LeveledFlow:
         return stage.lags or any(self._lags(j) for j in stage.inputs)
 
     def output(self, i: int) -> Delta:
-        """Return what a stage gave in this batch."""
+        """Return what a stage gave in the last step."""
+        if not self._first:
+            return self._outputs[i]
         return Delta.concat([self._before[i], self._outputs[i]])
 
     def leaving(self, i: int) -> Delta:
         """Return the same for another shard, where what was there before any tuple is told so."""
+        if not self._first:
+            return self._outputs[i]
         old = self._before[i]
         before = Delta(np.full(len(old), BEGINNING), old.columns, old.exp, old.weight)
         return Delta.concat([before, self._outputs[i]])
 
     def changes(self) -> Delta:
-        """Return the root's changes of this batch."""
+        """Return the root's changes of the last step."""
         root = self.output(len(self.physical.stages) - 1)
-        return net_per_instant(root) if len(self._before[-1]) else root
+        return net_per_instant(root) if self._first and len(self._before[-1]) else root
 
     def rest(self) -> None:
         """Let go of what the batch gave: it has been taken."""
+        assert not self._kept, "what a level has given to a higher one has been read"
         self._forget()
 
     def save(self) -> Saved:

@@ -23,10 +23,11 @@ POINTS: tuple[str, ...] = (
     "after-log-rename",
     "before-ingest-answer",
     "before-step",  # the log holds the step, the shard has not done it
-    "after-step",
+    "after-step",  # or after a slice of it
     "before-sync",  # log files are complete, yet not forced to the disk
     "after-sync",
     "half-answer",  # some of the answer is on its way
+    "between-slices",  # a slice is given, others are not made yet
     "after-answer",
     "before-snapshot",
     "half-snapshot",

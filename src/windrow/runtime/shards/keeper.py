@@ -5,6 +5,7 @@
 
 A request names its version, so it can come twice, or late, or to a process that knows nothing:
 what is held is given again, what is behind is refused, what is missing is rebuilt from disk.
+An answer comes slice by slice; one that is too large to hold is not, and made again if asked for.
 
 Invariants, asserted by `check`:
   1. the shard's state is that of `at`, or there is no shard: an error in the middle drops it;
@@ -32,6 +33,9 @@ from windrow.runtime.shards.shard import Shard
 from windrow.runtime.shards.stepped import Stepped
 from windrow.runtime.shards.store import Store
 
+HELD_BYTES = 1 << 28
+"""Bytes of an answer up to which it is held, for a task that is run again."""
+
 
 @dataclass(slots=True)
 class Keeper:
@@ -47,7 +51,7 @@ class Keeper:
     newest: int = 0
     heard: dict[str, Heard] | None = None
     moment: Moment | None = None
-    answers: dict[int, Stepped] = field(default_factory=dict)
+    answers: dict[int, list[Stepped]] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
     ledger: Ledger = field(init=False)
 
@@ -91,8 +95,8 @@ class Keeper:
         fault("before-ingest-answer")
         return heard
 
-    def known_answer(self, version: int, level: int) -> Stepped | None:
-        """Return the answer if the step was done; else make ready for it."""
+    def known_answer(self, version: int, level: int) -> list[Stepped] | None:
+        """Return the answer if the step was done and it is held; else make ready for it."""
         if self.at[0] == version and level in self.answers:
             return self.answers[level]
         self._refuse_past(version)
@@ -101,29 +105,42 @@ class Keeper:
 
     def step(
         self, version: int, level: int, receipt: Receipt, moment: Moment | None = None
-    ) -> Stepped:
-        """Run one level, with the rows that the one below gave, up to the moment of level 0."""
+    ) -> Iterator[Stepped]:
+        """Run one level, with the rows that the one below gave, up to the moment of level 0.
+
+        Give the answer slice by slice. Who does not take all of it leaves no shard behind.
+        """
         with self._logging(receipt):
             known = self.known_answer(version, level)
             if known is not None:
                 receipt.abandon()
-                return known
+                return iter(known)
             moment = moment if level == 0 else self.moment
             assert moment is not None, "level 0 is told the moment"
             self.ledger.publish(receipt.writer, Step(version, level, STEP), self.after, moment)
             self._add_seconds(receipt)
         self.moment = moment
         fault("before-step")
-        with self._dirty_on_error("kernel"):
-            answer = self._run(level, receipt, moment)
-        fault("after-step")
-        with self._dirty_on_error("sync"):
-            if level == self.levels - 1:
-                self.ledger.wait()
-            assert self.shard is not None
-            check_memory(self.shard.stats(), self.limit, self.number)
-        self.answers[level] = answer
-        return answer
+        return self._answered(level, self._run(level, receipt.tables(), moment))
+
+    def _answered(self, level: int, slices: Iterator[Stepped]) -> Iterator[Stepped]:
+        """Yield slices: the first when the log is on the disk, each if there is room for it."""
+        durable = level < self.levels - 1
+        while True:
+            with self._dirty_on_error("kernel"):
+                piece = next(slices, None)
+            if piece is None:
+                return
+            fault("after-step")
+            with self._dirty_on_error("sync"):
+                if not durable:
+                    self.ledger.wait()
+                durable = True
+                assert self.shard is not None
+                check_memory(self.shard.stats(), self.limit, self.number)
+            with self._dirty_on_error("send"):
+                yield piece
+            fault("between-slices")
 
     def settle(self) -> None:
         """Write a snapshot if the log has grown to the size of the state. Call when idle."""
@@ -180,13 +197,24 @@ class Keeper:
         self.at = (self.at[0], 0)
         return self.heard
 
-    def _run(self, level: int, receipt: Receipt, moment: Moment) -> Stepped:
+    def _run(
+        self, level: int, tables: Iterator[tuple[int, object]], moment: Moment
+    ) -> Iterator[Stepped]:
+        """Yield what a level gives, and hold it if it is not too much."""
         assert self.shard is not None
-        for port, table in receipt.tables():
+        for port, table in tables:
             self.shard.ingest(port, table)
-        answer = self.shard.step(level, moment)
+        held: list[Stepped] = []
+        size = 0
+        for piece in self.shard.slices(level, moment):
+            size += piece.nbytes
+            held.append(piece)
+            if size > HELD_BYTES:
+                held.clear()
+            yield piece
         self.at = (self.at[0], level + 1)
-        return answer
+        if size <= HELD_BYTES:
+            self.answers[level] = held
 
     # Where a request needs the shard
 
@@ -259,13 +287,10 @@ class Keeper:
             self._begin_again(version, stage)
         for level in range(self.at[1], stage):
             entry = self.store.read(Step(version, level, STEP))
-            assert self.shard is not None
             self.moment = entry.footer.moment
             assert self.moment is not None, "a step has its moment"
-            for port, table in entry.tables():
-                self.shard.ingest(port, table)
-            self.answers[level] = self.shard.step(level, self.moment)
-            self.at = (version, level + 1)
+            for _ in self._run(level, entry.tables(), self.moment):
+                pass
             self.ledger.replayed(entry.body.size)
             fault("half-replay")
 

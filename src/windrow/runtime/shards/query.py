@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,7 +12,7 @@ from windrow.core.time import BEGINNING, FOREVER
 from windrow.operators.arrow import vector_from_arrow, vector_to_arrow
 from windrow.operators.dataflow import loaded_delta, saved_delta
 from windrow.operators.delta import Delta
-from windrow.operators.levels import LeveledFlow
+from windrow.operators.levels import LeveledFlow, Reach
 from windrow.operators.ordering import RowOrder
 from windrow.operators.source import SourceReader
 from windrow.operators.task import Saved
@@ -20,10 +20,25 @@ from windrow.operators.vector import I64
 from windrow.operators.view import net_per_instant
 from windrow.plan.catalog import Relation, Stream
 from windrow.runtime.changelog import changelog, codes_of
+from windrow.runtime.shards.agenda import Agenda, widths_of
 from windrow.runtime.shards.layout import EXPIRY, TIME, WEIGHT, Output, Port, Wiring
 
 SWEEP_CHECK = 64
 """Steps between two looks at whether unused text can be forgotten."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """What a slice of time gives: rows for ports of the next level, and changes of the answer."""
+
+    forwarded: dict[int, pa.Table]
+    changes: pa.Table | None
+
+    @property
+    def rows(self) -> int:
+        """How many rows come out."""
+        own = 0 if self.changes is None else len(self.changes)
+        return own + sum(map(len, self.forwarded.values()))
 
 
 @dataclass(slots=True)
@@ -40,6 +55,9 @@ class ShardQuery:
     start: int | None = None
     steps: int = 0
     runs: bool = False  # whether this batch's clock has been reached by its first event
+    _before: int = BEGINNING  # the clock of the batch before
+    _widths: dict[int, tuple[int, ...]] = field(init=False)
+    _agendas: list[Agenda] = field(init=False)
     _readers: dict[int, list[tuple[int, SourceReader]]] = field(init=False)
     _buffers: dict[int, list[Delta]] = field(init=False)
     _came: dict[int, list[Delta]] = field(default_factory=dict)
@@ -54,6 +72,9 @@ class ShardQuery:
             reader = SourceReader(physical.sources[stage], self.wiring.interner)
             self._readers.setdefault(port, []).append((stage, reader))
         self._buffers = {stage: [] for stage in physical.sources}
+        widths = widths_of(self.wiring.query.root)
+        self._widths = {i: widths.get(s.entry.name, ()) for i, s in physical.sources.items()}
+        self._agendas = [Agenda.empty() for _ in range(self.flow.height)]
 
     def feed(self, port: int, ts: I64, columns: Mapping[str, pa.Array], weight: I64 | None) -> None:
         """Queue rows of a port of level 0."""
@@ -80,18 +101,31 @@ class ShardQuery:
             self.start = first if self.start is None else min(self.start, first)
         self.runs = self.start is not None and clock >= self.start
         if self.runs:
-            self.clock = max(self.clock, clock)
+            self._before, self.clock = self.clock, max(self.clock, clock)
 
-    def step(self, level: int, *, ends: bool) -> None:
-        """Run one level up to the clock."""
+    def slices(self, level: int, *, ends: bool) -> Iterator[Slice]:
+        """Run one level up to the clock, a slice of time after the other; yield what each gives."""
         if not self.runs:
             return
         assert self.start is not None, "a query runs from its first event on"
         given = self._imported(level) if level else self._entered()
-        self.flow.step(level, given, self.clock, start=self.start, ends=ends)
+        agenda = self._agendas[level]
+        arrivals = [delta.ts for delta in given.values()]
+        for until in agenda.slices(arrivals, max(self._before, self.start), self.clock):
+            parts = {stage: delta.split(until) for stage, delta in given.items()}
+            given = {stage: later for stage, (_, later) in parts.items()}
+            more = until < self.clock
+            reach = Reach(until, self.start, ends and not more, more)
+            self.flow.step(level, {stage: now for stage, (now, _) in parts.items()}, reach)
+            made = Slice(self._forwarded(level), self._changes(level))
+            agenda.made(made.rows)
+            yield made
 
     def _entered(self) -> dict[int, Delta]:
-        return {stage: self._ready(stage) for stage, waiting in self._buffers.items() if waiting}
+        ready = {stage: self._ready(stage) for stage, waiting in self._buffers.items() if waiting}
+        for stage, delta in ready.items():
+            self._agendas[0].note(delta.ts, self._widths[stage])
+        return ready
 
     def _ready(self, stage: int) -> Delta:
         whole = _in_time_order(Delta.concat(self._buffers[stage]))
@@ -106,15 +140,17 @@ class ShardQuery:
             if self.ports[self.wiring.exchanges[stage]].ordered:
                 schema = self.wiring.physical.stages[stage].schema
                 delta = RowOrder(schema, (), self.wiring.interner).sorted_instants(delta)
+            if delta.exp is not None:
+                self._agendas[level].note(delta.exp)
             ready[stage] = delta
         return ready
 
-    def forwarded(self, level: int) -> dict[int, pa.Table]:
+    def _forwarded(self, level: int) -> dict[int, pa.Table]:
         """Return what must change shards after a level, by port."""
         out = {}
         for stage, number in self.wiring.exchanges.items():
             (below,) = self.wiring.physical.stages[stage].inputs
-            if self.runs and self.flow.levels[stage] == level + 1:
+            if self.flow.levels[stage] == level + 1:
                 delta = self.flow.leaving(below)
                 if len(delta):
                     out[number] = self._table(self.ports[number], delta)
@@ -131,18 +167,18 @@ class ShardQuery:
             arrays[column.name] = vector_to_arrow(vector, self.wiring.interner)
         return pa.table(arrays)
 
-    def changes(self) -> pa.Table | None:
-        """Return the answer's changes of this batch; None if there are none."""
-        if not self.runs:
+    def _changes(self, level: int) -> pa.Table | None:
+        """Return the answer's changes of this slice, if this is the level that has them."""
+        if level != self.output.level:
             return None
         delta = self.flow.changes()
-        self.steps += 1
         if not self.wiring.physical.netted:
             delta = net_per_instant(delta)
         return changelog(delta, self.output.schema, self.output.clock, self.wiring.interner)
 
     def rest(self) -> None:
         """Between batches: forget text that nothing refers to any more."""
+        self.steps += self.runs
         if self.steps % SWEEP_CHECK or not self.wiring.interner.wants_sweep:
             return
         flow = self.flow.flow
@@ -160,6 +196,7 @@ class ShardQuery:
             "flow": self.flow.save(),
             "interner": self.wiring.interner.save(),
             "buffers": [[i, [saved_delta(d) for d in ds]] for i, ds in self._buffers.items()],
+            "agendas": [agenda.save() for agenda in self._agendas],
         }
 
     def load(self, saved: Saved) -> None:
@@ -171,6 +208,8 @@ class ShardQuery:
         assert isinstance(buffers, list)
         stages = self.wiring.physical.stages
         self._buffers = {i: [loaded_delta(d, stages[i].schema) for d in ds] for i, ds in buffers}
+        if "agendas" in saved:  # older states have none: their backlog is not paced
+            self._agendas = [Agenda.load(a) for a in saved["agendas"]]  # type: ignore[attr-defined]
 
     def state(self) -> tuple[int, int]:
         """Return rows and bytes that are remembered."""

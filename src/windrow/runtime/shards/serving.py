@@ -11,7 +11,9 @@ import sys
 import threading
 import time
 import traceback
+from collections.abc import Iterator
 from contextlib import suppress
+from itertools import chain
 
 from windrow.core.errors import StateError
 from windrow.runtime.local.memory import keep_freed_memory
@@ -24,6 +26,7 @@ from windrow.runtime.shards.launch import Place, lives
 from windrow.runtime.shards.layout import layout_of
 from windrow.runtime.shards.limits import shard_limit
 from windrow.runtime.shards.receipt import Receipt, received
+from windrow.runtime.shards.stepped import Stepped
 from windrow.runtime.shards.store import Store
 from windrow.runtime.shards.wire import (
     Head,
@@ -31,7 +34,7 @@ from windrow.runtime.shards.wire import (
     moment_from_json,
     receive,
     send,
-    send_answer,
+    send_piece,
     tune,
 )
 
@@ -160,22 +163,35 @@ class Server:
     def _step(self, connection: socket.socket, version: int, level: int, told: Head | None) -> None:
         keeper = self._keeper()
         with self.work:
-            answer = keeper.known_answer(version, level)
-        if answer is None:
+            known = keeper.known_answer(version, level)
+        if known is not None:
+            give(connection, iter(known))
+        else:
             receipt = self._received(connection, Step(version, level, STEP))
+            moment = None if told is None else moment_from_json(told)
             with self.work:
-                moment = None if told is None else moment_from_json(told)
-                answer = keeper.step(version, level, receipt, moment)
-        send(connection, {"answer": True})
-        with keeper.timed("send"):
-            for _ in send_answer(connection, answer):
-                fault("half-answer")
+                give(connection, keeper.step(version, level, receipt, moment))
         fault("after-answer")
         with self.work:
             try:
                 keeper.settle()
             except Exception:
                 note()  # the answer is given; the log is enough to go on
+
+
+def give(connection: socket.socket, pieces: Iterator[Stepped]) -> None:
+    """Send an answer while it is made. If nobody takes it any more, it is made to its end."""
+    first = next(pieces, Stepped())
+    try:
+        send(connection, {"answer": True})
+        for piece in chain([first], pieces):
+            for _ in send_piece(connection, piece):
+                fault("half-answer")
+        send(connection, {"end": True})
+    except ConnectionError:
+        for _ in pieces:
+            pass
+        raise
 
 
 def note() -> None:

@@ -5,11 +5,15 @@
                step(0, moment)                all know the clock: up to it
                ingest(port, rows)* step(1, moment) ...   what other shards forwarded
 
+A step may give millions of rows, when time has jumped: `slices` gives them bit by bit.
+
 Pure: no file, no process, no Spark. State and changes follow from the rows (in any order) and the
 moments, so a batch may be run again anywhere from the state before it.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
@@ -24,7 +28,7 @@ from windrow.runtime.shards.clocks import Clocks, Heard, Moment, StreamClock
 from windrow.runtime.shards.layout import TIME, WEIGHT, Layout, Port, wired
 from windrow.runtime.shards.program import Program
 from windrow.runtime.shards.query import ShardQuery
-from windrow.runtime.shards.stepped import Stepped
+from windrow.runtime.shards.stepped import Stepped, joined
 
 SEQUENCE = "_seq"
 """A column that says in what order rows of one time arrived, where that matters."""
@@ -93,23 +97,47 @@ class Shard:
 
     def step(self, level: int, moment: Moment) -> Stepped:
         """Run one level of all queries up to the clock that the moment gives."""
-        out = Stepped()
+        return joined(list(self.slices(level, moment)))
+
+    def slices(self, level: int, moment: Moment) -> Iterator[Stepped]:
+        """Do the same; yield what it gives slice by slice. All of them must be asked for."""
         for number in [p for p in self._staged if self.layout.ports[p].level == level]:
             self._deliver(self.layout.ports[number], self._staged.pop(number))
         if level == 0:
-            out.late = self._begin(moment)
+            late = self._begin(moment)
+            if late:
+                yield Stepped(late=late)
+        last = self.layout.levels - 1
         for query in self.queries:
-            query.step(level, ends=moment.drain)
-            out.forwarded |= query.forwarded(level)
-            if query.output.level == level:
-                changes = query.changes()
-                if changes is not None and len(changes):
-                    self._changes[query.output.number] = changes
-        if level == self.layout.levels - 1:
-            out.changes, self._changes = self._changes, {}
+            yield from self._sliced(query, level, moment)
+        if level == last:
+            yield Stepped(changes=self._changes)
+            self._changes = {}
             for query in self.queries:
                 query.rest()
-        return out
+
+    def _sliced(self, query: ShardQuery, level: int, moment: Moment) -> Iterator[Stepped]:
+        """Run a level of one query.
+
+        Changes leave the shards with the last level of all queries. So a query of one level is
+        run then; those of a query that ends in between wait.
+        """
+        last, number = self.layout.levels - 1, query.output.number
+        own = level
+        if query.output.level == 0:
+            own = 0 if level == last else -1
+        if not 0 <= own <= query.output.level:
+            return
+        waiting = []
+        for made in query.slices(own, ends=moment.drain):
+            changes = made.changes
+            if changes is not None and level < last:
+                waiting.append(changes)
+                changes = None
+            found = {number: changes} if changes is not None and len(changes) else {}
+            yield Stepped(made.forwarded, found)
+        if waiting:
+            self._changes[number] = pa.concat_tables(waiting)
 
     def _begin(self, moment: Moment) -> dict[str, pa.Table]:
         """Set every query's clock; return what came too late."""

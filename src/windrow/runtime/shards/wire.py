@@ -98,8 +98,8 @@ def serialized(batch: pa.RecordBatch, options: pa.ipc.IpcWriteOptions) -> pa.Buf
     return sink.getvalue().slice(begin, end - begin)
 
 
-def send_answer(connection: socket.socket, answer: Stepped) -> Iterator[None]:
-    """Send what a step made, then the end; yield after each batch."""
+def send_piece(connection: socket.socket, answer: Stepped) -> Iterator[None]:
+    """Send what a step made, or a slice of it; yield after each batch."""
     for part in ("forwarded", "changes", "late"):
         for key, table in getattr(answer, part).items():
             head = {"part": part, "key": key}
@@ -107,7 +107,6 @@ def send_answer(connection: socket.socket, answer: Stepped) -> Iterator[None]:
             for batch in table.to_batches(max_chunksize=CHUNK_ROWS):
                 send(connection, head, batch.serialize())
                 yield
-    send(connection, {"end": True})
 
 
 Piece = tuple[str, int | str, pa.Schema, pa.RecordBatch | None]
