@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -52,6 +54,13 @@ DEFAULT_SINK = "console"
     help="Local runs in this process, over files.",
 )
 @click.option("--query", "names", metavar="NAME", multiple=True, help="Only this query.")
+@click.option(
+    "--module",
+    "modules",
+    metavar="NAME",
+    multiple=True,
+    help="A Python module that registers aggregates: beside the script, here, or installed.",
+)
 @click.option("--metrics-port", type=int, metavar="PORT", help="Serve Prometheus metrics.")
 def command(  # noqa: PLR0913, PLR0917 - one parameter an option
     file: TextIO,
@@ -63,6 +72,7 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter an option
     master: str | None,
     engine: str,
     names: tuple[str, ...],
+    modules: tuple[str, ...],
     metrics_port: int | None,
 ) -> None:
     """Run the queries of a script of CQL over the sources that its streams name.
@@ -70,6 +80,7 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter an option
     Stop it with Ctrl-C, or kill it; run the same command again and it goes on where it was:
     nothing is lost, nothing comes twice. A dash reads standard input.
     """
+    import_modules(modules, Path(file.name).parent)
     script, all_names = named_queries(read_text(file))
     chosen = chosen_names(all_names, names)
     by_query = chosen_sinks(sinks or (DEFAULT_SINK,), chosen)
@@ -84,6 +95,21 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter an option
         watch(run, place, by_query, metrics_port)
     finally:
         db.close()
+
+
+def import_modules(names: tuple[str, ...], beside: Path) -> None:
+    """Import modules for what they register."""
+    if names:
+        sys.path[:0] = [str(beside), str(Path.cwd())]
+    for name in names:
+        try:
+            importlib.import_module(name)
+        except ModuleNotFoundError as error:
+            raise RunError(
+                f"there is no module {error.name}",
+                hint=f"--module {name} is looked for beside the script, in this folder, and among "
+                "what is installed.",
+            ) from error
 
 
 def open_spark(checkpoint: str, shards: int, master: str | None) -> SparkDatabase:

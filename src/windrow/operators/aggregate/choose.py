@@ -52,4 +52,4 @@ def _plain(call: Call, interner: Interner, *, predicted: bool) -> Accumulator:
             return Truths(call)
         case name:
             assert name in REGISTERED, f"{name} is no aggregate"
-            return UserDefined(call, REGISTERED[name], interner)
+            return UserDefined(call, REGISTERED[name].aggregate, interner)

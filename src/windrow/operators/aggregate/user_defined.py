@@ -44,7 +44,16 @@ class UserAggregate(Protocol):
         """Return the aggregate, None for NULL."""
 
 
-REGISTERED: dict[str, type[UserAggregate]] = {}
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """An aggregate of the user's, and the types that it takes and gives."""
+
+    aggregate: type[UserAggregate]
+    arguments: tuple[pa.DataType, ...]
+    result: pa.DataType
+
+
+REGISTERED: dict[str, Registered] = {}
 """The user's aggregates by name, in lower case."""
 
 
@@ -56,7 +65,7 @@ def register_aggregate(
 ) -> None:
     """Let queries call `name` with arguments of these types. State must be picklable."""
     declare_aggregate(name.lower(), arguments, result)
-    REGISTERED[name.lower()] = aggregate
+    REGISTERED[name.lower()] = Registered(aggregate, arguments, result)
 
 
 @dataclass(slots=True)

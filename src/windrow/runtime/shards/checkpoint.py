@@ -104,6 +104,10 @@ def changes(old: Program, new: Program) -> list[str]:
     for name in both:
         if before.get(name) != after.get(name):
             said.append(f'Query "{name}" has changed, or an input that it reads.')
+    old_digests = {a.name: a.digest for a in old.aggregates}
+    for aggregate in new.aggregates:
+        if old_digests.get(aggregate.name, aggregate.digest) != aggregate.digest:
+            said.append(f'The aggregate "{aggregate.name}" has changed.')
     return said or ["The order of its queries, or the version of windrow's plans, has changed."]
 
 

@@ -11,6 +11,7 @@ from windrow.language.parse import parse_script
 from windrow.language.statements import CreateRelation, CreateStream, Statement
 from windrow.plan.nodes import Query
 from windrow.plan.session import Session
+from windrow.runtime.shards.shipping import Shipped
 
 FORMAT = 1
 """Raised when the same program would no longer find its way in older state."""
@@ -20,14 +21,17 @@ FORMAT = 1
 class Program:
     """A script of declarations and queries, which of its queries run, and on how many shards.
 
+    `aggregates` are those of the user's own that the queries call.
+
     >>> Program.from_json(Program("", ("q",)).to_json())
-    Program(script='', queries=('q',), strategy='auto', shards=2)
+    Program(script='', queries=('q',), strategy='auto', shards=2, aggregates=())
     """
 
     script: str
     queries: tuple[str, ...]
     strategy: str = "auto"
     shards: int = 2
+    aggregates: tuple[Shipped, ...] = ()
 
     def __post_init__(self) -> None:
         assert self.shards > 0, "at least one shard works"
@@ -41,28 +45,38 @@ class Program:
         """Return the program that `to_json` wrote."""
         try:
             read = json.loads(text)
-            return cls(read["script"], tuple(read["queries"]), read["strategy"], read["shards"])
+            aggregates = tuple(Shipped(**given) for given in read.get("aggregates", ()))
+            head = (read["script"], tuple(read["queries"]), read["strategy"], read["shards"])
+            return cls(*head, aggregates)
         except (ValueError, KeyError, TypeError) as error:
             raise StateError("these bytes are no program of windrow") from error
 
     def bound(self) -> list[Query]:
         """Return the queries' plans, in order."""
+        self._install()
         session = Session()
         session.execute(self.script)
         return [session.query(name) for name in self.queries]
 
     def plans(self) -> list[str]:
         """Return what state depends on, a query each: not where tuples come from, nor how fast."""
+        self._install()
         session = Session()
         for statement in parse_script(self.script):
             session.apply(_without_source(statement), self.script)
         return [repr(session.query(name).root) for name in self.queries]
 
+    def _install(self) -> None:
+        for aggregate in self.aggregates:
+            aggregate.install()
+
     @property
     def fingerprint(self) -> str:
         """What state depends on: the plans, not how the script is laid out."""
-        facts = json.dumps([FORMAT, self.plans(), self.queries, self.strategy, self.shards])
-        return hashlib.sha256(facts.encode()).hexdigest()[:16]
+        facts = [FORMAT, self.plans(), self.queries, self.strategy, self.shards]
+        if self.aggregates:
+            facts.append([[a.name, a.digest] for a in self.aggregates])
+        return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16]
 
 
 def _without_source(statement: Statement) -> Statement:

@@ -25,6 +25,7 @@ from windrow.runtime.spark.handle import SparkQuery
 from windrow.runtime.spark.run import Job, Run
 from windrow.runtime.spark.script import Script
 from windrow.runtime.spark.session import checked, open_session
+from windrow.runtime.spark.shipping import shipped
 from windrow.runtime.spark.sinks.choose import SinkSpec, choose_sink
 from windrow.runtime.spark.sinks.memory import MemorySink
 from windrow.runtime.spark.sinks.target import target_of
@@ -158,7 +159,9 @@ class SparkDatabase:
                 f"the queries of one run share a strategy, not {' and '.join(sorted(strategies))}",
                 hint="Start those of each strategy by themselves.",
             )
-        return Program(self._script.text(queries), queries, strategies.pop(), self.shards)
+        called = shipped(self.session.query(name) for name in queries)
+        text = self._script.text(queries)
+        return Program(text, queries, strategies.pop(), self.shards, called)
 
     def explain(self, name: str) -> str:
         """Return the plan of a query, and how it runs on Spark."""
