@@ -187,12 +187,16 @@ class Database:
     def clock_of(self, query: RunningQuery) -> int:
         """Return the query's clock: the least frontier of the streams it reads.
 
-        A query of relations alone goes with the newest of all streams.
+        A query of relations alone goes with the newest of all streams; without any, with the
+        newest change of what it reads.
         """
         names = query.streams
         if names:
             return min(self._streams[n].frontier for n in names)
-        return max((s.frontier for s in self._streams.values()), default=query.clock)
+        if self._streams:
+            return max(s.frontier for s in self._streams.values())
+        changed = [r.newest for n, r in self._relations.items() if query.reads(n)]
+        return max(changed, default=query.clock)
 
     def held_back_by(self, query: RunningQuery) -> str | None:
         """Return the stream that the others wait for; None if all have come equally far."""

@@ -67,6 +67,7 @@ class RelationInput:
     history: list[Changes] = field(default_factory=list)
     current: dict[tuple[str, ...], tuple[int, Row]] = field(default_factory=dict)
     poison: list[pa.Table] = field(default_factory=list)
+    newest: int = BEGINNING
     _events: dict[tuple[str, ...], list[tuple[int, int]]] | None = None
 
     def accept(self, batch: Batch, pushed: Mapping[Clock, int]) -> Changes:
@@ -96,6 +97,7 @@ class RelationInput:
         arrays = {f.name: columns[f.name].take(rows) for f in self.relation.schema}
         changes = self._possible(Changes(ts[order], timed[order], sign[order], arrays, pushed))
         self.history.append(changes)
+        self.newest = max([self.newest, *changes.ts[-1:].tolist()])
         return changes
 
     def _possible(self, changes: Changes) -> Changes:

@@ -106,8 +106,14 @@ class Clocks:
             clock.frontier = max(clock.frontier, min(awake, default=BEGINNING))
 
     def of(self, names: tuple[str, ...]) -> int:
-        """Return the clock of a query: the least of its streams; of none, the newest time."""
-        return min((self.streams[n].frontier for n in names), default=self.latest)
+        """Return the clock of a query: the least of its streams.
+
+        One of relations alone goes with the newest of all streams; without any, with the newest
+        change.
+        """
+        if names:
+            return min(self.streams[n].frontier for n in names)
+        return max((c.frontier for c in self.streams.values()), default=self.latest)
 
     def held_back_by(self, names: tuple[str, ...]) -> str | None:
         """Return the stream that the others wait for; None if all have come equally far."""

@@ -1,0 +1,130 @@
+"""What shards make of late tuples that several queries read, and of relations without a stream."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from tests.generate.effort import examples
+from tests.generate.queries import queries
+from tests.reference.shards import ShardedDrive, ShardSet, program_of
+
+import windrow as wr
+from windrow.plan.catalog import Stream
+from windrow.plan.nodes import Route
+from windrow.runtime.shards.layout import layout_of
+from windrow.runtime.shards.program import Program
+
+STREAMS = """
+CREATE STREAM a (ts TIMESTAMP, k BIGINT) TIMESTAMP BY ts;
+CREATE STREAM b (ts TIMESTAMP, k BIGINT) TIMESTAMP BY ts;
+"""
+OWNERS = "CREATE RELATION owners (k BIGINT, owner STRING);"
+BY_OWNER = "SELECT owner, COUNT(*) AS n FROM owners GROUP BY owner"
+
+
+def tuples(*times: int) -> pa.Table:
+    seconds = pa.array([t * 1_000_000 for t in times], pa.int64())
+    return pa.table({"_ts": seconds, "k": pa.array(times, pa.int64())})
+
+
+def dealt(shards: ShardSet, rows: dict[str, pa.Table]) -> dict[int, pa.Table]:
+    ports = [p for p in shards.layout.ports if p.entry is not None and p.entry.name in rows]
+    return {p.number: rows[p.entry.name] for p in ports if p.entry is not None}
+
+
+@given(queries())
+@examples(50)
+def test_no_stream_goes_to_all_shards(text: str) -> None:
+    """So no late tuple is counted, or kept, by more than one."""
+    for port in layout_of(program_of(text, ShardedDrive())).ports:
+        assert not (isinstance(port.entry, Stream) and port.route is Route.ALL), text
+
+
+def test_late_tuples_that_several_queries_read_are_counted_once() -> None:
+    several = """
+    CREATE QUERY pairs AS SELECT a.k, b.k AS l FROM a [RANGE 10 SECONDS], b [RANGE 10 SECONDS];
+    CREATE QUERY both AS SELECT a.k FROM a [RANGE 10 SECONDS] JOIN b [RANGE 9 SECONDS] ON a.k = b.k;
+    CREATE QUERY few AS SELECT k, COUNT(*) AS n FROM a [RANGE 10 SECONDS] WHERE k < 3 GROUP BY k;
+    """
+    shards = ShardSet(Program(STREAMS + several, ("pairs", "both", "few"), shards=3))
+    shards.batch(dealt(shards, {"a": tuples(20), "b": tuples(20)}), {})
+    shards.batch(dealt(shards, {"a": tuples(5, 21), "b": tuples(6, 7, 22)}), {})
+    late = Counter({"a": 0, "b": 0})
+    for shard in shards.shards:
+        late.update(shard.late)
+    assert late == {"a": 1, "b": 2}
+
+
+def changes_of_owners(*rows: tuple[int, int, str]) -> pa.Table:
+    """Changes at seconds: a row comes, or by a negative key goes."""
+    return pa.table(
+        {
+            "_ts": pa.array([t * 1_000_000 for t, *_ in rows], pa.int64()),
+            "_sign": pa.array([1 if k > 0 else -1 for _, k, _ in rows], pa.int64()),
+            "k": pa.array([abs(k) for _, k, _ in rows], pa.int64()),
+            "owner": pa.array([owner for *_, owner in rows], pa.string()),
+        }
+    )
+
+
+BATCHES = [
+    (changes_of_owners((1, 1, "ada"), (3, 2, "bob")), 4),
+    (changes_of_owners((5, 3, "ada"), (9, -1, "ada")), 7),
+    (changes_of_owners((12, 4, "eve")), 8),
+]
+"""Changes, and how far a stream has come after them; the last ones lie ahead of it at the end."""
+
+
+@pytest.mark.parametrize("with_stream", [True, False])
+@pytest.mark.parametrize("shards", [1, 3])
+def test_a_query_of_relations_alone_tells_the_same_on_shards(
+    shards: int, *, with_stream: bool
+) -> None:
+    """With a stream it goes with the stream; alone, with the newest change."""
+    expected = told_here(with_stream=with_stream)
+    script = f"{OWNERS}CREATE QUERY q AS {BY_OWNER};"
+    names: tuple[str, ...] = ("q",)
+    if with_stream:
+        script += f"{STREAMS}CREATE QUERY other AS SELECT k AS x FROM a [RANGE 1 SECOND];"
+        names = ("q", "other")
+    there = ShardSet(Program(script, names, shards=shards))
+    found = Counter()
+    for changes, reached in BATCHES:
+        weighed = changes.rename_columns(["_ts", "_weight", "k", "owner"])
+        rows = {"owners": weighed, "a": tuples(reached)}
+        found += counted(there.batch(dealt(there, rows), {}))
+    found += counted(there.batch({}, {}, drain=True))
+    assert found == expected
+    assert max(ts for ts, *_ in found) == (5_000_000 if with_stream else 12_000_000)
+
+
+def told_here(*, with_stream: bool) -> Counter[tuple[object, ...]]:
+    with wr.connect() as db:
+        db.execute(OWNERS + (STREAMS if with_stream else ""))
+        query = db.query(BY_OWNER)
+        for changes, reached in BATCHES:
+            moments = changes["_ts"].cast(pa.timestamp("us", tz="UTC"))
+            db.push("owners", changes.set_column(0, "_ts", moments))
+            if with_stream:
+                db.push("a", [{"ts": reached * 1_000_000, "k": reached}])
+                db.advance(reached * 1_000_000, stream="a")
+        db.drain()
+        return counted([query.changes()])
+
+
+def counted(tables: list[pa.Table]) -> Counter[tuple[object, ...]]:
+    """Return changes of owners as a bag of rows."""
+    ours = [t for t in tables if "owner" in t.column_names]
+    return Counter(
+        (ts, sign, *row.values())
+        for t in ours
+        for ts, sign, row in zip(
+            t["_ts"].cast(pa.int64()).to_pylist(),
+            t["_sign"].to_pylist(),
+            t.drop_columns(["_ts", "_sign"]).to_pylist(),
+            strict=True,
+        )
+    )
