@@ -11,11 +11,12 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from tests.faults.processes import ProcessShards, wait_until
+from tests.faults.processes import ProcessShards, dying, wait_until
 from tests.faults.traffic import PROGRAM, assert_same, run, traffic
 
 from windrow.core.errors import LimitError, StateError
@@ -162,6 +163,31 @@ def test_a_process_ends_with_those_that_it_watches(
     executors[1].wait()
     for client in clients:
         client.close()
+
+
+@pytest.mark.usefixtures("forked")
+def test_shards_meet_though_the_process_that_they_meet_in_dies(tmp_path: Path) -> None:
+    program = replace(SIMPLE, shards=3)
+    shards = Shards(str(tmp_path / "checkpoint"), program)
+    told = [{"s": Heard(n, 10 + n, 1)} for n in range(3)]
+    found: dict[tuple[int, int], dict[str, Heard]] = {}
+
+    def meet(version: int, number: int) -> None:
+        found[version, number] = shards.gathered(version, number, told[number])
+
+    with dying(f"meeting-half:2:{tmp_path / 'died'}"):
+        for version in (2, 4):
+            tasks = [threading.Thread(target=meet, args=(version, n)) for n in range(3)]
+            for task in tasks:
+                task.start()
+            for task in tasks:
+                task.join(30)
+    assert (tmp_path / "died").exists()
+    assert found == {(v, n): {"s": Heard(0, 12, 3)} for v in (2, 4) for n in range(3)}
+    assert shards.gathered(4, 1, told[1]) == {"s": Heard(0, 12, 3)}  # as a task that is run again
+    with pytest.raises(StateError, match="version 2 is past"):
+        shards.gathered(2, 1, told[1])
+    shards.shutdown()
 
 
 @pytest.mark.usefixtures("forked")

@@ -205,3 +205,4 @@ def test_thirty_kills_change_nothing(tmp_path: Path) -> None:
     job.kills["shard or client"] = len(list(tmp_path.glob("died-*")))
     assert told(tmp_path / "out") == told(tmp_path / "expected")
     assert sum(job.kills.values()) >= ENOUGH, dict(job.kills)
+    assert "its batch is run again" in (tmp_path / "log").read_text()

@@ -14,7 +14,7 @@ import os
 import socket
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, TypeVar
@@ -30,6 +30,8 @@ from windrow.runtime.shards.wire import (
     Head,
     Piece,
     collected,
+    heard_from_json,
+    heard_to_json,
     moment_to_json,
     raise_error,
     receive,
@@ -82,6 +84,14 @@ class Shards:
         """
         return ShardClient(self._place(number), os.getppid() if watch is None else watch)
 
+    def gathered(self, version: int, number: int, heard: Mapping[str, Heard]) -> dict[str, Heard]:
+        """Tell what shard `number` has heard in a version; return what all have, when all told.
+
+        Only for tasks that run at the same time on one host: each waits for the others.
+        """
+        with self.shard(0) as first:
+            return first.gather(version, (number, self.count), heard)
+
     def _place(self, number: int) -> Place:
         assert 0 <= number < self.count, f"there are shards 0 to {self.count - 1}"
         return Place(self.checkpoint, self.claim, number, self.idle, self.memory)
@@ -111,6 +121,7 @@ class ShardClient:
 
     place: Place
     watch: int
+    told: dict[str, object] = field(default_factory=dict)
     _connection: socket.socket | None = None
     _compression: str | None = None
 
@@ -138,7 +149,7 @@ class ShardClient:
         process has those of this version already.
         """
         head = self._again(lambda: self._exchange({"ingest": version}, rows), rows)
-        return {name: Heard(*heard) for name, heard in head["heard"].items()}
+        return heard_from_json(head["heard"])
 
     def step(self, version: int, level: int, rows: Rows, moment: Moment | None) -> Stepped:
         """Run one level up to the moment, and return what it gives.
@@ -151,19 +162,30 @@ class ShardClient:
     def pieces(
         self, version: int, level: int, rows: Rows, moment: Moment | None
     ) -> Iterator[Piece]:
-        """Run one level, as `step` does; yield what it gives in pieces, as they come."""
+        """Run one level, as `step` does; yield what it gives in pieces, as they come.
+
+        After the last level, `told` is what the shard tells of itself, as `stats` does.
+        """
         told = None if moment is None else moment_to_json(moment)
         self._exchange({"step": version, "level": level, "moment": told}, rows)
         assert self._connection is not None
         done = False
         try:
-            yield from receive_answer(self._connection)
+            self.told = yield from receive_answer(self._connection)
             done = True
         except ConnectionError as error:
             raise self._lost(error) from error
         finally:
             if not done:
                 self.close()  # the rest of the answer may still be on its way
+
+    def gather(
+        self, version: int, place: tuple[int, int], heard: Mapping[str, Heard]
+    ) -> dict[str, Heard]:
+        """Tell what one of so many shards has heard; return what all have, when all told."""
+        told = heard_to_json(heard)
+        head = self._asked({"gather": version, "place": place, "heard": told})
+        return heard_from_json(head["heard"])
 
     def stats(self) -> dict[str, object]:
         """Return what the shard tells of itself."""

@@ -66,6 +66,11 @@ class Keeper:
         """How many levels the program has."""
         return self.store.levels
 
+    @property
+    def is_whole(self) -> bool:
+        """Tell whether there is a state, and all levels of its version have run."""
+        return self.shard is not None and self.at[1] == self.levels
+
     # Requests
 
     def known_heard(self, version: int) -> dict[str, Heard] | None:
@@ -144,7 +149,7 @@ class Keeper:
 
     def settle(self) -> None:
         """Write a snapshot if the log has grown to the size of the state. Call when idle."""
-        if self.shard is None or self.at[1] != self.levels:
+        if self.shard is None or not self.is_whole:
             return
         if self.ledger.wants_snapshot(self.at[0], state_bytes(self.shard.stats())):
             with self.timed("snapshot"):
@@ -156,7 +161,7 @@ class Keeper:
         return {
             **inside,
             "version": self.at[0],
-            "whole": self.at[1] == self.levels,
+            "whole": self.is_whole,
             "log_bytes": self.ledger.log_bytes,
             "snapshots": self.ledger.bases,
             "troubles": self.ledger.troubles,

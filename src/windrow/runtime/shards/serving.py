@@ -21,6 +21,7 @@ from windrow.runtime.shards.checkpoint import read_checkpoint
 from windrow.runtime.shards.entry import INGEST, STEP, Step
 from windrow.runtime.shards.faults import fault
 from windrow.runtime.shards.files import open_files
+from windrow.runtime.shards.gathering import Gathering
 from windrow.runtime.shards.keeper import Keeper
 from windrow.runtime.shards.launch import Place, lives
 from windrow.runtime.shards.layout import layout_of
@@ -31,9 +32,12 @@ from windrow.runtime.shards.store import Store
 from windrow.runtime.shards.wire import (
     Head,
     error_head,
+    heard_from_json,
+    heard_to_json,
     moment_from_json,
     receive,
     send,
+    send_end,
     send_piece,
     tune,
 )
@@ -50,6 +54,7 @@ class Server:
         self.listener = listener
         self.keeper: Keeper | None = None
         self.failure: Exception | None = None
+        self.gathering = Gathering()
         self.ended = threading.Event()
         self.work = threading.Lock()
         self.watched: dict[int, str] = {}
@@ -121,6 +126,9 @@ class Server:
                 self._ingest(connection, version)
             case {"step": version, "level": level, "moment": moment}:
                 self._step(connection, version, level, moment)
+            case {"gather": version, "place": [number, count], "heard": told}:
+                heard = self.gathering.gather(version, number, count, heard_from_json(told))
+                send(connection, {"heard": heard_to_json(heard)})
             case {"stats": _}:
                 with self.work:
                     send(connection, {"stats": self._keeper().stats()})
@@ -152,7 +160,7 @@ class Server:
             receipt = self._received(connection, Step(version, 0, INGEST))
             with self.work:
                 heard = keeper.ingest(version, receipt)
-        send(connection, {"heard": {n: [h.first, h.newest, h.rows] for n, h in heard.items()}})
+        send(connection, {"heard": heard_to_json(heard)})
 
     def _received(self, connection: socket.socket, step: Step) -> Receipt:
         """Ask the client for its rows, and take them."""
@@ -171,6 +179,8 @@ class Server:
             moment = None if told is None else moment_from_json(told)
             with self.work:
                 give(connection, keeper.step(version, level, receipt, moment))
+        with self.work:
+            send_end(connection, keeper.stats() if keeper.is_whole else {})
         fault("after-answer")
         with self.work:
             try:
@@ -180,14 +190,16 @@ class Server:
 
 
 def give(connection: socket.socket, pieces: Iterator[Stepped]) -> None:
-    """Send an answer while it is made. If nobody takes it any more, it is made to its end."""
+    """Send an answer while it is made, but for its end.
+
+    If nobody takes it any more, it is made all the same.
+    """
     first = next(pieces, Stepped())
     try:
         send(connection, {"answer": True})
         for piece in chain([first], pieces):
             for _ in send_piece(connection, piece):
                 fault("half-answer")
-        send(connection, {"end": True})
     except ConnectionError:
         for _ in pieces:
             pass

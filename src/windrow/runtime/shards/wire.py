@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import socket
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -99,7 +99,7 @@ def serialized(batch: pa.RecordBatch, options: pa.ipc.IpcWriteOptions) -> pa.Buf
 
 
 def send_piece(connection: socket.socket, answer: Stepped) -> Iterator[None]:
-    """Send what a step made, or a slice of it; yield after each batch."""
+    """Send what a step made, or a slice of it; yield after each batch. `send_end` comes last."""
     for part in ("forwarded", "changes", "late"):
         for key, table in getattr(answer, part).items():
             head = {"part": part, "key": key}
@@ -109,17 +109,25 @@ def send_piece(connection: socket.socket, answer: Stepped) -> Iterator[None]:
                 yield
 
 
+def send_end(connection: socket.socket, stats: Mapping[str, object]) -> None:
+    """Send the end of an answer, with what the shard tells of itself."""
+    send(connection, {"end": True, "stats": stats})
+
+
 Piece = tuple[str, int | str, pa.Schema, pa.RecordBatch | None]
 """A part of an answer ("forwarded", "changes", "late"), its key, its schema, and some rows."""
 
 
-def receive_answer(connection: socket.socket) -> Iterator[Piece]:
-    """Yield an answer as it comes: for each table its schema without rows, then its batches."""
+def receive_answer(connection: socket.socket) -> Generator[Piece, None, dict[str, object]]:
+    """Yield an answer as it comes: for each table its schema without rows, then its batches.
+
+    Returns what the shard tells of itself.
+    """
     schemas: dict[tuple[str, int | str], pa.Schema] = {}
     while True:
         head, body = receive(connection)
         if "end" in head:
-            return
+            return dict(head["stats"])
         raise_error(head)
         part, key = head["part"], head["key"]
         if "schema" in head:
@@ -143,16 +151,25 @@ def collected(pieces: Iterable[Piece]) -> Stepped:
     return answer
 
 
+def heard_to_json(heard: Mapping[str, Heard]) -> Head:
+    """Return what was heard as plain values."""
+    return {name: [h.first, h.newest, h.rows] for name, h in heard.items()}
+
+
+def heard_from_json(told: Head) -> dict[str, Heard]:
+    """Return what `heard_to_json` told."""
+    return {name: Heard(*times) for name, times in told.items()}
+
+
 def moment_to_json(moment: Moment) -> Head:
     """Return a moment as plain values."""
-    heard = {name: [h.first, h.newest, h.rows] for name, h in moment.heard.items()}
-    return {"heard": heard, "wall": moment.wall, "drain": moment.drain}
+    told = heard_to_json(moment.heard)
+    return {"heard": told, "wall": moment.wall, "drain": moment.drain}
 
 
 def moment_from_json(told: Head) -> Moment:
     """Return the moment of `moment_to_json`."""
-    heard = {name: Heard(*times) for name, times in told["heard"].items()}
-    return Moment(heard, told["wall"], told["drain"])
+    return Moment(heard_from_json(told["heard"]), told["wall"], told["drain"])
 
 
 def error_head(error: BaseException, trace: str) -> Head:

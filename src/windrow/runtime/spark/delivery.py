@@ -70,6 +70,11 @@ class Delivery:
         return frozenset(n for n, sink in enumerate(self.sinks) if not isinstance(sink, kept))
 
     @property
+    def may_run_at_once(self) -> bool:
+        """Tell whether all tasks of a batch are run, once: a sink of Spark's may want but some."""
+        return not any(isinstance(sink, SparkSink) for sink in self.sinks)
+
+    @property
     def rim(self) -> Rim | None:
         """What tasks do: write files, and hold back what nobody asks for. None: nothing.
 

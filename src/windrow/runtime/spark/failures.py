@@ -15,6 +15,9 @@ OURS = re.compile(
 SENTENCE = re.compile(r"^(?:\w+\.)*(\w*(?:Error|Exception))\b: (.*)$", re.M)
 """The last line of any traceback, of Python or Java."""
 
+TOGETHER = "because barrier task"
+"""What Spark says when it gives a batch up because one of the tasks that run at once has failed."""
+
 SQLSTATE = re.compile(r"\s*SQLSTATE: \w+\s*$")
 NEXT_STEP = "Mend that, then start it again with the same checkpoint: it goes on where it was."
 
@@ -28,6 +31,11 @@ def explained(failure: BaseException) -> WindrowError:
     if found:
         return rebuilt(*found[-1])
     return RunError("the run has failed", detail=reason(text), hint=NEXT_STEP)
+
+
+def lost_together(failure: BaseException) -> bool:
+    """Tell whether a batch was given up for one task, which Spark repeats in other stages."""
+    return TOGETHER in str(failure)
 
 
 def rebuilt(name: str, text: str) -> WindrowError:

@@ -2,6 +2,7 @@
 
 inputs ─► checked, filtered, one row a port ─► union
   ─► exchange by shard ─► INGEST ─► tiny exchange: what was heard ─► STEP level 0
+     or, where all tasks run at once:  INGEST, shards meet, STEP level 0 in one task
   [─► exchange by key ─► STEP level n]*  ─► changes in the wide row: _output, _ts, _sign, slots
 """
 
@@ -34,6 +35,7 @@ from windrow.runtime.spark.worker import (
     AtTheRim,
     Work,
     ingest,
+    ingest_and_step,
     number_rows,
     step,
 )
@@ -49,14 +51,15 @@ def build_frame(
     checkpoint: str,
     *,
     frames: Mapping[str, DataFrame] | None = None,
-    ticks: bool = False,
     rim: AtTheRim | None = None,
+    at_once: bool = False,
 ) -> DataFrame:
     """Return all queries' changes as a streaming DataFrame of wide rows; see `changes_of`.
 
-    `frames` are inputs given as DataFrames, by name. With `ticks` a batch happens every second
-    even if nothing arrives; an input with the option `idle` asks for that by itself. `rim` takes
-    changes in the task that has them, and passes on what others want.
+    `frames` are inputs given as DataFrames, by name. An input with the option `idle` lets a batch
+    happen every second even if nothing arrives. `rim` takes changes in the task that has them, and
+    passes on what others want. `at_once`: the tasks of all shards can run at the same time on one
+    host, so that they need no exchange to tell each other the time.
     """
     plan = plan_of(program)
     given = {name.lower(): frame for name, frame in (frames or {}).items()}
@@ -66,10 +69,14 @@ def build_frame(
         _entered(spark, plan, number, checkpoint, given.get(entry.name.lower()))
         for number, entry in enumerate(plan.entries)
     ]
-    if ticks or any(_may_idle(entry) for entry in plan.entries):
+    ticking = any(_may_idle(entry) for entry in plan.entries)
+    if ticking:
         parts.append(_ticks(spark, plan.entered))
     work = replace(plan.work(Shards(checkpoint, program)), rim=rim)
-    return _through_shards(reduce(DataFrame.unionAll, parts), plan, work)
+    rows = reduce(DataFrame.unionAll, parts).repartitionById(plan.shards, SHARD)
+    if at_once and not ticking:
+        return _higher_levels(_together(rows, plan, work), plan, work)
+    return _stepped(_told(rows, plan, work), plan, work)
 
 
 def _may_idle(entry: Stream | Relation) -> bool:
@@ -129,24 +136,35 @@ def drain_frame(
     return _stepped(told, plan, work)
 
 
-def _through_shards(rows: DataFrame, plan: SparkPlan, work: Work) -> DataFrame:
-    entered = rows.repartitionById(plan.shards, SHARD)
-    heard = entered.mapInArrow(partial(ingest, work=work), HEARD_DDL)
-    told = heard.repartitionById(plan.shards, SHARD).selectExpr(
+def _together(rows: DataFrame, plan: SparkPlan, work: Work) -> DataFrame:
+    """Run INGEST and level 0 in one stage, whose tasks Spark starts all at once or not at all.
+
+    The batch's own time is not known there: where a stream may be idle, it is asked for.
+    """
+    function = partial(ingest_and_step, work=work)
+    return rows.mapInArrow(function, plan.row_after(0).ddl, barrier=True)
+
+
+def _told(rows: DataFrame, plan: SparkPlan, work: Work) -> DataFrame:
+    """Run INGEST; return for each shard what all have heard."""
+    heard = rows.mapInArrow(partial(ingest, work=work), HEARD_DDL)
+    return heard.repartitionById(plan.shards, SHARD).selectExpr(
         HEARD, f"unix_micros(current_timestamp()) AS {WALL}", f"false AS {DRAIN}"
     )
-    return _stepped(told, plan, work)
 
 
 def _stepped(told: DataFrame, plan: SparkPlan, work: Work) -> DataFrame:
     """Run all levels after what the shards are told; return the changes."""
-    exchanged = told
-    for level in range(plan.layout.levels):
-        last = level == plan.layout.levels - 1
-        row = plan.answered if last else plan.forwarded[level + 1]
-        stepped = exchanged.mapInArrow(partial(step, level=level, work=work), row.ddl)
-        if not last:
-            exchanged = _exchanged(stepped, plan, level + 1)
+    first = told.mapInArrow(partial(step, level=0, work=work), plan.row_after(0).ddl)
+    return _higher_levels(first, plan, work)
+
+
+def _higher_levels(stepped: DataFrame, plan: SparkPlan, work: Work) -> DataFrame:
+    """Run the levels above the first; return the changes."""
+    for level in range(1, plan.layout.levels):
+        function = partial(step, level=level, work=work)
+        exchanged = _exchanged(stepped, plan, level)
+        stepped = exchanged.mapInArrow(function, plan.row_after(level).ddl)
     return stepped
 
 

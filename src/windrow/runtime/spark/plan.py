@@ -42,6 +42,10 @@ class SparkPlan:
     forwarded: dict[int, Wide]
     answered: Wide
 
+    def row_after(self, level: int) -> Wide:
+        """The row in which a level's rows leave: to the next, or after the last as changes."""
+        return self.answered if level == self.layout.levels - 1 else self.forwarded[level + 1]
+
     def work(self, shards: Shards) -> Work:
         """Return what workers have to know."""
         streams = {n: e for n, e in enumerate(self.entries) if isinstance(e, Stream)}

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
 from windrow.core.errors import RunError
@@ -16,14 +18,17 @@ from windrow.runtime.shards.program import Program
 from windrow.runtime.shards.store import version_of
 from windrow.runtime.spark.dead import count_dead
 from windrow.runtime.spark.delivery import Delivery
-from windrow.runtime.spark.failures import explained
+from windrow.runtime.spark.failures import explained, lost_together, reason
 from windrow.runtime.spark.folder import Drain, RunFolder
 from windrow.runtime.spark.frame import build_frame, drain_frame
 from windrow.runtime.spark.progress import Progress, Tally, progress_of
 from windrow.runtime.spark.reports import read_reports
+from windrow.runtime.spark.session import run_at_once
 from windrow.runtime.spark.sinks.choose import Sink
 from windrow.runtime.spark.triggers import ends, read_trigger
 from windrow.runtime.spark.worker import VERSION
+
+LOG = logging.getLogger(__name__)
 
 COUNTING_SECONDS = 5.0
 """Between two counts of dead letters, which look at every file of them."""
@@ -59,6 +64,7 @@ class Run:
         self._thread: threading.Thread | None = None
         self._failure: BaseException | None = None
         self._stopped = threading.Event()
+        self._restarting = threading.Lock()
         self._tally = Tally()
         self._dead: dict[str, dict[str, int]] = {}
         self._counted_at = 0.0
@@ -67,26 +73,50 @@ class Run:
         """Begin: check the sinks, finish what was cut off, read on."""
         self._delivery.open(self.folder.name(), self.folder.reached())
         self._finish_drain()
-        program = self.job.program
+        may = self._delivery.may_run_at_once and run_at_once(self._spark, self.job.program.shards)
         try:
-            where, rim = self.folder.where, self._delivery.rim
-            frame = build_frame(self._spark, program, where, frames=self.job.frames, rim=rim)
-            writer = self._delivery.written(frame).queryName(" ".join(program.queries))
-            located = writer.option("checkpointLocation", self.folder.spark)
-            self._query = located.trigger(**self._when).start()
+            self._query = self._started(at_once=may)
         except Exception as error:
             raise explained(error) from error
         self._thread = threading.Thread(target=self._follow, name="windrow-run", daemon=True)
         self._thread.start()
 
+    def _started(self, *, at_once: bool) -> Any:
+        """Start Spark's streaming query, where the last one stopped."""
+        program, where, rim = self.job.program, self.folder.where, self._delivery.rim
+        frames = self.job.frames
+        frame = build_frame(self._spark, program, where, frames=frames, rim=rim, at_once=at_once)
+        writer = self._delivery.written(frame).queryName(" ".join(program.queries))
+        located = writer.option("checkpointLocation", self.folder.spark)
+        return located.trigger(**self._when).start()
+
     def _follow(self) -> None:
         """See the streaming query to its end, and drain the input if it came to one."""
         try:
-            self._query.awaitTermination()
+            self._await_end()
             if ends(self.job.trigger) and not self._stopped.is_set():
                 self._begin_drain()
         except BaseException as error:
             self._failure = error
+
+    def _await_end(self) -> None:
+        """Wait for the end of input, or for `stop`.
+
+        Spark repeats no task of a stage whose tasks run at once: it gives the batch up. It is run
+        again then, and all after it, with an exchange in place of the meeting.
+        """
+        try:
+            self._query.awaitTermination()
+        except StreamingQueryException as error:
+            if not lost_together(error):
+                raise
+            LOG.warning("a task has failed; its batch is run again: %s", reason(str(error)))
+            self._tally.hear(self._query.recentProgress)
+            with self._restarting:
+                if self._stopped.is_set():
+                    return
+                self._query = self._started(at_once=False)
+            self._query.awaitTermination()
 
     def _begin_drain(self) -> None:
         """Write down that the input has ended, then let everything come out."""
@@ -140,8 +170,9 @@ class Run:
     def stop(self) -> None:
         """Stop after the batch that is under way, or in it: it is run again at the next start."""
         self._stopped.set()
-        if self._query is not None and self._query.isActive:
-            self._query.stop()
+        with self._restarting:
+            if self._query is not None and self._query.isActive:
+                self._query.stop()
         if self._thread is not None:
             self._thread.join()
         self._shards.shutdown()

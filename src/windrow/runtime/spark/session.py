@@ -17,6 +17,9 @@ LOG = logging.getLogger(__name__)
 RETRIES = 4
 """Attempts that a task gets: a Python worker that dies must not end the run."""
 
+TOGETHER = "spark.windrow.together"
+"""Whether the tasks of all shards may run at the same time; "true" unless set."""
+
 SETTINGS: dict[str, str] = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "200000",  # each Arrow batch costs a call
@@ -96,3 +99,29 @@ def drawbacks(spark: SparkSession) -> list[str]:
             f"that dies ends the run; local[*,{RETRIES}] goes on"
         )
     return found
+
+
+def run_at_once(spark: SparkSession, tasks: int) -> bool:
+    """Tell whether so many tasks can run at the same time, and always will: on this host alone.
+
+    Executors of a cluster come and go. `spark.windrow.together` says no where the slots of a
+    session are wanted for something else that never ends.
+    """
+    context = spark.sparkContext
+    slots = local_slots(context.master or "", context.defaultParallelism)
+    each = int(context.getConf().get("spark.task.cpus", "1") or 1)
+    return spark.conf.get(TOGETHER, "true") == "true" and slots // each >= tasks
+
+
+def local_slots(master: str, cores: int) -> int:
+    """Return how many tasks a local master runs at once; 0 if it is not local.
+
+    >>> local_slots("local[3,4]", 8), local_slots("local[*]", 8), local_slots("yarn", 8)
+    (3, 8, 0)
+    """
+    if master == "local":
+        return 1
+    found = re.fullmatch(r"local\[(\d+|\*)(?:, *\d+)?\]", master)
+    if found is None:
+        return 0
+    return cores if found[1] == "*" else int(found[1])

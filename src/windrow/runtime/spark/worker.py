@@ -1,7 +1,8 @@
-"""The two functions that run in Spark's Python workers: INGEST and STEP.
+"""The functions that run in Spark's Python workers: INGEST and STEP.
 
     INGEST   wide rows of all ports  ─►  handed to the shard; one small row for every shard
     STEP     what all shards heard, or rows that were forwarded  ─►  forwarded rows, or changes
+    both     wide rows of all ports  ─►  handed to the shard, all shards meet, level 0 is run
 
 Both are the same for every batch and partition: which shard and which version it is, the task
 says. State lives in the shard's process, so any worker may run any of them, twice if need be.
@@ -21,7 +22,9 @@ from pyspark import TaskContext
 from windrow.core.schema import Schema
 from windrow.runtime.shards.client import ShardClient, Shards
 from windrow.runtime.shards.clocks import Heard, Moment
+from windrow.runtime.shards.gathering import merged
 from windrow.runtime.shards.store import version_of
+from windrow.runtime.shards.wire import Piece, heard_from_json, heard_to_json
 from windrow.runtime.spark.dead import LATE, Grave, late_letters
 from windrow.runtime.spark.dead import POISON as POISONED
 from windrow.runtime.spark.reports import Spent, write_report
@@ -83,12 +86,34 @@ def version_here() -> int:
     return version_of(int(batch))
 
 
-def _place(work: Work) -> tuple[ShardClient, int, int]:
-    """Return the shard that this task works for, its number and the version."""
-    task = TaskContext.get()
-    assert task is not None, "only a task of Spark runs this"
-    number = task.partitionId()
-    return work.shards.shard(number), number, version_here()
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A task of Spark at work for a shard: on what, for which one, making which version."""
+
+    work: Work
+    shard: ShardClient
+    number: int
+    version: int
+    spent: Spent
+
+    @classmethod
+    def here(cls, work: Work) -> Turn:
+        """Return the turn of this task."""
+        task = TaskContext.get()
+        assert task is not None, "only a task of Spark runs this"
+        number = task.partitionId()
+        return cls(work, work.shards.shard(number), number, version_here(), Spent())
+
+    @property
+    def grave(self) -> Grave:
+        """Where its dead letters lie."""
+        return Grave(self.work.shards.checkpoint, self.version, self.number)
+
+    def report(self, part: str, stats: Mapping[str, object]) -> None:
+        """Tell what was spent, and how the shard is."""
+        write_report(
+            self.work.shards.checkpoint, self.number, part, self.version, self.spent, stats
+        )
 
 
 def number_rows(batches: Batches) -> Batches:
@@ -108,22 +133,28 @@ def number_rows(batches: Batches) -> Batches:
 
 def ingest(batches: Batches, *, work: Work) -> Batches:
     """Hand the rows of one shard over; tell all shards what was heard."""
-    shard, number, version = _place(work)
-    aside: dict[int, list[pa.RecordBatch]] = {}
-    spent = Spent()
-    rows = _of_ports(spent.outside(batches), work, work.entered, aside)
-    with shard, spent.counting():
-        heard = shard.ingest(version, rows)
-    write_report(work.shards.checkpoint, number, "ingest", version, spent, {})
-    for port, stream in work.silent.items():
-        if port in aside:
-            heard[stream] = _times(aside[port], heard.get(stream))
-    _bury(aside.get(POISON, []), work, Grave(work.shards.checkpoint, version, number))
-    text = json.dumps({name: [h.first, h.newest, h.rows] for name, h in heard.items()})
+    turn = Turn.here(work)
+    with turn.shard:
+        heard = _handed_over(batches, turn)
+    turn.report("ingest", {})
+    text = json.dumps(heard_to_json(heard))
     everyone = range(work.shards.count)
     yield pa.RecordBatch.from_arrays(
         [pa.array(everyone, pa.int32()), pa.array([text for _ in everyone])], names=[SHARD, HEARD]
     )
+
+
+def _handed_over(batches: Batches, turn: Turn) -> dict[str, Heard]:
+    """Hand the rows of one shard over; return what this task has heard of all streams."""
+    aside: dict[int, list[pa.RecordBatch]] = {}
+    rows = _of_ports(turn.spent.outside(batches), turn.work, turn.work.entered, aside)
+    with turn.spent.counting():
+        heard = turn.shard.ingest(turn.version, rows)
+    for port, stream in turn.work.silent.items():
+        if port in aside:
+            heard[stream] = _times(aside[port], heard.get(stream))
+    _bury(aside.get(POISON, []), turn)
+    return heard
 
 
 def _of_ports(
@@ -144,65 +175,82 @@ def _times(batches: list[pa.RecordBatch], before: Heard | None) -> Heard:
     return heard if before is None else before.merged(heard)
 
 
-def _bury(batches: list[pa.RecordBatch], work: Work, grave: Grave) -> None:
+def _bury(batches: list[pa.RecordBatch], turn: Turn) -> None:
     """Keep the dead letters of this version."""
     letters: dict[str, list[tuple[str, str]]] = {}
     for batch in batches:
-        for text in batch.column(work.entered.text_slot).to_pylist():
+        for text in batch.column(turn.work.entered.text_slot).to_pylist():
             letter = json.loads(text)
             letters.setdefault(letter["stream"], []).append((letter["reason"], letter["row"]))
     for stream, found in letters.items():
-        grave.bury(stream, POISONED, sorted(found))
+        turn.grave.bury(stream, POISONED, sorted(found))
+
+
+def ingest_and_step(batches: Batches, *, work: Work) -> Batches:
+    """INGEST and STEP of level 0 at once, where the tasks of all shards run at the same time."""
+    return _last(_ingested_and_stepped(batches, work), 0, work)
+
+
+def _ingested_and_stepped(batches: Batches, work: Work) -> Batches:
+    turn = Turn.here(work)
+    with turn.shard:
+        heard = _handed_over(batches, turn)
+        moment = Moment(work.shards.gathered(turn.version, turn.number, heard))
+        yield from _answer(turn.shard.pieces(turn.version, 0, (), moment), 0, turn)
 
 
 def step(batches: Batches, *, level: int, work: Work) -> Batches:
     """Run one level on one shard; give the rows of the next, or all changes after the last."""
-    rows = _stepped(batches, level, work)
+    return _last(_stepped(batches, level, work), level, work)
+
+
+def _last(rows: Batches, level: int, work: Work) -> Batches:
+    """Let the rim take the changes of the last level."""
     if work.rim is None or level < work.levels - 1:
         return rows
     return work.rim(version_here(), rows)
 
 
 def _stepped(batches: Batches, level: int, work: Work) -> Batches:
-    shard, number, version = _place(work)
-    late: dict[str, list[pa.RecordBatch]] = {}
-    spent = Spent()
-    with shard:
+    turn = Turn.here(work)
+    with turn.shard:
         if level == 0:
-            pieces = shard.pieces(version, 0, (), _moment(batches))
+            pieces = turn.shard.pieces(turn.version, 0, (), _moment(batches))
         else:
-            rows = _of_ports(spent.outside(batches), work, work.forwarded[level], {})
-            pieces = shard.pieces(version, level, rows, None)
-        for part, key, _, batch in spent.inside(pieces):
-            if batch is None:
-                continue
-            if part == "late":
-                late.setdefault(str(key), []).append(batch)
-            elif part == "changes":
-                yield _answered(batch, work, int(key))
-            else:
-                yield from _to_forward(batch, work, level + 1, work.gates[int(key)])
-        stats = shard.stats() if level == work.levels - 1 else {}
-    write_report(work.shards.checkpoint, number, str(level), version, spent, stats)
-    grave = Grave(work.shards.checkpoint, version, number)
+            rows = _of_ports(turn.spent.outside(batches), work, work.forwarded[level], {})
+            pieces = turn.shard.pieces(turn.version, level, rows, None)
+        yield from _answer(pieces, level, turn)
+
+
+def _answer(pieces: Iterator[Piece], level: int, turn: Turn) -> Batches:
+    """Yield what a level gives as wide rows; keep late tuples, and tell how the shard is."""
+    work = turn.work
+    late: dict[str, list[pa.RecordBatch]] = {}
+    for part, key, _, batch in turn.spent.inside(pieces):
+        if batch is None:
+            continue
+        if part == "late":
+            late.setdefault(str(key), []).append(batch)
+        elif part == "changes":
+            yield _answered(batch, work, int(key))
+        else:
+            yield from _to_forward(batch, work, level + 1, work.gates[int(key)])
+    turn.report(str(level), turn.shard.told)
     for stream, some in late.items():
         time, moments = work.times[stream]
         letters = late_letters(pa.Table.from_batches(some), time, moments=moments)
-        grave.bury(stream, LATE, letters)
+        turn.grave.bury(stream, LATE, letters)
 
 
 def _moment(batches: Batches) -> Moment:
     """Return what all shards know: what each of them heard, merged."""
-    heard: dict[str, Heard] = {}
+    told: list[dict[str, Heard]] = []
     wall, drain = 0, False
     for batch in batches:
         wall = max([wall, *batch.column(WALL).to_pylist()])
         drain = drain or any(batch.column(DRAIN).to_pylist())
-        for text in batch.column(HEARD).to_pylist():
-            for name, times in json.loads(text).items():
-                told = Heard(*times)
-                heard[name] = told if name not in heard else heard[name].merged(told)
-    return Moment(heard, wall, drain)
+        told += [heard_from_json(json.loads(text)) for text in batch.column(HEARD).to_pylist()]
+    return Moment(merged(told), wall, drain)
 
 
 def _to_forward(batch: pa.RecordBatch, work: Work, level: int, gate: Gate) -> Batches:
