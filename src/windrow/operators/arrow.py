@@ -41,6 +41,13 @@ def vector_from_arrow(
     return Vector(type_, data if valid is None else np.where(valid, data, 0), valid)
 
 
+def words_of(column: pa.Array | pa.ChunkedArray) -> I64:
+    """Return a column of whole numbers without NULLs as kernels take it."""
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    return cast("I64", data_of(column))
+
+
 def vector_to_arrow(vector: Vector, interner: Interner) -> pa.Array:
     """Return a column as an array of its type; words are not copied."""
     type_ = vector.type

@@ -51,7 +51,7 @@ class ToldEnds:
             told, dead = self._leave(due, clock, out, told)
         out = out[:, :told]
         if told > 1 and (out[0, 1:] < out[0, :-1]).any():
-            out = out[:, np.argsort(out[0], kind="stable")]
+            out = out.take(np.argsort(out[0], kind="stable"), axis=1)  # lines stay contiguous
         return out, dead
 
     def _arrive(self, ts: I64, exp: I64, codes: I64, out: I64) -> int:

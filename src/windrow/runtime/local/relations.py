@@ -16,6 +16,7 @@ from windrow.core.errors import InputError
 from windrow.core.schema import Field
 from windrow.core.time import BEGINNING, Clock
 from windrow.core.types import BIGINT, TIMESTAMP
+from windrow.operators.arrow import words_of
 from windrow.operators.vector import I64, Bools
 from windrow.plan.catalog import Relation
 from windrow.runtime.local.fitting import Given
@@ -199,5 +200,4 @@ def _whole(array: pa.Array | None, rows: int, default: int) -> I64:
     if array is None:
         return np.full(rows, default, np.int64)
     whole = array.view(pa.int64()) if array.type == TIMESTAMP else array
-    values: I64 = whole.fill_null(default).to_numpy(zero_copy_only=False)
-    return values
+    return words_of(whole.fill_null(default))

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.core.time import BEGINNING, FOREVER
-from windrow.operators.arrow import vector_from_arrow, vector_to_arrow
+from windrow.operators.arrow import vector_from_arrow, vector_to_arrow, words_of
 from windrow.operators.dataflow import loaded_delta, saved_delta
 from windrow.operators.delta import Delta
 from windrow.operators.levels import LeveledFlow, Reach
@@ -91,7 +91,7 @@ class ShardQuery:
                     f.name: vector_from_arrow(table[f.name], f.type, self.wiring.interner)
                     for f in port.schema
                 }
-                words = {n: _words(table[n]) for n in (TIME, *port.carries)}
+                words = {n: words_of(table[n]) for n in (TIME, *port.carries)}
                 delta = Delta(words[TIME], columns, words.get(EXPIRY), words.get(WEIGHT))
                 self._came.setdefault(stage, []).append(delta)
 
@@ -221,8 +221,3 @@ def _in_time_order(delta: Delta) -> Delta:
     if len(delta) < 2 or (delta.ts[1:] >= delta.ts[:-1]).all():
         return delta
     return delta.take(np.argsort(delta.ts, kind="stable"))
-
-
-def _words(column: pa.ChunkedArray) -> I64:
-    words: I64 = column.to_numpy()
-    return words

@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from windrow.core.time import BEGINNING, FOREVER, Clock
 from windrow.core.types import TIMESTAMP
+from windrow.operators.arrow import words_of
 from windrow.operators.interner import Interner
 from windrow.operators.task import Saved
 from windrow.operators.vector import I64
@@ -76,7 +77,7 @@ class Shard:
         """Note the times of new rows; return those that are not late."""
         assert port.entry is not None, "ports of level 0 have a declared input"
         name, counts = port.entry.name, self._counting[port.entry.name] == port.number
-        ts = table[TIME].to_numpy()
+        ts = words_of(table[TIME])
         clock = self.clocks.streams.get(name)
         if clock is not None and ts.min() < clock.frontier:
             behind = ts < clock.frontier
@@ -162,11 +163,11 @@ class Shard:
             return
         if port.ordered and SEQUENCE in whole.column_names:
             whole = whole.sort_by([(TIME, "ascending"), (SEQUENCE, "ascending")])
-        ts: I64 = whole[TIME].to_numpy()
+        ts = words_of(whole[TIME])
         columns = {f.name: whole[f.name].combine_chunks() for f in port.schema}
         weight = None
         if isinstance(port.entry, Relation):
-            weight = whole[WEIGHT].to_numpy()
+            weight = words_of(whole[WEIGHT])
         elif port.entry is not None:
             columns[port.entry.time_column] = _times(ts, port.entry)
         for query in self.queries:
