@@ -2,7 +2,8 @@
 
 Two sorts of node: *streams* (`Scan`, `Istream`, `Dstream`, `Rstream`, `Delay`), sequences of
 timestamped tuples, and *relations* (all others), multisets that vary over time. A `Window`
-turns the first into the second. Column names are unique inside a node's schema.
+turns the first into the second. Column names are unique inside a node's schema, which is worked
+out once: nodes that make one have no slots.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
 from typing import TypeAlias
 
 import pyarrow as pa
@@ -78,14 +80,14 @@ def _require(expr: Expr, schema: Schema, user: str) -> None:
     assert not missing, f"{user} reads {sorted(missing)}, which its input lacks"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Scan:
     """S: the tuples of a declared stream in time order. A stream node."""
 
     stream: Stream
     alias: str
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         """Columns as ``alias.column``."""
         return _qualified(self.stream.schema, self.alias)
@@ -96,20 +98,20 @@ class Scan:
         return f"{self.alias}.{self.stream.time_column}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Table:
     """R(τ): a declared relation as it is at τ, all updates up to and at τ applied."""
 
     relation: Relation
     alias: str
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         """Columns as ``alias.column``."""
         return _qualified(self.relation.schema, self.alias)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Window:
     """S [spec] at τ: the tuples of the stream `source` that the window holds at τ.
 
@@ -123,7 +125,7 @@ class Window:
     def __post_init__(self) -> None:
         assert is_stream(self.source), "only a stream can be windowed"
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         """The stream's columns, then the expiry if asked for."""
         if self.expiry_column is None:
@@ -147,7 +149,7 @@ class Filter:
         return self.source.schema
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Project:
     """π: one output tuple a tuple, duplicates kept.  Of a stream or a relation."""
 
@@ -158,7 +160,7 @@ class Project:
         for column in self.columns:
             _require(column.expr, self.source.schema, "SELECT")
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         """One field a column."""
         return Schema(tuple(column.field for column in self.columns))
@@ -177,7 +179,7 @@ class JoinOn:
         assert len(self.left_keys) == len(self.right_keys), "keys come in pairs"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Join:
     """L ⋈ R: { l∘r | l ∈ L(τ), r ∈ R(τ), on(l, r) }.  ts = max, exp = min."""
 
@@ -188,13 +190,13 @@ class Join:
     def __post_init__(self) -> None:
         _require_on(self.left, self.right, self.on)
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         """Left columns, then right columns."""
         return self.left.schema + self.right.schema
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class NrrJoin:
     """L ⋈NRR N: { l∘n | l ∈ L(τ), n ∈ N(l.ts), on(l, n) }: the table as of the tuple's ts."""
 
@@ -206,7 +208,7 @@ class NrrJoin:
         assert not self.table.relation.retroactive, "a retroactive relation is joined by `Join`"
         _require_on(self.left, self.table, self.on)
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         """Left columns, then the table's."""
         return self.left.schema + self.table.schema
@@ -251,7 +253,7 @@ class AntiJoin:
         return self.left.schema
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class UnionAll:
     """L ⊎ R ...: the multiset sum (merge-union)."""
 
@@ -260,13 +262,13 @@ class UnionAll:
     def __post_init__(self) -> None:
         _require_alike(self.inputs)
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         """Names of the first input; a column may be NULL if it may be in any input."""
         return _merged(self.inputs)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Intersect:
     """L ∩ R: of a row with n copies left and m right, min(n, m); one if not `all`."""
 
@@ -277,13 +279,13 @@ class Intersect:
     def __post_init__(self) -> None:
         _require_alike((self.left, self.right))
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         """Names of the left input."""
         return _merged((self.left, self.right))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Except:
     """L - R: of a row with n copies left and m right, max(0, n - m); if not `all`: n>0, m=0."""
 
@@ -294,7 +296,7 @@ class Except:
     def __post_init__(self) -> None:
         _require_alike((self.left, self.right))
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         """Names of the left input."""
         return _merged((self.left, self.right))
@@ -312,7 +314,7 @@ class Distinct:
         return self.source.schema
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Aggregate:
     """γ: one row a group, folded. Without keys there is always one group, even of no tuples."""
 
@@ -327,7 +329,7 @@ class Aggregate:
             for expr in (*call.args, *((call.filter,) if call.filter is not None else ())):
                 _require(expr, self.source.schema, call.name)
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         """Keys, then aggregates."""
         calls = tuple(Field(c.output, c.type, c.nullable) for c in self.calls)

@@ -31,12 +31,13 @@ class Place:
 def places_of(stages: list[Stage]) -> list[Place]:
     """Return the place of the edge that leaves each stage."""
     places: list[Place] = []
+    known: dict[int, Plan] = {}
     for stage in stages:
         if passes(stage):
             places.append(places[stage.inputs[0]])
             continue
         assert stage.node is not None, "a stage that makes rows was made for a node"
-        meaning = _meaning(stage.node)
+        meaning = _meaning(stage.node, known)
         last = max((p.turn for p in places if p.meaning == meaning), default=0)
         places.append(Place(meaning, last + 1))
     return places
@@ -54,9 +55,14 @@ def _narrows(plan: Plan | None) -> bool:
     )
 
 
-def _meaning(plan: Plan) -> Plan:
-    """Return a plan that is told alike wherever its negations stand and columns are left out."""
-    below = tuple(map(_meaning, inputs_of(plan)))
-    if isinstance(plan, Window | Join | SemiJoin | AntiJoin | NrrJoin):
-        below = tuple(p.source if isinstance(p, Project) and _narrows(p) else p for p in below)
-    return apply_rules(with_inputs(plan, below), (pull_negation_above_join,))
+def _meaning(plan: Plan, known: dict[int, Plan]) -> Plan:
+    """Return a plan that is told alike wherever its negations stand and columns are left out.
+
+    `known` are the meanings found so far, by the identity of their nodes.
+    """
+    if id(plan) not in known:
+        below = tuple(_meaning(p, known) for p in inputs_of(plan))
+        if isinstance(plan, Window | Join | SemiJoin | AntiJoin | NrrJoin):
+            below = tuple(p.source if isinstance(p, Project) and _narrows(p) else p for p in below)
+        known[id(plan)] = apply_rules(with_inputs(plan, below), (pull_negation_above_join,))
+    return known[id(plan)]

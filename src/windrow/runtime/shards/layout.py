@@ -8,6 +8,7 @@ time column never does.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from windrow.core.schema import Field, Schema
 from windrow.core.time import Clock
@@ -80,6 +81,7 @@ class Layout:
     levels: int
 
 
+@lru_cache(maxsize=16)
 def layout_of(program: Program) -> Layout:
     """Return the layout; the same on the driver and on every shard."""
     return wired(program)[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
 
 from windrow.core.errors import StateError
 from windrow.language.parse import parse_script
@@ -54,9 +55,7 @@ class Program:
     def bound(self) -> list[Query]:
         """Return the queries' plans, in order."""
         self._install()
-        session = Session()
-        session.execute(self.script)
-        return [session.query(name) for name in self.queries]
+        return list(_bound(self))
 
     def plans(self) -> list[str]:
         """Return what state depends on, a query each: not where tuples come from, nor how fast."""
@@ -77,6 +76,13 @@ class Program:
         if self.aggregates:
             facts.append([[a.name, a.digest] for a in self.aggregates])
         return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16]
+
+
+@lru_cache(maxsize=16)
+def _bound(program: Program) -> tuple[Query, ...]:
+    session = Session()
+    session.execute(program.script)
+    return tuple(session.query(name) for name in program.queries)
 
 
 def _without_source(statement: Statement) -> Statement:
