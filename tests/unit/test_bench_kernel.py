@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from contextlib import ExitStack
 
 import polars as pl
 import pyarrow as pa
@@ -103,6 +104,21 @@ def test_all_strategies_tell_the_same_by_different_work() -> None:
     direct, negative = (found[f"strategies_query1_{name}"] for name in ("direct", "negative"))
     assert direct.facts["direct_work"]["comparisons"] > direct.work["comparisons"]
     assert negative.facts["negative_work"]["state_rows"] > negative.work["state_rows"]
+
+
+def test_only_negative_sends_departures_into_a_join() -> None:
+    """Above it the counts say less: `upa` tells copies one by one, `negative` equal rows as one."""
+    taken_in = {}
+    with ExitStack() as opened:
+        for strategy in ("upa", "negative"):
+            tables = strategies.links(300, 2)
+            window = strategies.slices(tables, 0, 200)
+            one = strategies.filled("query1", strategy, window, opened)
+            one.run(strategies.slices(tables, 200, 100))
+            operators = one.query.stats()["operators"]
+            taken_in[strategy] = [o["negatives_in"] for o in operators if o["operator"] == "Join"]
+    assert taken_in["upa"] == [0]
+    assert taken_in["negative"][0] > 0
 
 
 def test_single_tuples_leave_the_right_answer() -> None:
