@@ -193,7 +193,9 @@ class QueryWriter:
 
     def predicate_kinds(self, block: Block) -> tuple[str, ...]:
         """Choose the sub-query predicates of WHERE: none, one or two."""
-        kinds = self.choices.offered("exists", "in")
+        # below an NRR no tuple's time may hang on another's
+        free = block.ask.negation or not self.choices.offered("nrr")
+        kinds = self.choices.offered("exists", "in") if free else []
         if block.ask.negation and not block.ask.windowable:
             kinds += self.choices.offered("not exists", "not in")
         if not kinds or block.style != "external" or not self.choices.wants(2):

@@ -28,3 +28,20 @@ def test_a_tuple_leaves_as_it_came(strategy: str, window: str) -> None:
     text = f"SELECT b.s, COUNT(*) AS c FROM {sources} GROUP BY b.s"
     assert_same(text, WORLD, Drive(strategy, cuts=(4,)))
     assert_sharded(text, WORLD, ShardedDrive(2, strategy, cuts=(4,)))
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize(
+    "made",
+    [
+        "SELECT k, COUNT(*) AS c FROM b [RANGE 2] GROUP BY k",
+        "SELECT k FROM b [RANGE 2] GROUP BY k HAVING COUNT(*) > 0",
+        "SELECT k FROM (SELECT k, MAX(id) AS newest FROM b [RANGE 2] GROUP BY k) AS y",
+        "SELECT k, id FROM b [RANGE 2] ORDER BY id DESC LIMIT 1",
+    ],
+)
+def test_a_row_appears_with_all_its_columns(made: str, strategy: str) -> None:
+    """Also with those that nobody reads above: a new count is a new row, at its own time."""
+    text = f"SELECT x.k, n.k FROM ({made}) AS x, n WHERE x.k <= n.k"
+    assert_same(text, WORLD, Drive(strategy))
+    assert_sharded(text, WORLD, ShardedDrive(2, strategy))

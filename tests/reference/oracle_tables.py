@@ -87,11 +87,12 @@ class Tables:
     def instants(self, node: Plan) -> Instants:
         """Every instant at which the node's answer can change, and some more, ascending.
 
-        The first is the first event of any stream or retroactive relation below.
+        The first is the query's first event, which may lie before any of the node's own.
         """
         if id(node) not in self._instants:
             last = FOREVER - 1 if self._until is None else self._until
-            found = {i for i in self._own_instants(node) if i <= last}
+            begun = () if self._begins is None else (self._begins,)
+            found = {i for i in (*begun, *self._own_instants(node)) if i <= last}
             self._instants[id(node)] = tuple(sorted(found))
         return self._instants[id(node)]
 
@@ -235,16 +236,17 @@ class Tables:
             case Window(source):
                 return sql.window_select(node, self.stream(source), instants)
             case Filter(source) | Project(source):
-                return sql.tuplewise_select(node, self.relation(source, at), "__at, __ts")
+                tuples = self._answers if _is_made(source) else self.relation
+                return sql.tuplewise_select(node, tuples(source, at), "__at, __ts")
             case Join(left, right) | SemiJoin(left, right) | AntiJoin(left, right):
                 return sql.join_select(node, self.relation(left, at), self.relation(right, at))
             case NrrJoin(left, table):
-                tuples = self.relation(left, at)
-                if self._integers(f"SELECT 1 FROM {tuples} WHERE __ts IS NULL LIMIT 1"):
-                    tuples = self._born(left, at)
-                times = f"SELECT DISTINCT __ts FROM {tuples} WHERE __ts IS NOT NULL ORDER BY __ts"
+                met = self.relation(left, at)
+                if self._integers(f"SELECT 1 FROM {met} WHERE __ts IS NULL LIMIT 1"):
+                    met = self._born(left, at)
+                times = f"SELECT DISTINCT __ts FROM {met} WHERE __ts IS NOT NULL ORDER BY __ts"
                 versions = self.relation(table, tuple(self._integers(times)))
-                return sql.nrr_join_select(node, tuples, versions)
+                return sql.nrr_join_select(node, met, versions)
             case UnionAll(inputs):
                 return sql.union_select(node, [self.relation(source, at) for source in inputs])
             case Intersect(left, right) | Except(left, right):
@@ -344,7 +346,12 @@ def _arrives(stream: Plan) -> bool:
 
 
 def _is_made(node: Plan) -> bool:
-    """Tell whether the node's rows are its own, not its inputs' tuples with their ts."""
+    """Tell whether the node's rows are its own, not its inputs' tuples with their ts.
+
+    Those of a sub-query are its own as it shows them, whatever it computes them from.
+    """
+    if isinstance(node, Filter | Project):
+        return _is_made(node.source)
     return isinstance(node, Aggregate | Distinct | Intersect | Except | TopN | Refresh)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from windrow.optimize.rewriting import columns_of_on, names_of
+from windrow.optimize.rewriting import columns_of_on, names_of, rows_appear
 from windrow.plan.expressions import columns_of
 from windrow.plan.nodes import (
     Aggregate,
@@ -30,8 +30,9 @@ def prune_columns(plan: Plan) -> Plan:
 
     Filters, joins and time windows treat a tuple by the columns they read and keep its copies,
     so leaving out others changes neither how many come through nor the values that f sees. It
-    stops at nodes that compare whole rows (DISTINCT, EXCEPT, ISTREAM) and at ROWS over a derived
-    stream, which orders equal times by the values of the row.
+    stops at nodes that compare whole rows (DISTINCT, EXCEPT, ISTREAM), at ROWS over a derived
+    stream, which orders equal times by the values of the row, and at an NRR over rows that appear
+    when a value changes: they meet the version of that time.
 
     >>> from windrow.optimize.showing import rewritten
     >>> print(rewritten("SELECT COUNT(price) FROM bids [RANGE 1 MINUTE]", prune_columns))
@@ -71,7 +72,7 @@ def _narrow(plan: Plan, read: frozenset[str]) -> Plan:
         case SemiJoin(left, right, on) | AntiJoin(left, right, on):
             met = columns_of_on(on)
             return replace(plan, left=_only(left, read | met), right=_only(right, met))
-        case NrrJoin(left, _, on):
+        case NrrJoin(left, _, on) if not rows_appear(left):
             # Tuples of different times meet different versions: their times tell them apart.
             times = {n.time_column for n in nodes_of(left) if isinstance(n, Scan)}
             return replace(plan, left=_only(left, read | columns_of_on(on) | times))

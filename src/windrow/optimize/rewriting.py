@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from windrow.plan.expressions import Expr, columns_of, substitute
 from windrow.plan.nodes import (
+    Aggregate,
     AntiJoin,
     Except,
     Filter,
@@ -22,7 +23,9 @@ from windrow.plan.nodes import (
     Scan,
     SemiJoin,
     Table,
+    TopN,
     UnionAll,
+    nodes_of,
 )
 
 Rule: TypeAlias = Callable[[Plan], Plan]
@@ -76,3 +79,8 @@ def reads_relation(plan: Plan) -> bool:
             return reads_relation(source)
         case _:
             return False
+
+
+def rows_appear(plan: Plan) -> bool:
+    """Tell whether some rows have the time of their appearing, on which every column has a say."""
+    return any(isinstance(node, Aggregate | TopN | Refresh) for node in nodes_of(plan))

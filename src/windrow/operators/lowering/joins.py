@@ -24,6 +24,7 @@ from windrow.operators.lowering.distincts import add_distinct
 from windrow.operators.rowwise import compile_condition
 from windrow.operators.task import Task
 from windrow.operators.vector import Bools, Vector
+from windrow.optimize.rewriting import rows_appear
 from windrow.plan.expressions import columns_of
 from windrow.plan.nodes import (
     AntiJoin,
@@ -170,9 +171,12 @@ def lower_nrr_join(
     """Lower ⋈NRR: the left edge keeps its sort, the table is only looked at.
 
     Where the left edge can be predicted it is, under every strategy: the death of a tuple would
-    otherwise have to tell which of several equal tuples, of different times, has died.
+    otherwise have to tell which of several equal tuples, of different times, has died. Rows that
+    appear when a value changes keep all their columns: a row with another value is another row.
     """
     times = frozenset(s.time_column for s in _scans(plan.left))
+    if rows_appear(plan.left):
+        times |= frozenset(plan.left.schema.names)
     needs = wanted.plus(_reads(plan.on) | times)
     strategy, renews = builder.strategy, builder.renews
     if strategy == "negative":

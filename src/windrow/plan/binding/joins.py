@@ -22,7 +22,9 @@ from windrow.plan.nodes import (
     NrrJoin,
     Plan,
     Project,
+    SemiJoin,
     Table,
+    UnionAll,
     inputs_of,
     is_stream,
 )
@@ -110,6 +112,7 @@ def _joined(left: Plan, source: Source, local: list[Term], on: JoinOn) -> Plan:
         _require_no_negation_below(left, source)
     if source.kind == "nrr":
         assert isinstance(source.plan, Table)
+        _require_own_times(left, source)
         joined = NrrJoin(left, source.plan, on)
         return _filtered(joined, local)
     return Join(left, _filtered(source.plan, local), on)
@@ -168,6 +171,28 @@ def _require_no_negation_below(left: Plan, source: Source) -> None:
             hint="Join the relation with the stream below the negation: put both into one SELECT.",
             span=source.span,
         )
+
+
+def _require_own_times(left: Plan, source: Source) -> None:
+    if _comes_and_goes(left):
+        raise SemanticError(
+            f'non-retroactive relation "{source.alias}" is joined above EXISTS or IN',
+            detail="A tuple meets the version of the relation as of its own time, but the "
+            "condition may let it in later, when that version is gone.",
+            hint="Join the relation with the stream below the condition: put both into one SELECT.",
+            span=source.span,
+        )
+
+
+def _comes_and_goes(plan: Plan) -> bool:
+    """Tell whether tuples with times of their own pass a condition on what others are there."""
+    match plan:
+        case SemiJoin():
+            return True
+        case Filter() | Project() | Join() | NrrJoin() | UnionAll():
+            return any(map(_comes_and_goes, inputs_of(plan)))
+        case _:
+            return False
 
 
 def _reads_relation(plan: Plan) -> bool:
