@@ -10,14 +10,13 @@ BLOCK = 256
 
 
 @kernel
-def gather_words(words, at, out, line, start):
-    """Copy the rows `at` into lines of columns, from place `start` on.
+def gather_words(words, columns, at, out, line, start):
+    """Copy the first `columns` of the rows `at` into lines, from place `start` on.
 
     words:  one row after the other              out:  one line a column, from `line` on
             [ a a' ] [ b b' ] [ c c' ]           at = [c, a]  ->  [ .. c  a  ]
                                                                   [ .. c' a' ]
     """
-    columns = words.shape[1]
     for first in range(0, len(at), BLOCK):
         rows = min(BLOCK, len(at) - first)
         k = 0

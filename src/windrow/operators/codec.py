@@ -59,7 +59,7 @@ class RowCodec:
     def columns_at(self, words: I64, rows: I64) -> list[Vector]:
         """Return the columns of the chosen rows of words. O(rows)."""
         lines = np.empty((self.width, len(rows)), np.int64)
-        gather_words(words, rows, lines, 0, 0)
+        gather_words(words, self.width, rows, lines, 0, 0)
         return self._columns(lines)
 
     def _columns(self, lines: I64) -> list[Vector]:

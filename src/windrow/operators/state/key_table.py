@@ -16,6 +16,7 @@ from windrow.kernels.hashing import (
     rebuild_slots,
     release_codes,
 )
+from windrow.operators.state.aligned import aligned
 
 I64 = npt.NDArray[np.int64]
 U64 = npt.NDArray[np.uint64]
@@ -30,7 +31,7 @@ def grown(array: npt.NDArray[np.generic], size: int) -> npt.NDArray[np.generic]:
     """Return the array with room for at least `size` rows: itself, or a copy twice as long."""
     if size <= len(array):
         return array
-    bigger = np.zeros((max(size, 2 * len(array)), *array.shape[1:]), array.dtype)
+    bigger = aligned((max(size, 2 * len(array)), *array.shape[1:]), array.dtype)
     bigger[: len(array)] = array
     return bigger
 

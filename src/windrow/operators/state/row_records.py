@@ -9,6 +9,7 @@ import numpy as np
 from windrow.core.schema import Field
 from windrow.core.types import is_float
 from windrow.kernels.records import gather_bits, gather_words
+from windrow.operators.state.aligned import aligned, row_words
 from windrow.operators.vector import I64, Bools, Vector
 
 Moves = list[tuple[slice, slice]]
@@ -19,7 +20,7 @@ Moves = list[tuple[slice, slice]]
 class RowRecords:
     """Rows of `capacity` places; which places hold rows is the owner's business.
 
-        words   [place, k]  the value of column k, floats as their bits
+        words   [place, k]  the value of column k, floats as their bits; then words of no use
         valid   [j, place]  whether column `nullable[j]` is not NULL
 
     As `RowColumns`, for rows that are gathered in no order: of four columns apart, each row
@@ -36,7 +37,7 @@ class RowRecords:
     floats: tuple[bool, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.words = np.empty((self.capacity, len(self.fields)), np.int64)
+        self.words = aligned((self.capacity, row_words(len(self.fields))), np.int64)
         self.valid = np.empty((0, self.capacity), np.bool_)
         self.floats = tuple(is_float(f.type) for f in self.fields)
 
@@ -58,7 +59,7 @@ class RowRecords:
 
     def gather(self, at: I64, out: I64, out_valid: Bools, line: int, bits: int, start: int) -> None:
         """Copy rows into the columns from `line` and `bits` on, from place `start` on."""
-        gather_words(self.words, at, out, line, start)
+        gather_words(self.words, len(self.fields), at, out, line, start)
         if self.nullable:
             gather_bits(self.valid, at, out_valid, bits, start)
 
@@ -81,7 +82,7 @@ class RowRecords:
 
     def move(self, capacity: int, moves: Moves) -> None:
         """Change the number of places; rows go along."""
-        words = np.empty((capacity, len(self.fields)), np.int64)
+        words = aligned((capacity, row_words(len(self.fields))), np.int64)
         valid = np.ones((len(self.nullable), capacity), np.bool_)
         for source, target in moves:
             words[target] = self.words[source]
@@ -95,6 +96,7 @@ class RowRecords:
 
     def check(self) -> None:
         """Assert the invariant."""
-        assert self.words.shape == (self.capacity, len(self.fields)), "a place has no words"
+        words = row_words(len(self.fields))
+        assert self.words.shape == (self.capacity, words), "a place has no words"
         assert self.valid.shape == (len(self.nullable), self.capacity), "a place has no bits"
         assert len(set(self.nullable)) == len(self.nullable), "a column has two lines of bits"
