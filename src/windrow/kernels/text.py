@@ -85,13 +85,17 @@ def tag_of(data, start, length):
 
 @kernel
 def hash_bytes(data, start, length):
-    """Return 64 bits of the bytes [start, start + length): whole words, the last may overlap."""
+    """Return 64 bits of the bytes [start, start + length): whole words, the last may overlap.
+
+    Up to 16 bytes are always two words, so that the processor need not guess a length.
+    """
     h = np.uint64(0x9E3779B97F4A7C15) ^ np.uint64(length)
     if length < 8:
         h = mixed(h, short_word(data, start, length))
     else:
         last = start + length - 8
-        at = start
+        h = mixed(h, word_at(data, start))
+        at = start + 8
         while at < last:
             h = mixed(h, word_at(data, at))
             at += 8
@@ -106,12 +110,15 @@ def same_bytes(left, i, right, j, length):
     if length < 8:
         return short_word(left, i, length) == short_word(right, j, length)
     last = length - 8
-    k = 0
+    ends = (word_at(left, i) ^ word_at(right, j)) | (
+        word_at(left, i + last) ^ word_at(right, j + last)
+    )
+    k = 8
     while k < last:
         if word_at(left, i + k) != word_at(right, j + k):
             return False
         k += 8
-    return word_at(left, i + last) == word_at(right, j + last)
+    return ends == 0
 
 
 @kernel
