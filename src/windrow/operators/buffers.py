@@ -20,6 +20,10 @@ SMALL = 4096
 """Bytes below which a copy (0.7 µs) costs less than a view (1.6 µs)."""
 
 
+LARGE = 1 << 20
+"""Bytes from which on `room_for` asks Arrow."""
+
+
 class _Memory:
     """Memory of a buffer, which stays alive as long as an array looks at it."""
 
@@ -33,6 +37,19 @@ class _Memory:
             "typestr": dtype.str,
             "version": 3,
         }
+
+
+def room_for(rows: int, columns: int) -> npt.NDArray[np.int64]:
+    """Return words to be filled that are to leave as Arrow arrays, shape (rows, columns).
+
+    Much of it is from Arrow's pool, where it is used again once readers drop it. What NumPy gets
+    may go back to the system each time, and come back cleared: a third of a join's time.
+    """
+    size = 8 * rows * columns
+    if size < LARGE:
+        return np.empty((rows, columns), np.int64)
+    buffer = pa.allocate_buffer(size)
+    return values_of(buffer, np.int64, 0, rows * columns).reshape(rows, columns)
 
 
 def values_of(

@@ -22,7 +22,7 @@ Arrivals = tuple[I64, I64, I64, I64]
 """What the loops read of new rows: ts, exp, keep, codes."""
 NO_ARRIVALS: Arrivals = (NO_TIMES, NO_TIMES, NO_TIMES, NO_TIMES)
 
-SLICE = 16_384
+SLICE = 32_768
 """Arrivals of a side that are joined at a time."""
 
 
@@ -60,6 +60,7 @@ class FifoJoin:
         self.left = LinkedRing(match.left, endless, [b.left for b in match.bands])
         self.right = LinkedRing(match.right, endless, [b.right for b in match.bands])
         self.walks: I64 = np.empty(BLOCK + 1, np.int64)
+        self.dead: I64 = np.empty(BLOCK, np.int64)
         self.nothing = Delta.empty(match.output, signed=False)
 
     def begin(self, start: int) -> Delta | None:
@@ -88,7 +89,7 @@ class FifoJoin:
         spans = (self.left.tail, numbers[0], self.right.tail, numbers[1])
         arrived = self._arrived(left, right)
         found = np.empty((3, len(left)), np.int64), np.empty((3, len(right)), np.int64)
-        dead = np.empty(len(self.left) + len(self.right) + 1, np.int64)
+        dead = self._room_for_dead()
         links = self.left.links, self.right.links
         made, self.left.tail, self.right.tail, gone = enter_arrivals(
             *arrived, *links, spans, self.heads, clock, *found, dead
@@ -101,6 +102,17 @@ class FifoJoin:
             places = pairs[0], pairs[1], *out.more(made, arrivals / rest)
             make_pairs(*arrived, *links, numbers, *found, places, self.walks)
             out.take(pairs[0], pairs[1])
+
+    def _room_for_dead(self) -> I64:
+        """Return room for as many codes as there are rows, and one more.
+
+        Few are ever written. Kept, since to get megabytes anew for each slice costs the system
+        more than to use them.
+        """
+        rows = self.state_rows()
+        if len(self.dead) <= rows:
+            self.dead = np.empty(2 * rows + 1, np.int64)
+        return self.dead
 
     def _count(self, arrivals: int, made: int, spans: tuple[int, ...]) -> None:
         self.counters.probes += arrivals

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from windrow.core.time import FOREVER
+from windrow.operators.buffers import room_for
 from windrow.operators.delta import Delta
 from windrow.operators.join.match import Match
 from windrow.operators.state.row_records import RowRecords
@@ -36,8 +37,8 @@ class Gathered:
     def _resize(self, room: int) -> None:
         columns = len(self.left.fields) + len(self.right.fields)
         nullable = len(self.left.nullable) + len(self.right.nullable)
-        times = np.empty((2, room), np.int64)
-        words, valid = np.empty((columns, room), np.int64), np.empty((nullable, room), np.bool_)
+        times, words = room_for(2, room), room_for(columns, room)
+        valid = np.empty((nullable, room), np.bool_)
         if self.made:
             for new, old in ((times, self.times), (words, self.words), (valid, self.valid)):
                 new[:, : self.made] = old[:, : self.made]
