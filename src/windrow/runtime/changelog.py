@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from windrow.core.schema import Schema
@@ -24,17 +25,23 @@ def changelog_schema(schema: Schema, clock: Clock) -> pa.Schema:
 
 def changelog(delta: Delta, schema: Schema, clock: Clock, interner: Interner) -> pa.Table:
     """Return net changes of signed rows as a table."""
-    weights = delta.weights()
-    copies = np.abs(weights)
-    if (copies != 1).any():
-        delta = delta.take(np.repeat(np.arange(len(delta)), copies))
-        weights = np.repeat(weights, copies)
+    delta, signs = _one_by_one(delta)
     arrays = [
         timed_column(delta.ts, clock),
-        array_of(np.sign(weights), pa.int8(), None),
+        pa.Array.from_buffers(pa.int8(), len(delta), [None, pa.py_buffer(signs)]),
         *(vector_to_arrow(delta.columns[f.name], interner) for f in schema),
     ]
     return pa.Table.from_arrays(arrays, schema=changelog_schema(schema, clock))
+
+
+def _one_by_one(delta: Delta) -> tuple[Delta, npt.NDArray[np.int8]]:
+    """Return changes as one row a copy, and the sign of each."""
+    if delta.weight is None:
+        return delta, np.ones(len(delta), np.int8)
+    copies = np.abs(delta.weight)
+    if (copies != 1).any():
+        delta = delta.take(np.repeat(np.arange(len(delta)), copies))
+    return delta, np.sign(delta.weights()).astype(np.int8)
 
 
 def timed_column(ts: I64, clock: Clock) -> pa.Array:

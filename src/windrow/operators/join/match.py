@@ -151,4 +151,5 @@ def _after(times: I64, wait: int) -> I64:
     """Return the first instants after `times` + `wait`, FOREVER where that is out of range."""
     if not -FOREVER // 2 < wait < FOREVER // 2:
         return np.full(len(times), FOREVER)
-    return np.where(times > FOREVER - 2 - max(wait, 0), FOREVER, times + (wait + 1))
+    late = times > FOREVER - 2 - max(wait, 0)
+    return np.where(late, FOREVER, times + (wait + 1)) if late.any() else times + (wait + 1)

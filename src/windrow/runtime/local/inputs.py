@@ -54,8 +54,9 @@ class StreamInput:
         return self.release()
 
     def _without_late(self, ts: I64, batch: Batch) -> tuple[I64, Batch]:
-        if len(ts) == 1 and ts[0] >= max(self.newest, self.frontier):
-            self.newest = int(ts[0])
+        in_order = len(ts) == 1 or bool((ts[1:] >= ts[:-1]).all())
+        if in_order and ts[0] >= max(self.newest, self.frontier):
+            self.newest = int(ts[-1])
             self.frontier = max(self.frontier, self.newest - self.stream.slack)
             return ts, batch
         running = np.maximum.accumulate(ts)
