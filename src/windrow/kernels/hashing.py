@@ -76,7 +76,7 @@ def look_up(rows, start, count, slots, shift, words, tags, codes):
     """Fill `tags`, and `codes` with the code of each row whose tag leads to it, else -1.
 
     The search for a tag ends before the words are announced: of rows that are not at home, each
-    fifth in a table a third full, these would else be somebody else's.
+    sixth in a table a third full, these would else be somebody else's.
     """
     for i in range(count):
         tags[i] = tag_of(hash_words(rows, place(start + i)))

@@ -16,7 +16,7 @@ def aligned(shape: tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
     """Return zeros of a shape, from the beginning of a line on.
 
     NumPy's large arrays begin 16 bytes after one, so that half of all rows of 32 bytes lie on two
-    lines: where they do not fit the cache, a look at a row takes 27 ns instead of 23.
+    lines: where they do not fit the cache, a pair of a join takes 26 ns instead of 23.
     """
     kind = np.dtype(dtype)
     size = prod(shape) * kind.itemsize
