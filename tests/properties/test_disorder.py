@@ -12,7 +12,7 @@ from tests.reference.shards import ShardSet
 from tests.traces import SECOND, Trace, drawn, on_time, zeek
 
 import windrow as wr
-from windrow.runtime.shards.layout import TIME
+from windrow.runtime.shards.ports import TIME
 from windrow.runtime.shards.program import Program
 
 HOURS = 24

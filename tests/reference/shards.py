@@ -12,17 +12,20 @@ from collections import defaultdict
 from dataclasses import dataclass
 from itertools import pairwise
 
+import numpy as np
 import pyarrow as pa
 
 from tests.generate.catalog import DECLARATIONS, STREAMS
 from tests.reference.drive import events, read, relation_rows, stream_table
 from tests.reference.histories import Change, Row, World
+from tests.reference.merging import split
 from windrow.core.time import BEGINNING, FOREVER
 from windrow.operators.evaluate import evaluate
 from windrow.operators.state.saved import from_bytes, to_bytes
 from windrow.plan.nodes import Route
 from windrow.runtime.shards.clocks import Heard, Moment
-from windrow.runtime.shards.layout import TIME, WEIGHT, Port, layout_of
+from windrow.runtime.shards.layout import layout_of
+from windrow.runtime.shards.ports import TIME, WEIGHT, Port
 from windrow.runtime.shards.program import Program
 from windrow.runtime.shards.shard import SEQUENCE, Shard
 from windrow.runtime.shards.stepped import Stepped
@@ -32,7 +35,10 @@ Event = tuple[int, str, int, Row]
 
 @dataclass(frozen=True, slots=True)
 class ShardedDrive:
-    """How a world is fed to shards. `seed` shuffles the rows of each batch."""
+    """How a world is fed to shards. `seed` shuffles the rows of each batch.
+
+    `merge`: tuples are merged by pane and group before they are dealt, where they can be.
+    """
 
     shards: int = 2
     strategy: str = "auto"
@@ -40,6 +46,7 @@ class ShardedDrive:
     heartbeat: bool = True
     restarts: frozenset[int] = frozenset()
     seed: int = 0
+    merge: bool = False
 
 
 class ShardSet:
@@ -56,7 +63,7 @@ class ShardSet:
     ) -> list[pa.Table]:
         """Run one batch: rows by port in, all changes out."""
         for port, table in inputs.items():
-            self._deal(self.layout.ports[port], table)
+            self._enter(self.layout.ports[port], table)
         heard = {name: Heard(FOREVER, at, 0) for name, at in beats.items()}
         for shard in self.shards:
             for name, h in shard.heard().items():
@@ -69,6 +76,22 @@ class ShardSet:
             self._exchange(stepped)
         return made
 
+    def _enter(self, port: Port, table: pa.Table) -> None:
+        """Deal the tuples of an input, merged where they can be."""
+        merging = [p for p in self.layout.ports if p.merges and p.merges.of == port.number]
+        if not merging:
+            self._deal(port, table)
+            return
+        assert port.entry is not None
+        frontier = self.shards[0].clocks.streams[port.entry.name].frontier
+        targets = np.array(self._targets(port, table))
+        for n in range(len(self.shards)):
+            rows = table.filter(pa.array(targets == n))
+            parts = split(merging, rows, frontier, self.random)
+            self._give(n, port, parts.single)
+            for number, merged in parts.merged.items():
+                self._give(n, self.layout.ports[number], merged)
+
     def _exchange(self, stepped: list[Stepped]) -> None:
         self.random.shuffle(stepped)
         for one in stepped:
@@ -76,13 +99,16 @@ class ShardSet:
                 self._deal(self.layout.ports[port], table)
 
     def _deal(self, port: Port, table: pa.Table) -> None:
-        for n, shard in enumerate(self.shards):
+        for n in range(len(self.shards)):
             rows = [i for i, to in enumerate(self._targets(port, table)) if to in (n, -1)]
             if port.level == 0 and not port.carries:
                 self.random.shuffle(rows)
-            crossing = [TIME, *port.carries, *port.schema.names]
-            crossing += [SEQUENCE] if SEQUENCE in table.column_names else []
-            shard.ingest(port.number, table.select(crossing).take(pa.array(rows, pa.int64())))
+            self._give(n, port, table.take(pa.array(rows, pa.int64())))
+
+    def _give(self, shard: int, port: Port, rows: pa.Table) -> None:
+        crossing = [TIME, *port.carries, *port.schema.names]
+        crossing += [SEQUENCE] if SEQUENCE in rows.column_names else []
+        self.shards[shard].ingest(port.number, rows.select(crossing))
 
     def _targets(self, port: Port, table: pa.Table) -> list[int]:
         if port.route is not Route.KEY:
@@ -114,7 +140,8 @@ def drive_shards(text: str, world: World, plan: ShardedDrive, until: int) -> lis
 
 def program_of(text: str, plan: ShardedDrive) -> Program:
     """Return the program of one query over the declared streams and relations."""
-    script = f"{DECLARATIONS}; CREATE QUERY q AS {text}"
+    said = "on" if plan.merge else "off"
+    script = f"SET partials = '{said}'; {DECLARATIONS}; CREATE QUERY q AS {text}"
     return Program(script, ("q",), plan.strategy, plan.shards)
 
 
@@ -145,7 +172,7 @@ def _inputs(shards: ShardSet, batch: list[Event]) -> dict[int, pa.Table]:
         by_name[event[1]].append(event)
     made = {}
     for port in shards.layout.ports:
-        if port.entry is None or port.entry.name not in by_name:
+        if port.merges or port.entry is None or port.entry.name not in by_name:
             continue
         rows = by_name[port.entry.name]
         if WEIGHT in port.carries:

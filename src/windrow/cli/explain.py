@@ -45,8 +45,17 @@ TEXT_FORMATS: dict[str, Callable[..., str]] = {
 @click.option(
     "--shards", type=click.IntRange(min=1), default=2, show_default=True, help="With --spark."
 )
-def command(
-    file: TextIO, name: str | None, style: str, patterns: bool, spark: bool, shards: int
+@click.option(
+    "--partials", type=click.Choice(["auto", "on", "off"]), help="With --spark: as of run."
+)
+def command(  # noqa: PLR0913, PLR0917 - one parameter an option
+    file: TextIO,
+    name: str | None,
+    style: str,
+    patterns: bool,
+    spark: bool,
+    shards: int,
+    partials: str | None,
 ) -> None:
     """Show the plan of each query in a script of CQL.
 
@@ -56,7 +65,8 @@ def command(
     text = read_text(file)
     queries = chosen(bind_script(text), name)
     if spark:
-        click.echo(on_spark(text, tuple(query.name for query in queries), shards))
+        said = "" if partials is None else f";\nSET partials = '{partials}'"
+        click.echo(on_spark(text + said, tuple(query.name for query in queries), shards))
         return
     if style == "json":
         plans = [explain_json(query, patterns=patterns) for query in queries]

@@ -53,6 +53,11 @@ DEFAULT_SINK = "console"
     show_default=True,
     help="Local runs in this process, over files.",
 )
+@click.option(
+    "--partials",
+    type=click.Choice(["auto", "on", "off"]),
+    help="Whether Spark merges the tuples of a pane and group.  [default: what the script says]",
+)
 @click.option("--query", "names", metavar="NAME", multiple=True, help="Only this query.")
 @click.option(
     "--module",
@@ -71,6 +76,7 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter an option
     shards: int,
     master: str | None,
     engine: str,
+    partials: str | None,
     names: tuple[str, ...],
     modules: tuple[str, ...],
     metrics_port: int | None,
@@ -91,6 +97,8 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter an option
     db = open_spark(place, shards, master)
     try:
         db.execute(script)
+        if partials is not None:
+            db.execute(f"SET partials = '{partials}'")
         run = db.start(by_query, trigger, split_options(options), chosen)
         watch(run, place, by_query, metrics_port)
     finally:

@@ -32,6 +32,7 @@ from windrow.operators.vector import I64
 from windrow.operators.window import SinceWindow, UnboundedWindow
 from windrow.optimize.place_exchanges import place_exchanges
 from windrow.optimize.place_negation import Placement, place_negations
+from windrow.optimize.preaggregate_panes import Partials, preaggregate_panes
 from windrow.optimize.rules import MOVES, RULES, apply_rules
 from windrow.optimize.statistics import UNKNOWN, Statistics
 from windrow.plan.nodes import Query, is_stream
@@ -44,7 +45,7 @@ class Physical:
     `netted`: the root's changes of an instant are net already. `shown`: a stage that knows the
     rows it has shown, and those without memory above it up to the root; none if there is none.
     On shards, `entries` says whom an input's rows go to, and `exchanges` are stages whose changes
-    come from the same stage's input on all shards.
+    come from the same stage's input on all shards; `partials` are inputs whose rows may be merged.
     """
 
     stages: list[Stage]
@@ -53,6 +54,7 @@ class Physical:
     shown: tuple[int, ...]
     entries: dict[int, Crossing] = field(default_factory=dict)
     exchanges: dict[int, Crossing] = field(default_factory=dict)
+    partials: dict[int, Partials] = field(default_factory=dict)
 
     @property
     def signature(self) -> str:
@@ -71,21 +73,24 @@ def lower(
     *,
     statistics: Statistics = UNKNOWN,
     sharded: bool = False,
+    partials: bool = False,
 ) -> Physical:
     """Return the physical plan of a query; its root is a signed edge, or a stream.
 
     Where `auto` chooses by cost, it does so by the statistics, and by defaults where these are
     silent. A saved state fits only the plan that it was made by, so a query that is resumed is
-    lowered with the statistics of its first start.
+    lowered with the statistics of its first start. With `partials`, inputs of aggregates under
+    SLIDE are partial aggregates where they can be (`optimize/preaggregate_panes.py`).
     """
     root = query.root
     placed: tuple[Placement, ...] = ()
     if strategy == "auto":  # before columns are pruned: a projection would part ▷ from ⋈
         root, placed = place_negations(apply_rules(root, MOVES), statistics)
     root = apply_rules(root, RULES)
+    root, found = preaggregate_panes(root) if partials else (root, ())
     if sharded:
         root = place_exchanges(root)
-    builder = Builder(strategy, interner, root, statistics=statistics, placed=placed)
+    builder = Builder(strategy, interner, root, statistics=statistics, placed=placed, merging=found)
     wanted = Wanted(frozenset(root.schema.names))
     if is_stream(root):
         edge = lower_stream(builder, root, wanted)
@@ -96,10 +101,11 @@ def lower(
     return Physical(
         stages,
         builder.sources,
-        netted=edge.netted is not None,
+        netted=edge.netted is not None and not found,  # equal means of other parts are no change
         shown=_shown(stages),
         entries=builder.entries,
         exchanges=builder.exchanges,
+        partials=builder.partials,
     )
 
 

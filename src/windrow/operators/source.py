@@ -75,6 +75,12 @@ class Source:
         return substitute(expr, lambda column: by_name[column.name])
 
 
+def as_it_is(source: Source) -> Source:
+    """Return the source of rows that have its columns already, and are those that enter."""
+    columns = tuple(Named(f.name, Column(f.name, f.type, f.nullable)) for f in source.schema)
+    return Source(source.entry, columns)
+
+
 class SourceReader:
     """A `Source` at work: pushed columns in, a delta out."""
 

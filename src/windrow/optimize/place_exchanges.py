@@ -134,17 +134,18 @@ def _entered(leaf: Plan, need: Need) -> Placed:
     if need.how is Together.ANYWHERE:
         every = Need(Together.EXACTLY, tuple(as_column(f) for f in leaf.schema))
         return exchanged(leaf, every)
-    if all(map(translatable, _at_source(leaf, need.keys))):
+    if all(map(translatable, at_source(leaf, need.keys))):
         return exchanged(leaf, need)
     return exchanged(_entered(leaf, ANYWHERE)[0], need)
 
 
-def _at_source(leaf: Plan, keys: tuple[Expr, ...]) -> tuple[Expr, ...]:
+def at_source(leaf: Plan, keys: tuple[Expr, ...]) -> tuple[Expr, ...]:
+    """Return expressions over a leaf's columns as such over those of its stream or relation."""
     match leaf:
         case Project(source=source, columns=columns):
-            return _at_source(source, tuple(_below(columns_by_name(columns), k) for k in keys))
+            return at_source(source, tuple(_below(columns_by_name(columns), k) for k in keys))
         case Filter(source=source):
-            return _at_source(source, keys)
+            return at_source(source, keys)
         case _:
             return keys
 

@@ -31,6 +31,12 @@ _ALL = (
         "auto",
         ("auto", "upa", "direct", "negative"),
     ),
+    Setting(
+        "partials",
+        "whether Spark merges the tuples of a pane and group before they are moved",
+        "auto",
+        ("auto", "on", "off"),
+    ),
 )
 
 SETTINGS: dict[str, Setting] = {s.name: s for s in _ALL}

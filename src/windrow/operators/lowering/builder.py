@@ -23,6 +23,7 @@ from windrow.operators.state.mixed_expirer import MixedExpirer
 from windrow.operators.task import Task
 from windrow.optimize.choose_form import FormChoice, choose_form
 from windrow.optimize.place_negation import Placement
+from windrow.optimize.preaggregate_panes import Partials
 from windrow.optimize.statistics import UNKNOWN, Statistics
 from windrow.plan.expressions import Column, Expr
 from windrow.plan.format import format_expr
@@ -114,7 +115,9 @@ class Builder:
     statistics: Statistics = UNKNOWN
     placed: tuple[Placement, ...] = ()
     renews: bool = True
+    merging: tuple[Partials, ...] = ()
     entries: dict[int, Crossing] = field(default_factory=dict)
+    partials: dict[int, Partials] = field(default_factory=dict)
     exchanges: dict[int, Crossing] = field(default_factory=dict)
 
     @property

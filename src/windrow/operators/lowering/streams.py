@@ -90,6 +90,9 @@ def _exchange(builder: Builder, plan: Exchange, wanted: Wanted) -> Edge:
     edge = builder.source(source.only(wanted.columns), _name(source))
     keys = tuple(source.at_entry(k) for k in plan.keys)
     builder.entries[edge.stage] = Crossing(plan.route, keys)
+    for partials in builder.merging:
+        if partials.is_of(plan.source):
+            builder.partials[edge.stage] = partials
     return edge
 
 

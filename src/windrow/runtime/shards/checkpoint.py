@@ -97,6 +97,9 @@ def changes(old: Program, new: Program) -> list[str]:
         said.append(f"It was made for {old.shards} shards, not {new.shards}.")
     if old.strategy != new.strategy:
         said.append(f"It was made with strategy {old.strategy}, not {new.strategy}.")
+    merged, merges = _merged(old), _merged(new)
+    said += [f'Tuples of query "{name}" were merged by pane.' for name in merged - merges]
+    said += [f'Tuples of query "{name}" were not merged by pane.' for name in merges - merged]
     said += [f'Query "{name}" is gone.' for name in old.queries if name not in new.queries]
     said += [f'Query "{name}" is new.' for name in new.queries if name not in old.queries]
     both = [name for name in old.queries if name in new.queries]
@@ -109,6 +112,13 @@ def changes(old: Program, new: Program) -> list[str]:
         if old_digests.get(aggregate.name, aggregate.digest) != aggregate.digest:
             said.append(f'The aggregate "{aggregate.name}" has changed.')
     return said or ["The order of its queries, or the version of windrow's plans, has changed."]
+
+
+def _merged(program: Program) -> set[str]:
+    try:
+        return {program.queries[n] for n in program.merging().queries}
+    except WindrowError:
+        return set()
 
 
 def _plans(program: Program) -> dict[str, str]:

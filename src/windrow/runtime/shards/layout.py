@@ -1,52 +1,19 @@
-"""Ports and levels: where rows enter the shards, and where they change them.
-
-Queries that read the same input, brought together by the same key, share a port: its rows cross
-once, with the columns that any of them reads. The times of tuples cross as `_ts`, so a stream's
-time column never does.
-"""
+"""Levels and outputs: where rows enter the shards, where they change them, and what comes out."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 
-from windrow.core.schema import Field, Schema
+from windrow.core.schema import Schema
 from windrow.core.time import Clock
-from windrow.core.types import BOOLEAN
 from windrow.operators.interner import Interner
 from windrow.operators.levels import levels_of, lone_stages
 from windrow.operators.lower import Physical, lower
-from windrow.operators.lowering.builder import Crossing
-from windrow.operators.source import Source
-from windrow.optimize.place_exchanges import plain
-from windrow.plan.catalog import Relation, Stream
-from windrow.plan.expressions import Call, Expr
 from windrow.plan.labels import clock_of
-from windrow.plan.nodes import Query, Route, Window, nodes_of
-from windrow.plan.windows import PartitionRows, Rows
+from windrow.plan.nodes import Query
+from windrow.runtime.shards.ports import Port, Ports
 from windrow.runtime.shards.program import Program
-
-WEIGHT, EXPIRY, TIME, SIGN = "_weight", "_exp", "_ts", "_sign"
-
-
-@dataclass(frozen=True, slots=True)
-class Port:
-    """Where rows enter a level. Of level 0 from a declared input, else from the level below.
-
-    `keys` are over the entry's declared columns, or over `schema` on a higher level. `carries`
-    are int64 columns that go with the rows. `predicate` holds for all rows that anybody uses.
-    `ordered`: among rows of one time, order matters (count windows).
-    """
-
-    number: int
-    level: int
-    route: Route
-    keys: tuple[Expr, ...]
-    schema: Schema
-    entry: Stream | Relation | None = None
-    predicate: Expr | None = None
-    carries: tuple[str, ...] = ()
-    ordered: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,22 +30,30 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class Wiring:
-    """How one query's physical plan hangs on the ports: port by source, port by exchange."""
+    """How one query's physical plan hangs on the ports: port by source, port by exchange.
+
+    `merged`: the port of merged rows beside that of a source, if there is one.
+    """
 
     query: Query
     physical: Physical
     interner: Interner
     sources: dict[int, int]
     exchanges: dict[int, int]
+    merged: dict[int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """All ports and outputs of a program."""
+    """All ports and outputs of a program.
+
+    `merging` says of each query that could have its rows merged whether they are, and why.
+    """
 
     ports: tuple[Port, ...]
     outputs: tuple[Output, ...]
     levels: int
+    merging: dict[str, str] = field(default_factory=dict)
 
 
 @lru_cache(maxsize=16)
@@ -89,12 +64,17 @@ def layout_of(program: Program) -> Layout:
 
 def wired(program: Program, interners: list[Interner] | None = None) -> tuple[Layout, list[Wiring]]:
     """Return the layout, and each query lowered and tied to it."""
+    queries = program.bound()
+    choice = program.merging()
     plans = []
-    for n, query in enumerate(program.bound()):
+    for n, query in enumerate(queries):
         interner = Interner() if interners is None else interners[n]
-        plans.append((query, lower(query, program.strategy, interner, sharded=True), interner))
-    ports = _Ports()
+        partials = n in choice.queries
+        lowered = lower(query, program.strategy, interner, sharded=True, partials=partials)
+        plans.append((query, lowered, interner))
+    ports = Ports()
     sources = [ports.enter(query, physical) for query, physical, _ in plans]
+    merged = [ports.merge(plans[n][1], entered) for n, entered in enumerate(sources)]
     exchanges = [ports.cross(query, physical) for query, physical, _ in plans]
     outputs, wirings, height = [], [], 1
     for n, (query, physical, interner) in enumerate(plans):
@@ -103,85 +83,6 @@ def wired(program: Program, interners: list[Interner] | None = None) -> tuple[La
         alone = last in lone_stages(physical)
         schema, clock = query.root.schema, clock_of(query.root)
         outputs.append(Output(n, query.name, levels[-1], schema, clock, alone))
-        wirings.append(Wiring(query, physical, interner, sources[n], exchanges[n]))
-    return Layout(tuple(ports.made), tuple(outputs), height), wirings
-
-
-class _Ports:
-    """Ports made so far: level 0 by what they carry, then one for each exchange."""
-
-    def __init__(self) -> None:
-        self.made: list[Port] = []
-        self._known: dict[tuple[str, Route, tuple[Expr, ...]], int] = {}
-
-    def enter(self, query: Query, physical: Physical) -> dict[int, int]:
-        """Tie each source of a plan to a port of level 0."""
-        ordered = counts_rows(query)
-        found = {}
-        for stage, source in physical.sources.items():
-            crossing = physical.entries.get(stage, Crossing(Route.ALL))
-            found[stage] = self._entered(source, crossing, ordered=ordered)
-        return found
-
-    def _entered(self, source: Source, crossing: Crossing, *, ordered: bool) -> int:
-        entry = source.entry
-        keys = tuple(plain(k) for k in crossing.keys)
-        carries = (WEIGHT,) if isinstance(entry, Relation) else ()
-        number = self._known.setdefault((entry.name, crossing.route, keys), len(self.made))
-        schema = _crossing(entry, source.reads)
-        predicate = source.predicate if isinstance(entry, Stream) else None
-        port = Port(number, 0, crossing.route, keys, schema, entry, predicate, carries, ordered)
-        if number == len(self.made):
-            self.made.append(port)
-        else:
-            self.made[number] = _shared(self.made[number], port)
-        return number
-
-    def cross(self, query: Query, physical: Physical) -> dict[int, int]:
-        """Give each exchange of a plan a port of its own."""
-        levels, found = levels_of(physical), {}
-        for stage, crossing in physical.exchanges.items():
-            made = physical.stages[stage]
-            carries = (EXPIRY,) * crossing.ends + (WEIGHT,) * crossing.weighs
-            found[stage] = len(self.made)
-            schema = Schema(tuple(Field(f.name, f.type, f.nullable) for f in made.schema))
-            self.made.append(
-                Port(
-                    len(self.made),
-                    levels[stage],
-                    crossing.route,
-                    crossing.keys,
-                    schema,
-                    carries=carries,
-                    ordered=counts_rows(query),
-                )
-            )
-        return found
-
-
-def counts_rows(query: Query) -> bool:
-    """Tell whether a query has a count window: the order of rows of one time then matters."""
-    return any(
-        isinstance(p, Window) and isinstance(p.spec, Rows | PartitionRows)
-        for p in nodes_of(query.root)
-    )
-
-
-def _shared(one: Port, other: Port) -> Port:
-    """Return the port of two queries: columns and rows that either uses."""
-    assert one.entry is not None, "ports of level 0 have a declared input"
-    predicate = None
-    if one.predicate is not None and other.predicate is not None:
-        nullable = one.predicate.nullable or other.predicate.nullable
-        either = Call("or", (one.predicate, other.predicate), BOOLEAN, nullable)
-        predicate = one.predicate if one.predicate == other.predicate else either
-    names = {*one.schema.names, *other.schema.names}
-    schema = Schema(tuple(f for f in one.entry.schema if f.name in names))
-    ordered = one.ordered or other.ordered
-    return replace(one, schema=schema, predicate=predicate, ordered=ordered)
-
-
-def _crossing(entry: Stream | Relation, reads: frozenset[str]) -> Schema:
-    """Return the declared columns that must cross: those that are read, but for the time."""
-    time = entry.time_column if isinstance(entry, Stream) else None
-    return Schema(tuple(f for f in entry.schema if f.name in reads and f.name != time))
+        wirings.append(Wiring(query, physical, interner, sources[n], exchanges[n], merged[n]))
+    said = {queries[n].name: text for n, text in choice.reasons.items()}
+    return Layout(tuple(ports.made), tuple(outputs), height, said), wirings

@@ -6,6 +6,7 @@ import hashlib
 import json
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from windrow.core.errors import StateError
 from windrow.language.parse import parse_script
@@ -13,6 +14,9 @@ from windrow.language.statements import CreateRelation, CreateStream, Statement
 from windrow.plan.nodes import Query
 from windrow.plan.session import Session
 from windrow.runtime.shards.shipping import Shipped
+
+if TYPE_CHECKING:
+    from windrow.runtime.shards.merging import Choice
 
 FORMAT = 1
 """Raised when the same program would no longer find its way in older state."""
@@ -57,6 +61,11 @@ class Program:
         self._install()
         return list(_bound(self))
 
+    def merging(self) -> Choice:
+        """Return which queries have tuples merged before they reach a shard."""
+        self._install()
+        return _merging(self)
+
     def plans(self) -> list[str]:
         """Return what state depends on, a query each: not where tuples come from, nor how fast."""
         self._install()
@@ -75,14 +84,29 @@ class Program:
         facts = [FORMAT, self.plans(), self.queries, self.strategy, self.shards]
         if self.aggregates:
             facts.append([[a.name, a.digest] for a in self.aggregates])
+        if merged := sorted(self.merging().queries):
+            facts.append({"merged": merged})
         return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16]
 
 
 @lru_cache(maxsize=16)
 def _bound(program: Program) -> tuple[Query, ...]:
+    session = _session(program)
+    return tuple(session.query(name) for name in program.queries)
+
+
+@lru_cache(maxsize=16)
+def _merging(program: Program) -> Choice:
+    from windrow.runtime.shards.merging import choose_merging  # noqa: PLC0415 - it compiles
+
+    mode = str(_session(program).settings["partials"])
+    return choose_merging(_bound(program), program.strategy, mode)
+
+
+def _session(program: Program) -> Session:
     session = Session()
     session.execute(program.script)
-    return tuple(session.query(name) for name in program.queries)
+    return session
 
 
 def _without_source(statement: Statement) -> Statement:

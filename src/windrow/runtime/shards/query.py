@@ -14,14 +14,15 @@ from windrow.operators.dataflow import loaded_delta, saved_delta
 from windrow.operators.delta import Delta
 from windrow.operators.levels import LeveledFlow, Reach
 from windrow.operators.ordering import RowOrder
-from windrow.operators.source import SourceReader
+from windrow.operators.source import SourceReader, as_it_is
 from windrow.operators.task import Saved
 from windrow.operators.vector import I64
 from windrow.operators.view import net_per_instant
 from windrow.plan.catalog import Relation, Stream
 from windrow.runtime.changelog import changelog, codes_of
 from windrow.runtime.shards.agenda import Agenda, widths_of
-from windrow.runtime.shards.layout import EXPIRY, TIME, WEIGHT, Output, Port, Wiring
+from windrow.runtime.shards.layout import Output, Wiring
+from windrow.runtime.shards.ports import EXPIRY, TIME, WEIGHT, Port
 
 SWEEP_CHECK = 64
 """Steps between two looks at whether unused text can be forgotten."""
@@ -70,6 +71,9 @@ class ShardQuery:
         self._readers = {}
         for stage, port in self.wiring.sources.items():
             reader = SourceReader(physical.sources[stage], self.wiring.interner)
+            self._readers.setdefault(port, []).append((stage, reader))
+        for stage, port in self.wiring.merged.items():
+            reader = SourceReader(as_it_is(physical.sources[stage]), self.wiring.interner)
             self._readers.setdefault(port, []).append((stage, reader))
         self._buffers = {stage: [] for stage in physical.sources}
         widths = widths_of(self.wiring.query.root)

@@ -26,7 +26,8 @@ from windrow.operators.task import Saved
 from windrow.operators.vector import I64
 from windrow.plan.catalog import Relation, Stream
 from windrow.runtime.shards.clocks import Clocks, Heard, Moment, StreamClock
-from windrow.runtime.shards.layout import TIME, WEIGHT, Layout, Port, wired
+from windrow.runtime.shards.layout import Layout, wired
+from windrow.runtime.shards.ports import FIRST, TIME, TUPLES, WEIGHT, Port
 from windrow.runtime.shards.program import Program
 from windrow.runtime.shards.query import ShardQuery
 from windrow.runtime.shards.stepped import Stepped, joined
@@ -58,10 +59,8 @@ class Shard:
         self._staged: dict[int, list[pa.Table]] = {}
         self._late: dict[str, list[pa.Table]] = {}
         self._heard: dict[str, Heard] = {}
-        self._counting = {}  # the port by which an input's rows are counted once: if any, all rows
-        for port in sorted(layout.ports, key=lambda p: (p.predicate is None, -p.number)):
-            if port.entry is not None:
-                self._counting[port.entry.name] = port.number
+        self._merged = _counted_once(layout.ports)
+        self._counting = _counting(layout.ports, self._merged)
 
     def ingest(self, port: int, table: pa.Table) -> None:
         """Take rows of a port: `_ts`, what it carries, its columns; in any order."""
@@ -76,9 +75,15 @@ class Shard:
     def _noted(self, port: Port, table: pa.Table) -> pa.Table:
         """Note the times of new rows; return those that are not late."""
         assert port.entry is not None, "ports of level 0 have a declared input"
-        name, counts = port.entry.name, self._counting[port.entry.name] == port.number
+        name, counts = port.entry.name, port.number in self._counting
         ts = words_of(table[TIME])
         clock = self.clocks.streams.get(name)
+        if port.merges is not None:
+            heard = _heard_of_merged(table, counts=counts)
+            assert clock is not None, "only tuples of streams are merged"
+            assert heard.first >= clock.frontier, "a late tuple was merged"
+            self._hear(name, heard)
+            return table
         if clock is not None and ts.min() < clock.frontier:
             behind = ts < clock.frontier
             if counts:
@@ -87,10 +92,12 @@ class Shard:
             ts = ts[~behind]
         known = ts if clock is not None else ts[ts > BEGINNING]
         if len(known):
-            heard = Heard(int(known.min()), int(known.max()), len(ts) if counts else 0)
-            before = self._heard.get(name)
-            self._heard[name] = heard if before is None else before.merged(heard)
+            self._hear(name, Heard(int(known.min()), int(known.max()), len(ts) if counts else 0))
         return table
+
+    def _hear(self, name: str, heard: Heard) -> None:
+        before = self._heard.get(name)
+        self._heard[name] = heard if before is None else before.merged(heard)
 
     def heard(self) -> dict[str, Heard]:
         """Return what was ingested on level 0 since the last batch, by input."""
@@ -156,7 +163,10 @@ class Shard:
 
     def _deliver(self, port: Port, tables: list[pa.Table]) -> None:
         whole = pa.concat_tables(tables).combine_chunks()
-        self.rows_in += len(whole)
+        if port.merges is None:
+            self.rows_in += len(whole)
+        elif port.number in self._merged.values():
+            self.rows_in += _tuples(whole)
         if port.level:
             for query in self.queries:
                 query.arrive(port, whole)
@@ -168,7 +178,7 @@ class Shard:
         weight = None
         if isinstance(port.entry, Relation):
             weight = words_of(whole[WEIGHT])
-        elif port.entry is not None:
+        elif port.entry is not None and port.merges is None:
             columns[port.entry.time_column] = _times(ts, port.entry)
         for query in self.queries:
             query.feed(port.number, ts, columns, weight)
@@ -204,7 +214,48 @@ class Shard:
                 "state_rows": rows,
                 "state_bytes": size,
             }
-        return {"rows_in": self.rows_in, "late": dict(self.late), "queries": queries}
+        frontiers = {name: clock.frontier for name, clock in self.clocks.streams.items()}
+        return {
+            "rows_in": self.rows_in,
+            "late": dict(self.late),
+            "frontiers": frontiers,
+            "queries": queries,
+        }
+
+
+def _counted_once(ports: tuple[Port, ...]) -> dict[int, int]:
+    """Return, by port, the port of merged tuples by which its own are counted.
+
+    Where queries with filters share a port, one that leaves nothing out is best.
+    """
+    found: dict[int, int] = {}
+    for port in reversed(ports):
+        if port.merges is not None and port.merges.source.predicate is not None:
+            found[port.merges.of] = port.number
+    for port in reversed(ports):
+        if port.merges is not None and port.merges.source.predicate is None:
+            found[port.merges.of] = port.number
+    return found
+
+
+def _counting(ports: tuple[Port, ...], merged: dict[int, int]) -> frozenset[int]:
+    """Return the ports by which each input's rows are counted once: if any, all its rows."""
+    best: dict[str, int] = {}
+    for port in sorted(ports, key=lambda p: (p.predicate is None, -p.number)):
+        if port.entry is not None and port.merges is None:
+            best[port.entry.name] = port.number
+    chosen = frozenset(best.values())
+    return chosen | {number for of, number in merged.items() if of in chosen}
+
+
+def _tuples(merged: pa.Table) -> int:
+    return int(merged[TUPLES].to_numpy().sum())
+
+
+def _heard_of_merged(table: pa.Table, *, counts: bool) -> Heard:
+    """Return the times of merged rows: each tells its first and its newest."""
+    first, newest = int(table[FIRST].to_numpy().min()), int(table[TIME].to_numpy().max())
+    return Heard(first, newest, _tuples(table) if counts else 0)
 
 
 def _times(ts: I64, stream: Stream) -> pa.Array:

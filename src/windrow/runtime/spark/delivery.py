@@ -56,8 +56,16 @@ class Delivery:
             return frame.writeStream.format("noop")
         return frame.writeStream.foreachBatch(self._take_batch)
 
+    @property
+    def can_merge(self) -> bool:
+        """Tell whether batches may be plans of their own: not if Spark's own sink takes them all.
+
+        That one knows batches that it has seen only as part of the streaming query.
+        """
+        return not (len(self.sinks) == 1 and isinstance(self.sinks[0], SparkSink))
+
     def deliver(self, frame: DataFrame, version: int) -> None:
-        """Bring one version that is not a streaming batch to all sinks."""
+        """Bring one version that is no streaming plan's batch to all sinks."""
         if self._passed:
             self._take(frame, version)
         else:

@@ -20,7 +20,7 @@ from windrow.optimize.catalyst import literal_sql, quoted, spark_sql
 from windrow.plan.catalog import Relation, Stream
 from windrow.plan.expressions import Column, Expr, Literal, columns_of, conjuncts
 from windrow.plan.nodes import Route
-from windrow.runtime.shards.layout import EXPIRY, WEIGHT, Port
+from windrow.runtime.shards.ports import EXPIRY, WEIGHT, Port
 from windrow.runtime.spark.declared import Fitted
 from windrow.runtime.spark.slots import (
     POISON,

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from windrow.core.time import format_duration
 from windrow.operators.levels import levels_of
 from windrow.optimize.catalyst import translatable
-from windrow.plan.catalog import Stream
+from windrow.plan.catalog import Relation, Stream
 from windrow.plan.expressions import conjuncts
 from windrow.plan.format import format_expr
 from windrow.plan.nodes import Route
-from windrow.runtime.shards.layout import Output, Port, Wiring, wired
+from windrow.runtime.shards.layout import Output, Wiring, wired
+from windrow.runtime.shards.ports import Port
 from windrow.runtime.shards.program import Program
 from windrow.runtime.spark.declared import fit_column
 from windrow.runtime.spark.entry_sql import Reading, pushed, shard_sql
@@ -26,6 +28,7 @@ def explain_spark(program: Program) -> str:
     exchanges = _count(plan.layout.levels, "exchange", "exchanges")
     shards = _count(plan.shards, "shard", "shards")
     lines = [f"{queries} on {shards}; {exchanges} of rows a batch, and a tiny one of times"]
+    lines += [f"  {query}: tuples are {said}" for query, said in plan.layout.merging.items()]
     for number in range(len(plan.entries)):
         lines += ["", *_input(plan, number)]
     for level in range(plan.layout.levels):
@@ -53,7 +56,32 @@ def _input(plan: SparkPlan, number: int) -> list[str]:
     lines += [f"  dead letter if {reason}" for _, reason in faults]
     for port in reading.ports:
         lines += [f"  {line}" for line in _entry_port(port, plan)]
+    merging = (p for p in plan.layout.ports if p.merges is not None and p.entry == entry)
+    for port in merging:
+        lines += [f"  {line}" for line in _merging_port(port, entry)]
     return lines
+
+
+def _merging_port(port: Port, entry: Stream | Relation) -> list[str]:
+    """Describe how Catalyst merges tuples before they cross."""
+    assert port.merges is not None, "a port of merged tuples"
+    assert isinstance(entry, Stream), "only tuples of streams are merged"
+    partials = port.merges.partials
+    keys = ", ".join(partials.keys) or "no key"
+    exprs = {c.name: format_expr(c.expr) for c in port.merges.source.columns}
+    parts = [
+        f"{part.merge.value.upper()}({exprs[part.name]})"
+        + (f" of values below {part.limit:,}" if part.limit else "")
+        for part in partials.parts
+        if part.name in port.schema
+    ]
+    slide = format_duration(partials.pane.slide, entry.clock)
+    return [
+        f"port {port.number}: tuples of port {port.merges.of} merged by Catalyst, a row a group and"
+        f" pane of {slide}",
+        f"  by {keys}: {', '.join(parts)}",
+        "  late tuples and larger values cross as they are",
+    ]
 
 
 def _entry_port(port: Port, plan: SparkPlan) -> list[str]:

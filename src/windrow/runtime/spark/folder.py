@@ -63,6 +63,11 @@ class RunFolder:
         names = self.files.sizes("spark/commits")
         return max((int(name) for name in names if name.isdecimal()), default=-1)
 
+    def batch_time(self, batch: int) -> int:
+        """Return the time, in µs, that Spark has given a batch when it was first planned."""
+        lines = bytes(self.files.read(f"spark/offsets/{batch}")).decode().splitlines()
+        return int(json.loads(lines[1])["batchTimestampMs"]) * 1000
+
     def reached(self) -> int:
         """Return the last version that is done for good; 0 before the first."""
         batch, drain = self.last_batch(), self.drain()

@@ -9,7 +9,6 @@ inputs ─► checked, filtered, one row a port ─► union
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import partial, reduce
 
 from pyspark.sql import DataFrame, SparkSession
@@ -44,6 +43,9 @@ BATCH_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
 SMALL_BATCH, LARGE_BATCH = 10_000, 131_072
 """Rows of an Arrow batch: Spark's default, and ours."""
 
+BATCH_TIME = "unix_micros(current_timestamp())"
+"""In a streaming plan: the time of the batch, the same if it is run again."""
+
 
 def build_frame(
     spark: SparkSession,
@@ -62,21 +64,25 @@ def build_frame(
     host, so that they need no exchange to tell each other the time.
     """
     plan = plan_of(program)
-    given = {name.lower(): frame for name, frame in (frames or {}).items()}
+    rows = entered_frame(spark, plan, checkpoint, frames or {})
+    work = plan.work(Shards(checkpoint, program), rim=rim)
+    return through_shards(rows, plan, work, BATCH_TIME, at_once=at_once)
+
+
+def entered_frame(
+    spark: SparkSession, plan: SparkPlan, checkpoint: str, frames: Mapping[str, DataFrame]
+) -> DataFrame:
+    """Return the rows of all inputs as a streaming DataFrame of wide rows, before any exchange."""
+    given = {name.lower(): frame for name, frame in frames.items()}
     if int(spark.conf.get(BATCH_ROWS) or 0) == SMALL_BATCH:
         spark.conf.set(BATCH_ROWS, str(LARGE_BATCH))
     parts = [
         _entered(spark, plan, number, checkpoint, given.get(entry.name.lower()))
         for number, entry in enumerate(plan.entries)
     ]
-    ticking = any(_may_idle(entry) for entry in plan.entries)
-    if ticking:
+    if any(map(_may_idle, plan.entries)):
         parts.append(_ticks(spark, plan.entered))
-    work = replace(plan.work(Shards(checkpoint, program)), rim=rim)
-    rows = reduce(DataFrame.unionAll, parts).repartitionById(plan.shards, SHARD)
-    if at_once and not ticking:
-        return _higher_levels(_together(rows, plan, work), plan, work)
-    return _stepped(_told(rows, plan, work), plan, work)
+    return reduce(DataFrame.unionAll, parts)
 
 
 def _may_idle(entry: Stream | Relation) -> bool:
@@ -132,8 +138,17 @@ def drain_frame(
     told = everyone.repartitionById(plan.shards, SHARD).selectExpr(
         f"'{{}}' AS {HEARD}", f"{wall}L AS {WALL}", f"true AS {DRAIN}"
     )
-    work = replace(plan.work(Shards(checkpoint, program)), rim=rim)
-    return _stepped(told, plan, work)
+    return _stepped(told, plan, plan.work(Shards(checkpoint, program), rim=rim))
+
+
+def through_shards(
+    rows: DataFrame, plan: SparkPlan, work: Work, wall: str, *, at_once: bool = False
+) -> DataFrame:
+    """Return what the shards make of wide rows; `wall` is the batch's own time in µs, as SQL."""
+    dealt = rows.repartitionById(plan.shards, SHARD)
+    if at_once and not any(map(_may_idle, plan.entries)):
+        return _higher_levels(_together(dealt, plan, work), plan, work)
+    return _stepped(_told(dealt, plan, work, wall), plan, work)
 
 
 def _together(rows: DataFrame, plan: SparkPlan, work: Work) -> DataFrame:
@@ -145,11 +160,11 @@ def _together(rows: DataFrame, plan: SparkPlan, work: Work) -> DataFrame:
     return rows.mapInArrow(function, plan.row_after(0).ddl, barrier=True)
 
 
-def _told(rows: DataFrame, plan: SparkPlan, work: Work) -> DataFrame:
+def _told(rows: DataFrame, plan: SparkPlan, work: Work, wall: str) -> DataFrame:
     """Run INGEST; return for each shard what all have heard."""
     heard = rows.mapInArrow(partial(ingest, work=work), HEARD_DDL)
     return heard.repartitionById(plan.shards, SHARD).selectExpr(
-        HEARD, f"unix_micros(current_timestamp()) AS {WALL}", f"false AS {DRAIN}"
+        HEARD, f"{wall} AS {WALL}", f"false AS {DRAIN}"
     )
 
 

@@ -11,34 +11,39 @@ from windrow.core.time import Clock
 from windrow.plan.catalog import Relation, Stream
 from windrow.plan.nodes import Route
 from windrow.runtime.shards.client import Shards
-from windrow.runtime.shards.layout import EXPIRY, WEIGHT, Layout, Port, layout_of
+from windrow.runtime.shards.layout import Layout, layout_of
+from windrow.runtime.shards.ports import EXPIRY, WEIGHT, Port
 from windrow.runtime.shards.program import Program
 from windrow.runtime.spark.slots import (
+    FIRST,
     OUTPUT,
     PORT,
     SEQUENCE,
     SHARD,
     SIGN,
     TIME,
+    TUPLES,
     Wide,
+    extended,
     silent_port,
     wide_row,
 )
-from windrow.runtime.spark.worker import Gate, Work
+from windrow.runtime.spark.worker import AtTheRim, Gate, Work
 
 
 @dataclass(frozen=True, slots=True)
 class SparkPlan:
     """The rows of each exchange.
 
-    `entries` are the inputs in order, `entered` the row in which they cross; `forwarded` the rows
-    of higher levels; `answered` the row of all changes.
+    `entries` are the inputs in order, `entered` the row in which they cross, `merged` the same with
+    places for merged tuples; `forwarded` the rows of higher levels; `answered` that of all changes.
     """
 
     shards: int
     layout: Layout
     entries: tuple[Stream | Relation, ...]
     entered: Wide
+    merged: Wide
     forwarded: dict[int, Wide]
     answered: Wide
 
@@ -46,19 +51,25 @@ class SparkPlan:
         """The row in which a level's rows leave: to the next, or after the last as changes."""
         return self.answered if level == self.layout.levels - 1 else self.forwarded[level + 1]
 
-    def work(self, shards: Shards) -> Work:
-        """Return what workers have to know."""
+    @property
+    def merges(self) -> bool:
+        """Tell whether tuples of any input may be merged before they cross."""
+        return any(port.merges is not None for port in self.layout.ports)
+
+    def work(self, shards: Shards, *, merging: bool = False, rim: AtTheRim | None = None) -> Work:
+        """Return what workers have to know. `merging`: tuples are merged before they cross."""
         streams = {n: e for n, e in enumerate(self.entries) if isinstance(e, Stream)}
         return Work(
             shards,
             self.layout.levels,
             {p.number: self._gate(p) for p in self.layout.ports},
             {o.number: o.schema for o in self.layout.outputs},
-            self.entered,
+            self.merged if merging else self.entered,
             self.forwarded,
             self.answered,
             {silent_port(n): stream.name for n, stream in streams.items()},
             {s.name: (s.time_column, s.clock is Clock.TIMESTAMP) for s in streams.values()},
+            rim,
         )
 
     def _gate(self, port: Port) -> Gate:
@@ -68,21 +79,27 @@ class SparkPlan:
         return Gate(port.number, head, port.schema, port.route is Route.ALL)
 
     def ports_of(self, entry: Stream | Relation) -> tuple[Port, ...]:
-        """Return the ports of level 0 that an input feeds."""
-        return tuple(p for p in self.layout.ports if p.level == 0 and p.entry == entry)
+        """Return the ports of level 0 that an input's tuples go to as they are."""
+        level = (p for p in self.layout.ports if p.level == 0 and p.merges is None)
+        return tuple(p for p in level if p.entry == entry)
 
 
 def plan_of(program: Program) -> SparkPlan:
     """Return where everything lies."""
     layout = layout_of(program)
     entries = tuple(dict.fromkeys(p.entry for p in layout.ports if p.entry is not None))
-    levels = {n: [p for p in layout.ports if p.level == n] for n in range(layout.levels)}
+    plain = [p for p in layout.ports if p.merges is None]
+    levels = {n: [p for p in plain if p.level == n] for n in range(layout.levels)}
+    entered = _row(levels[0], text=True)
+    merged = {p.number: p.schema for p in layout.ports if p.merges is not None}
+    carried = ((FIRST, "BIGINT"), (TUPLES, "BIGINT")) if merged else ()
     changes = ((OUTPUT, "INT"), (TIME, "BIGINT"), (SIGN, "TINYINT"))
     return SparkPlan(
         program.shards,
         layout,
         entries,
-        _row(levels[0], text=True),
+        entered,
+        extended(entered, carried, merged),
         {n: _row(levels[n]) for n in range(1, layout.levels)},
         wide_row(changes, {o.number: o.schema for o in layout.outputs}),
     )

@@ -11,6 +11,7 @@ from typing import Any
 
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from windrow.core.errors import RunError
 from windrow.runtime.shards.client import Shards
@@ -21,6 +22,8 @@ from windrow.runtime.spark.delivery import Delivery
 from windrow.runtime.spark.failures import explained, lost_together, reason
 from windrow.runtime.spark.folder import Drain, RunFolder
 from windrow.runtime.spark.frame import build_frame, drain_frame
+from windrow.runtime.spark.merging import Merging
+from windrow.runtime.spark.plan import plan_of
 from windrow.runtime.spark.progress import Progress, Tally, progress_of
 from windrow.runtime.spark.reports import read_reports
 from windrow.runtime.spark.session import run_at_once
@@ -83,12 +86,33 @@ class Run:
 
     def _started(self, *, at_once: bool) -> Any:
         """Start Spark's streaming query, where the last one stopped."""
-        program, where, rim = self.job.program, self.folder.where, self._delivery.rim
-        frames = self.job.frames
-        frame = build_frame(self._spark, program, where, frames=frames, rim=rim, at_once=at_once)
-        writer = self._delivery.written(frame).queryName(" ".join(program.queries))
+        writer = self._writer(at_once=at_once).queryName(" ".join(self.job.program.queries))
         located = writer.option("checkpointLocation", self.folder.spark)
         return located.trigger(**self._when).start()
+
+    def _writer(self, *, at_once: bool) -> DataStreamWriter:
+        """Return the streaming write of all batches: one plan, or a plan a batch if it merges."""
+        program, frames, rim = self.job.program, self.job.frames, self._delivery.rim
+        if not (plan_of(program).merges and self._delivery.can_merge):
+            where = self.folder.where
+            return self._delivery.written(
+                build_frame(self._spark, program, where, frames=frames, rim=rim, at_once=at_once)
+            )
+        merging = Merging.of(self._spark, program, self.folder, frames, rim)
+
+        def take(rows: DataFrame, batch: int) -> None:
+            self._make(merging.changes(rows, batch), version_of(batch))
+            merging.done(batch)
+
+        return merging.rows.writeStream.foreachBatch(take)
+
+    def _make(self, changes: DataFrame, version: int) -> None:
+        """Bring about a version that is no streaming plan's batch."""
+        self._spark.sparkContext.setLocalProperty(VERSION, str(version))
+        try:
+            self._delivery.deliver(changes, version)
+        finally:
+            self._spark.sparkContext.setLocalProperty(VERSION, None)  # type: ignore[arg-type]
 
     def _follow(self) -> None:
         """See the streaming query to its end, and drain the input if it came to one."""
@@ -133,13 +157,10 @@ class Run:
             return
         where, rim = self.folder.where, self._delivery.rim
         frame = drain_frame(self._spark, self.job.program, where, drain.wall, rim)
-        self._spark.sparkContext.setLocalProperty(VERSION, str(drain.version))
         try:
-            self._delivery.deliver(frame, drain.version)
+            self._make(frame, drain.version)
         except Exception as error:
             raise explained(error) from error
-        finally:
-            self._spark.sparkContext.setLocalProperty(VERSION, None)  # type: ignore[arg-type]
         self.folder.note(Drain(drain.version, drain.wall, done=True))
 
     @property

@@ -21,6 +21,7 @@ from windrow.core.schema import Schema
 from windrow.core.types import BIGINT, INTERVAL, NULL, STRING, TIMESTAMP, sql_name
 
 SHARD, PORT, OUTPUT, TIME, SIGN, SEQUENCE = "_shard", "_port", "_output", "_ts", "_sign", "_seq"
+FIRST, TUPLES = "_first", "_tuples"
 
 POISON, TICK = -1, -2
 """Ports of rows that no query reads: dead letters, and ticks of processing time."""
@@ -109,6 +110,22 @@ places={0: ('s0', 's1'), 1: ('s1', 's2')})
     slots = tuple(Slot(f"s{i}", type_) for i, type_ in enumerate(order))
     places = {number: _places(schema, slots) for number, schema in schemas.items()}
     return Wide(tuple(head), slots, places)
+
+
+def extended(wide: Wide, head: Iterable[tuple[str, str]], schemas: Mapping[int, Schema]) -> Wide:
+    """Return the row with more columns in its head, and places for more schemas.
+
+    What it had stays where it was.
+    """
+    most: Counter[pa.DataType] = Counter()
+    for schema in schemas.values():
+        most |= Counter(crossing_type(f.type) for f in schema if f.type != NULL)
+    more = most - Counter(s.type for s in wide.slots)
+    order = [type_ for type_, count in more.items() for _ in range(count)]
+    added = tuple(Slot(f"s{i}", type_) for i, type_ in enumerate(order, len(wide.slots)))
+    slots = wide.slots + added
+    places = {number: _places(schema, slots) for number, schema in schemas.items()}
+    return Wide((*wide.head, *head), slots, {**wide.places, **places})
 
 
 def _places(schema: Schema, slots: tuple[Slot, ...]) -> tuple[str | None, ...]:

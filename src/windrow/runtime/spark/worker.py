@@ -29,7 +29,17 @@ from windrow.runtime.spark.dead import LATE, Grave, late_letters
 from windrow.runtime.spark.dead import POISON as POISONED
 from windrow.runtime.spark.reports import Spent, write_report
 from windrow.runtime.spark.rows import narrow, split_rows, widened
-from windrow.runtime.spark.slots import OUTPUT, POISON, PORT, SEQUENCE, SHARD, TIME, Wide
+from windrow.runtime.spark.slots import (
+    FIRST,
+    OUTPUT,
+    POISON,
+    PORT,
+    SEQUENCE,
+    SHARD,
+    TIME,
+    TUPLES,
+    Wide,
+)
 
 Batches = Iterator[pa.RecordBatch]
 Rows = Iterator[tuple[int, pa.RecordBatch]]
@@ -170,8 +180,14 @@ def _of_ports(
 
 
 def _times(batches: list[pa.RecordBatch], before: Heard | None) -> Heard:
+    """Return the times of rows that tell nothing else, each of one tuple or of many."""
     ts = np.concatenate([b.column(TIME).to_numpy() for b in batches])
-    heard = Heard(int(ts.min()), int(ts.max()), len(ts))
+    if TUPLES not in batches[0].schema.names:
+        heard = Heard(int(ts.min()), int(ts.max()), len(ts))
+    else:
+        firsts = np.concatenate([b.column(FIRST).to_numpy() for b in batches])
+        tuples = sum(int(b.column(TUPLES).to_numpy().sum()) for b in batches)
+        heard = Heard(int(firsts.min()), int(ts.max()), tuples)
     return heard if before is None else before.merged(heard)
 
 

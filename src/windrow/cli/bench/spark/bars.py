@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -11,7 +11,7 @@ from windrow.cli.bench.data import Scale
 from windrow.cli.bench.report import Bar, Facts, verdict_of
 from windrow.cli.bench.spark import baselines
 from windrow.cli.bench.spark.data import FULL, SMALLER, Feed, add_empty, make_feed, shape
-from windrow.cli.bench.spark.runs import Batches, Shot, checked, run_frame, run_windrow
+from windrow.cli.bench.spark.runs import Batches, Shot, checked, run_frame, run_windrow, told
 from windrow.cli.bench.workloads import WORKLOADS, Workload
 
 JOIN, SLIDE = (next(w for w in WORKLOADS if w.name == n) for n in ("join", "group_slide"))
@@ -32,6 +32,8 @@ BARE_BAR = 1 / 1.25
 LONG_BAR = 0.7
 EMPTY_BAR = 1 / 1.5
 TWO_BAR = 1 / 1.3
+PARTIALS_BAR = 1.2
+PARTIALS_IO_BAR = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,10 +196,45 @@ def two_queries(bench: Bench) -> Iterator[Bar]:
     yield bar_of("two_queries", TWO_BAR, two, one, difference, {"against": told})
 
 
+def partials(bench: Bench) -> Iterator[Bar]:
+    """Tuples merged by pane and group in Catalyst, against the same query with them as they are."""
+    feed = bench.feed("partials", ("a",), 1, WARM + OURS)
+    pane = feed.scale.window
+    text = (
+        "SELECT src, COUNT(*) AS n, SUM(k) AS s, MAX(k) AS m "
+        f"FROM a [RANGE {10 * pane} MILLISECONDS SLIDE {pane} MILLISECONDS] GROUP BY src"
+    )
+    modes = ("on", "off")
+    shots = {
+        mode: replace(
+            shot(bench, feed, f"partials-{mode}", q=text), settings=f"SET partials = '{mode}'"
+        )
+        for mode in modes
+    }
+    merged, single = (run_windrow(shots[mode], warm=WARM) for mode in modes)
+    few = {
+        mode: replace(
+            shots[mode],
+            feed=feed.first(WARM),
+            checkpoint=bench.checkpoint(f"partials-{mode}-check"),
+        )
+        for mode in modes
+    }
+    difference = "" if told(few["on"]) == told(few["off"]) else "other changes than without"
+    facts: Facts = {"against": f"single tuples, {single.rows_per_second:,.0f} rows/s"}
+    yield bar_of("partials", PARTIALS_BAR, merged, single, difference, facts)
+    io: Facts = {"against": f"single tuples: {single.state_io:,.0f} bytes a batch"}
+    work: Facts = {"state_bytes_written_a_batch": merged.state_io}
+    ratio = single.state_io / max(1.0, merged.state_io)
+    rate, verdict = merged.rows_per_second, verdict_of(difference)
+    yield Bar("partials_io", ratio, PARTIALS_IO_BAR, merged.seconds, rate, verdict, work, io)
+
+
 PARTS: dict[str, Callable[[Bench], Iterator[Bar]]] = {
     "join": join,
     "slide": slide,
     "long_window": long_window,
     "empty": empty,
     "two_queries": two_queries,
+    "partials": partials,
 }

@@ -11,6 +11,7 @@ from statistics import median
 from typing import Any
 
 import polars as pl
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 import windrow
@@ -93,13 +94,14 @@ def with_rows(reports: list[Any]) -> list[Any]:
 
 @dataclass(frozen=True, slots=True)
 class Shot:
-    """Queries over a feed, ready to be run by windrow."""
+    """Queries over a feed, ready to be run by windrow. `settings`: statements before them."""
 
     session: Any
     feed: Feed
     queries: dict[str, str]
     checkpoint: Path
     shards: int
+    settings: str = ""
 
     def declarations(self) -> Iterator[str]:
         """Yield the streams of the feed, one file a micro-batch."""
@@ -115,6 +117,7 @@ class Shot:
         with windrow.connect(
             "spark", spark=self.session, checkpoint=where, shards=self.shards
         ) as db:
+            db.execute(self.settings)
             for statement in self.declarations():
                 db.execute(statement)
             for name, text in self.queries.items():
@@ -130,6 +133,15 @@ def run_windrow(shot: Shot, *, warm: int) -> Batches:
     with shot.started("noop") as (run, query), watch:
         run.wait()
     return Batches(tuple(map(batch_of, with_rows(query.recentProgress))), warm, watch.written)
+
+
+def told(shot: Shot) -> pa.Table:
+    """Run query `q` into Parquet files; return its changes in an order of their own."""
+    folder = shot.checkpoint.with_suffix(".results")
+    with shot.started(f"parquet:{folder}") as (run, _):
+        run.wait()
+    changes = pq.read_table(folder / "q")
+    return changes.sort_by([(name, "ascending") for name in changes.column_names])
 
 
 def checked(workload: Workload, shot: Shot) -> str:

@@ -1,0 +1,227 @@
+"""Tuples of one pane and one group may become one row before they are moved.
+
+    γ[k; COUNT(*), SUM(x)] (S [RANGE w])  refreshed every d
+      ⇒  π (γ[k; SUM(p), SUM(q)] ((π[k, 1 AS p, x AS q] S) [RANGE w]))  refreshed every d
+
+Each tuple is first the partial aggregate of itself (`partial_aggregates.py`). That changes no
+answer; and now rows of equal keys may be merged, by whoever sees them first, if the window treats
+them alike: what SLIDE d shows of a tuple depends on the first multiples of d at or after `ts` and
+`ts + w` alone.
+
+    w = 10, d = 4   ───┤───────┼───────┼───────┼───────┤──►   a pane: (·, ·] between two edges
+                       4       6       8      10      12      k·d, and k·d - w where that differs
+
+A merged row has the time of its newest tuple, which is one of the pane's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from windrow.core.types import is_float
+from windrow.optimize import partial_aggregates
+from windrow.optimize.catalyst import translatable
+from windrow.optimize.partial_aggregates import Part, Parts
+from windrow.optimize.place_exchanges import at_source, is_leaf
+from windrow.optimize.rewriting import renamed, with_inputs
+from windrow.plan.expressions import Expr, conjuncts
+from windrow.plan.format import format_expr
+from windrow.plan.nodes import (
+    Aggregate,
+    AggregateCall,
+    Distinct,
+    Dstream,
+    Filter,
+    Istream,
+    Named,
+    Plan,
+    Project,
+    Refresh,
+    Rstream,
+    Scan,
+    TopN,
+    UnionAll,
+    Window,
+    as_column,
+    inputs_of,
+    nodes_of,
+)
+from windrow.plan.windows import Range
+
+
+@dataclass(frozen=True, slots=True)
+class Pane:
+    """Which times are alike under SLIDE `slide` in a RANGE of `width`."""
+
+    slide: int
+    width: int
+
+    def of(self, ts: int) -> tuple[int, int]:
+        """Return what tells the pane of a time: when its tuples are first and no longer seen.
+
+        >>> pane = Pane(slide=4, width=10)
+        >>> [pane.of(ts) for ts in (4, 5, 6, 7, 8)]
+        [(4, 16), (8, 16), (8, 16), (8, 20), (8, 20)]
+        """
+        return self._up(ts), self._up(ts + self.width)
+
+    def _up(self, ts: int) -> int:
+        return ts + -ts % self.slide
+
+    @property
+    def length(self) -> int:
+        """How long a pane is, at most: where RANGE is no multiple of SLIDE there are two."""
+        rest = self.width % self.slide
+        return max(rest, self.slide - rest)
+
+
+@dataclass(frozen=True, slots=True)
+class Partials:
+    """An input of parts: which of its columns tell the group, and how the others merge."""
+
+    leaf: Plan
+    pane: Pane
+    keys: tuple[str, ...]
+    parts: tuple[Part, ...]
+
+    def is_of(self, plan: Plan) -> bool:
+        """Tell whether a node of the plan is this input."""
+        return plan is self.leaf
+
+
+def preaggregate_panes(root: Plan) -> tuple[Plan, tuple[Partials, ...]]:
+    """Return the plan over parts wherever it can be, and its inputs of parts."""
+    walk = _Walk([], [])
+    return walk.over(root, None), tuple(walk.found)
+
+
+def refusals(root: Plan) -> tuple[str, ...]:
+    """Return why not, for each aggregate under SLIDE whose input cannot be of parts."""
+    walk = _Walk([], [])
+    walk.over(root, None)
+    return tuple(walk.refused)
+
+
+@dataclass(frozen=True, slots=True)
+class _Walk:
+    """A walk down a plan with the SLIDE that windows are reached by (`operators/lower.py`).
+
+    Joins end it: their time bands look for the tuples' own times.
+    """
+
+    found: list[Partials]
+    refused: list[str]
+
+    def over(self, plan: Plan, slide: int | None) -> Plan:
+        """Return the node over parts."""
+        match plan:
+            case Aggregate(source=source) if slide is not None:
+                below = _below(source)
+                return self._split(plan, below, slide) if below else self._inside(plan, slide)
+            case Refresh(source=source, restore=restore):
+                held = restore or any(isinstance(n, Refresh) for n in nodes_of(source))
+                return self._inside(plan, None if held else plan.slide)
+            case Filter() | Project() | TopN() | Distinct() | UnionAll():
+                return self._inside(plan, slide)
+            case Window() | Istream() | Dstream() | Rstream() | Aggregate():
+                return self._inside(plan, None)
+            case _:
+                return plan
+
+    def _inside(self, plan: Plan, slide: int | None) -> Plan:
+        inputs = inputs_of(plan)
+        made = tuple(self.over(below, slide) for below in inputs)
+        return plan if made == inputs else with_inputs(plan, made)
+
+    def _split(self, plan: Aggregate, below: _Below, slide: int) -> Plan:
+        keys = tuple(Named(k.name, below.at_stream(k.expr)) for k in plan.keys)
+        calls = tuple(below.call_at_stream(c) for c in plan.calls)
+        reason = _refusal(below, keys, calls)
+        if reason is not None:
+            self.refused.append(reason)
+            return plan
+        parts = Parts()
+        made = tuple(Named(c.output, parts.of(c)) for c in calls)
+        leaf = Project(below.stream, (*keys, *parts.columns))
+        named = tuple(Named(k.name, as_column(k.field)) for k in keys)
+        folded = Aggregate(Window(leaf, Range(below.width)), named, tuple(parts.calls))
+        names = tuple(k.name for k in keys)
+        pane = Pane(slide, below.width)
+        self.found.append(Partials(leaf, pane, names, tuple(parts.parts)))
+        return Project(folded, (*named, *made))
+
+
+@dataclass(frozen=True, slots=True)
+class _Below:
+    """What an aggregate reads: a RANGE of `width`, behind filters and projections.
+
+    `columns` are the aggregate's input columns over those of the stream; `stream` is that stream,
+    with all filters below the window: time alone decides who is inside.
+    """
+
+    width: int
+    stream: Plan
+    columns: dict[str, Expr]
+
+    def at_stream(self, expr: Expr) -> Expr:
+        """Return an expression over the aggregate's input as one over the stream."""
+        return renamed(expr, self.columns)
+
+    def call_at_stream(self, call: AggregateCall) -> AggregateCall:
+        """Return a call of the aggregate over the stream's columns."""
+        args = tuple(map(self.at_stream, call.args))
+        wanted = None if call.filter is None else self.at_stream(call.filter)
+        name, type_ = call.name, call.type
+        return AggregateCall(
+            call.output, name, args, type_, call.distinct, wanted, nullable=call.nullable
+        )
+
+
+def _below(plan: Plan) -> _Below | None:
+    match plan:
+        case Window(source=stream, spec=Range(width=width), expiry_column=None):
+            if not is_leaf(stream):
+                return None
+            return _Below(width, stream, {f.name: as_column(f) for f in stream.schema})
+        case Filter(source=source, predicate=predicate):
+            below = _below(source)
+            if below is None:
+                return None
+            kept = Filter(below.stream, below.at_stream(predicate))
+            return _Below(below.width, kept, below.columns)
+        case Project(source=source, columns=columns):
+            below = _below(source)
+            if below is None:
+                return None
+            made = {c.name: below.at_stream(c.expr) for c in columns}
+            return _Below(below.width, below.stream, made)
+        case _:
+            return None
+
+
+def _refusal(
+    below: _Below, keys: tuple[Named, ...], calls: tuple[AggregateCall, ...]
+) -> str | None:
+    """Return why an aggregate's input cannot be of parts; None if it can."""
+    for call in calls:
+        reason = partial_aggregates.refusal(call)
+        if reason is not None:
+            return reason
+    if any(is_float(k.expr.type) for k in keys):
+        return "of doubles that are equal, Spark and a shard may show different ones as the key"
+    exprs = [k.expr for k in keys]
+    exprs += [e for c in calls for e in (*c.args, *((c.filter,) if c.filter is not None else ()))]
+    read = (*at_source(below.stream, tuple(exprs)), *_predicates(below.stream))
+    strange = [e for e in read if not translatable(e)]
+    return f"Catalyst cannot compute {format_expr(strange[0])}" if strange else None
+
+
+def _predicates(stream: Plan) -> list[Expr]:
+    """Return the conditions on a stream, over its declared columns."""
+    found: list[Expr] = []
+    while not isinstance(stream, Scan):
+        assert isinstance(stream, Filter | Project), "a leaf is a stream, filtered and projected"
+        if isinstance(stream, Filter):
+            found += at_source(stream.source, conjuncts(stream.predicate))
+        stream = stream.source
+    return found

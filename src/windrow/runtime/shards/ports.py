@@ -1,0 +1,161 @@
+"""Ports: where rows enter a level, and how queries share them.
+
+Queries that read the same input, brought together by the same key, share a port: its rows cross
+once, with the columns that any of them reads. The times of tuples cross as `_ts`, so a stream's
+time column never does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from windrow.core.schema import Field, Schema
+from windrow.core.types import BOOLEAN
+from windrow.operators.levels import levels_of
+from windrow.operators.lower import Physical
+from windrow.operators.lowering.builder import Crossing
+from windrow.operators.source import Source
+from windrow.optimize.place_exchanges import plain
+from windrow.optimize.preaggregate_panes import Partials
+from windrow.plan.catalog import Relation, Stream
+from windrow.plan.expressions import Call, Expr
+from windrow.plan.nodes import Query, Route, Window, nodes_of
+from windrow.plan.windows import PartitionRows, Rows
+
+WEIGHT, EXPIRY, TIME, SIGN = "_weight", "_exp", "_ts", "_sign"
+FIRST, TUPLES = "_first", "_tuples"
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """What the rows of a port are made of: tuples of port `of`, merged by pane and group.
+
+    `source` says which of those tuples, and what each contributes; `partials` how these merge.
+    """
+
+    of: int
+    source: Source
+    partials: Partials
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """Where rows enter a level. Of level 0 from a declared input, else from the level below.
+
+    `keys` are over the entry's declared columns, or over `schema` on a higher level. `carries`
+    are int64 columns that go with the rows. `predicate` holds for all rows that anybody uses.
+    `ordered`: among rows of one time, order matters (count windows). `merges`: its rows are merged
+    rows of another port; they carry the first of their times, and how many tuples they are.
+    """
+
+    number: int
+    level: int
+    route: Route
+    keys: tuple[Expr, ...]
+    schema: Schema
+    entry: Stream | Relation | None = None
+    predicate: Expr | None = None
+    carries: tuple[str, ...] = ()
+    ordered: bool = False
+    merges: Merged | None = None
+
+
+class Ports:
+    """Ports made so far: level 0 by what they carry, then one for each exchange."""
+
+    def __init__(self) -> None:
+        self.made: list[Port] = []
+        self._known: dict[tuple[str, Route, tuple[Expr, ...]], int] = {}
+
+    def enter(self, query: Query, physical: Physical) -> dict[int, int]:
+        """Tie each source of a plan to a port of level 0."""
+        ordered = counts_rows(query)
+        found = {}
+        for stage, source in physical.sources.items():
+            crossing = physical.entries.get(stage, Crossing(Route.ALL))
+            found[stage] = self._entered(source, crossing, ordered=ordered)
+        return found
+
+    def _entered(self, source: Source, crossing: Crossing, *, ordered: bool) -> int:
+        entry = source.entry
+        keys = tuple(plain(k) for k in crossing.keys)
+        carries = (WEIGHT,) if isinstance(entry, Relation) else ()
+        number = self._known.setdefault((entry.name, crossing.route, keys), len(self.made))
+        schema = _crossing(entry, source.reads)
+        predicate = source.predicate if isinstance(entry, Stream) else None
+        port = Port(number, 0, crossing.route, keys, schema, entry, predicate, carries, ordered)
+        if number == len(self.made):
+            self.made.append(port)
+        else:
+            self.made[number] = _shared(self.made[number], port)
+        return number
+
+    def merge(self, physical: Physical, sources: dict[int, int]) -> dict[int, int]:
+        """Give each input whose rows may be merged a port beside that of its tuples."""
+        found = {}
+        for stage, partials in physical.partials.items():
+            raw, source = self.made[sources[stage]], physical.sources[stage]
+            found[stage] = len(self.made)
+            merged = Merged(raw.number, source, partials)
+            self.made.append(
+                Port(
+                    len(self.made),
+                    0,
+                    raw.route,
+                    (),
+                    source.schema,
+                    raw.entry,
+                    carries=(FIRST, TUPLES),
+                    merges=merged,
+                )
+            )
+        return found
+
+    def cross(self, query: Query, physical: Physical) -> dict[int, int]:
+        """Give each exchange of a plan a port of its own."""
+        levels, found = levels_of(physical), {}
+        for stage, crossing in physical.exchanges.items():
+            made = physical.stages[stage]
+            carries = (EXPIRY,) * crossing.ends + (WEIGHT,) * crossing.weighs
+            found[stage] = len(self.made)
+            schema = Schema(tuple(Field(f.name, f.type, f.nullable) for f in made.schema))
+            self.made.append(
+                Port(
+                    len(self.made),
+                    levels[stage],
+                    crossing.route,
+                    crossing.keys,
+                    schema,
+                    carries=carries,
+                    ordered=counts_rows(query),
+                )
+            )
+        return found
+
+
+def counts_rows(query: Query) -> bool:
+    """Tell whether a query has a count window: the order of rows of one time then matters."""
+    return any(
+        isinstance(p, Window) and isinstance(p.spec, Rows | PartitionRows)
+        for p in nodes_of(query.root)
+    )
+
+
+def _shared(one: Port, other: Port) -> Port:
+    """Return the port of two queries: columns and rows that either uses."""
+    assert one.entry is not None, "ports of level 0 have a declared input"
+    predicate = None
+    if one.predicate is not None and other.predicate is not None:
+        nullable = one.predicate.nullable or other.predicate.nullable
+        either = Call("or", (one.predicate, other.predicate), BOOLEAN, nullable)
+        predicate = one.predicate if one.predicate == other.predicate else either
+    names = {*one.schema.names, *other.schema.names}
+    schema = Schema(tuple(f for f in one.entry.schema if f.name in names))
+    ordered = one.ordered or other.ordered
+    return replace(one, schema=schema, predicate=predicate, ordered=ordered)
+
+
+def _crossing(entry: Stream | Relation, reads: frozenset[str]) -> Schema:
+    """Return the declared columns that must cross: those that are read, but for the time."""
+    time = entry.time_column if isinstance(entry, Stream) else None
+    return Schema(tuple(f for f in entry.schema if f.name in reads and f.name != time))
