@@ -19,7 +19,7 @@ from windrow.cli.main import windrow
 from windrow.core.errors import BindError, InputError, RunError, SemanticError, StateError
 from windrow.runtime.spark.database import SparkDatabase
 from windrow.runtime.spark.metrics import MetricsServer
-from windrow.runtime.spark.session import checked
+from windrow.runtime.spark.session import TOGETHER, checked, run_at_once
 
 pytestmark = pytest.mark.spark
 
@@ -267,6 +267,15 @@ def test_the_command_runs_a_script_and_goes_on(
     assert duckdb.sql(f"SELECT sum(_sign) FROM '{folder}/*.parquet'").fetchall() == [
         (sum(source.truth("counts")[1].values()),)  # type: ignore[union-attr]
     ]
+
+
+def test_tasks_run_at_once_only_where_each_has_a_slot(spark: SparkSession) -> None:
+    assert [run_at_once(spark, tasks) for tasks in (1, 2, 3)] == [True, True, False]
+    spark.conf.set(TOGETHER, "false")
+    try:
+        assert not run_at_once(spark, 1)
+    finally:
+        spark.conf.unset(TOGETHER)
 
 
 def test_a_session_in_another_zone_is_refused(spark: SparkSession) -> None:
