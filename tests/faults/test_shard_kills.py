@@ -25,7 +25,8 @@ from tests.reference.shards import ShardSet, drive_on, drive_shards, program_of
 
 from windrow.runtime.shards import agenda, faults, keeper, ledger
 
-IN_SERVER = [p for p in faults.POINTS if not p.startswith(("client-", "meeting-"))]
+ELSEWHERE = ("client-", "meeting-", "driver-")
+IN_SERVER = [point for point in faults.POINTS if not point.startswith(ELSEWHERE)]
 IN_CLIENT = [point for point in faults.POINTS if point.startswith("client-")]
 
 pytestmark = [pytest.mark.long, pytest.mark.usefixtures("forked", "small_snapshots")]

@@ -16,12 +16,14 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
 from windrow.cli.main import windrow
+from windrow.generate.files import write_piece
 from windrow.runtime.shards.faults import POINTS
 
 pytestmark = pytest.mark.spark
@@ -39,6 +41,16 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 RARE = {"before-snapshot", "half-snapshot", "before-snapshot-rename", "after-snapshot"}
 """Places that a small state never comes to: no snapshot is worth its writing."""
 NEVER = {"server-start", "during-removal", "half-replay", *RARE}
+NEVER |= {point for point in POINTS if point.startswith("driver-")}
+
+LARGE_FILES = 6
+LARGE_ROWS = 200_000
+"""With a text of sixty characters: enough for a snapshot after every batch."""
+LARGE_QUERIES = """
+CREATE QUERY present AS SELECT DISTINCT k FROM a [RANGE 10 SECONDS];
+CREATE QUERY marked AS SELECT k, COUNT(*) AS n FROM a [RANGE 10 SECONDS]
+  WHERE v LIKE '000%' GROUP BY k;
+"""
 
 QUERIES = """
 CREATE QUERY counts AS SELECT k, COUNT(*) AS n FROM a [RANGE 20 SECONDS] GROUP BY k;
@@ -76,6 +88,28 @@ def write_script(folder: Path, queries: str = QUERIES, files: int = FILES) -> Pa
         )
     script = folder / "job.cql"
     script.write_text("\n".join(lines) + queries)
+    return script
+
+
+def write_large_script(folder: Path) -> Path:
+    """Write many rows of which few are told."""
+    rng = np.random.default_rng(SEED)
+    words = pa.array([f"{n:03}{'x' * 60}" for n in range(1000)])
+    for number in range(LARGE_FILES):
+        seconds = np.sort(
+            rng.integers(number * 5_000_000, number * 5_000_000 + 5_000_000, LARGE_ROWS)
+        )
+        ts = pa.array(seconds + int(START.timestamp()) * 1_000_000)
+        keys = rng.integers(0, 5, LARGE_ROWS) + np.where(rng.random(LARGE_ROWS) < 1e-4, 10, 0)
+        text = words.take(pa.array(rng.integers(0, 1000, LARGE_ROWS)))
+        table = pa.table({"ts": ts.cast(pa.timestamp("us", tz="UTC")), "k": keys, "v": text})
+        write_piece(folder / "a" / f"{number:03}.parquet", table, number + 1)
+    script = folder / "job.cql"
+    script.write_text(
+        "CREATE STREAM a (ts TIMESTAMP, k BIGINT, v STRING) USING parquet"
+        f" OPTIONS (path '{folder}/a', maxFilesPerTrigger '1') TIMESTAMP BY ts SLACK 3 SECONDS;"
+        + LARGE_QUERIES
+    )
     return script
 
 
@@ -228,3 +262,32 @@ def test_thirty_kills_change_nothing(tmp_path: Path) -> None:
     job.kills["shard or client"] = len(list(tmp_path.glob("died-*")))
     assert told(tmp_path / "out") == told(tmp_path / "expected")
     assert sum(job.kills.values()) >= ENOUGH, dict(job.kills)
+
+
+SNAPSHOTS = [*sorted(RARE), "during-removal", "half-replay", "between-slices"]
+IN_DRAIN = ["server-start", "before-step", "after-step", "before-sync", "half-answer"]
+"""Places that a shard meets first in the drain, if its life begins with one."""
+LIVES = (
+    [*SNAPSHOTS, "driver-drain-noted"],
+    [*IN_DRAIN, "driver-drain-given"],
+    ["half-replay", "after-answer"],
+)
+"""Where to die in each life. The second and the third begin with what the one before left."""
+
+
+def test_kills_in_snapshots_and_in_the_drain_change_nothing(tmp_path: Path) -> None:
+    script = write_large_script(tmp_path)
+    run_locally(script, tmp_path / "expected")
+    job = Job(tmp_path, script, random.Random(SEED))
+    ends = []
+    for life, points in enumerate(LIVES):
+        process = job.start([f"{p}:1:{tmp_path}/died-{life}-{p}" for p in points])
+        try:
+            ends.append(process.wait(300))
+        finally:
+            job.kill_driver(process)
+    log = (tmp_path / "log").read_text()[-4000:]
+    assert ends == [-signal.SIGKILL, -signal.SIGKILL, 0], log
+    died = {path.name for path in tmp_path.glob("died-*")}
+    assert died == {f"died-{life}-{p}" for life, points in enumerate(LIVES) for p in points}, log
+    assert told(tmp_path / "out") == told(tmp_path / "expected")

@@ -340,3 +340,18 @@ def test_memory_is_looked_at_between_slices(bench: Bench) -> None:
         next(pieces)
     bench.keeper.limit = 1 << 40
     bench.step(1, 0, {})
+
+
+def test_a_shard_that_is_lost_after_its_answer_tells_the_same_of_itself(bench: Bench) -> None:
+    assert bench.keeper.stats()["queries"] == {}
+    bench.run(0)
+    bench.run(1)
+    told = bench.keeper.stats()
+    bench.lose()
+    again = bench.keeper.stats()
+    for name in ("version", "whole", "rows_in", "late"):
+        assert again[name] == told[name], name
+    assert again["queries"]["q"]["state_rows"] == told["queries"]["q"]["state_rows"]
+    bench.ingest(2)
+    bench.lose()
+    assert bench.keeper.stats()["queries"] == {}  # in the middle of a version

@@ -36,6 +36,8 @@ POINTS: tuple[str, ...] = (
     "after-snapshot",
     "during-removal",  # some of the files that nobody needs are gone
     "half-replay",  # while a lost state is rebuilt
+    "driver-drain-noted",  # in the driver: that the input has ended is written down, no more
+    "driver-drain-given",  # in the driver: all that comes out then is given, which is not noted
 )
 """Every place, in the order in which a batch meets them."""
 

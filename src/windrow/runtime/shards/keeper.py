@@ -36,6 +36,9 @@ from windrow.runtime.shards.store import Store
 HELD_BYTES = 1 << 28
 """Bytes of an answer up to which it is held, for a task that is run again."""
 
+NOTHING_YET: dict[str, object] = {"rows_in": 0, "late": {}, "queries": {}}
+"""The stats of a shard that has no state here."""
+
 
 @dataclass(slots=True)
 class Keeper:
@@ -156,8 +159,13 @@ class Keeper:
                 self.ledger.write_snapshot(self.at[0], self.shard.save())
 
     def stats(self) -> dict[str, object]:
-        """Return what the shard tells of itself, and what its process does."""
-        inside = {} if self.shard is None else self.shard.stats()
+        """Return what the shard tells of itself, and what its process does.
+
+        One that is lost after its answer is asked for its stats in its next life: it is rebuilt.
+        """
+        if self.shard is None and self.store.has(Step(self.newest, self.levels - 1, STEP)):
+            self._bring_to((self.newest, self.levels))
+        inside = NOTHING_YET if self.shard is None else self.shard.stats()
         return {
             **inside,
             "version": self.at[0],

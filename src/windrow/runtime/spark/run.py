@@ -15,6 +15,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from windrow.core.errors import RunError
 from windrow.runtime.shards.client import Shards
+from windrow.runtime.shards.faults import fault
 from windrow.runtime.shards.program import Program
 from windrow.runtime.shards.store import version_of
 from windrow.runtime.spark.dead import count_dead
@@ -148,6 +149,7 @@ class Run:
         version = version_of(batch, drain=True)
         if batch >= 0 and (before is None or before.version < version):
             self.folder.note(Drain(version, int(time.time() * 1e6), done=False))
+            fault("driver-drain-noted")
             self._finish_drain()
 
     def _finish_drain(self) -> None:
@@ -161,6 +163,7 @@ class Run:
             self._make(frame, drain.version)
         except Exception as error:
             raise explained(error) from error
+        fault("driver-drain-given")
         self.folder.note(Drain(drain.version, drain.wall, done=True))
 
     @property
