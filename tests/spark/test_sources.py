@@ -7,13 +7,16 @@ from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, SimpleDataSourceStreamReader
 
 from tests.spark.running import Runner, add, locally, program_of
 from windrow.core.errors import InputError
+from windrow.generate.files import write_piece
 from windrow.plan.session import Session
 from windrow.runtime.spark.frame import build_frame, changes_of
 from windrow.runtime.spark.sources import CORRUPT, Opened, parsed_value
@@ -88,6 +91,37 @@ def test_csv_and_python_sources_and_a_changing_relation(
     assert wanted["high"][("11", "5")] == -1, "the filtered rows move the clock"
     got = runner.run(program_of(declarations, queries), frames={"words": changes})
     assert got == wanted
+
+
+def test_a_row_of_a_keyed_relation_replaces_the_one_of_its_key(
+    runner: Runner, spark: SparkSession, tmp_path: Path
+) -> None:
+    """Without `_sign`: the newest counts, whichever shard and batch it comes in."""
+    first = [{"k": k, "owner": name, "_ts": t} for t, k, name in ((1, 1, "ada"), (2, 2, "bob"))]
+    then = [{"k": k, "owner": name, "_ts": t} for t, k, name in ((7, 1, "eve"), (4, 2, "joe"))]
+    batches = [(first, range(1, 5)), (then, range(5, 12))]
+    for n, (rows, times) in enumerate(batches):
+        tuples = pa.table({"t": times, "k": [t % 3 for t in times]})
+        write_piece(tmp_path / "s" / f"{n}.parquet", tuples, 1_700_000_000 + n)
+        write_piece(tmp_path / "r" / f"{n}.parquet", pa.Table.from_pylist(rows), 1_700_000_000 + n)
+    using = f"USING parquet OPTIONS (maxFilesPerTrigger '1', path '{tmp_path}"
+    declarations = f"""
+        CREATE STREAM s (t BIGINT, k BIGINT) {using}/s') TIMESTAMP BY t;
+        CREATE RELATION hosts (k BIGINT, owner STRING, PRIMARY KEY (k))
+          {using}/r', updates 'stream');
+    """
+    queries = {"owned": "SELECT t, owner FROM s [RANGE 5] JOIN hosts ON s.k = hosts.k"}
+    pushes: list[tuple[str, Any]] = []
+    for rows, times in batches:
+        pushes += [("hosts", rows), ("s", [{"t": t, "k": t % 3} for t in times])]
+    wanted = locally(declarations, queries, pushes)
+    assert wanted["owned"][("7", "7", "eve")] == 1
+    assert runner.run(program_of(declarations, queries), frames={}) == wanted
+    by_owner = program_of(
+        declarations, {"q": "SELECT owner, COUNT(*) AS n FROM hosts GROUP BY owner"}
+    )
+    with pytest.raises(InputError, match='changes of "hosts" need a column _sign'):
+        build_frame(spark, by_owner, str(tmp_path / "other"))
 
 
 def test_messages_of_kafka_and_lines_of_csv_are_taken_apart(spark: SparkSession) -> None:

@@ -101,6 +101,94 @@ def test_a_query_of_relations_alone_tells_the_same_on_shards(
     assert max(ts for ts, *_ in found) == (5_000_000 if with_stream else 12_000_000)
 
 
+KEYED = """
+CREATE STREAM a (ts TIMESTAMP, k BIGINT) TIMESTAMP BY ts;
+CREATE RELATION hosts (k BIGINT PRIMARY KEY, owner STRING){using};
+CREATE NON RETROACTIVE RELATION prices (k BIGINT PRIMARY KEY, price BIGINT){using};
+"""
+BY_KEY = {
+    "owned": "SELECT a.k, owner FROM a [RANGE 6 SECONDS] JOIN hosts ON a.k = hosts.k",
+    "paid": "SELECT a.k, price FROM a [RANGE 6 SECONDS], prices WHERE a.k = prices.k",
+    "owners": "SELECT owner FROM hosts",
+}
+UPSERTS = [
+    {"hosts": [(1, 1, "ada", 1), (1, 2, "bob", 1)], "prices": [(1, 1, 5, 1)], "a": (2, 3)},
+    {"hosts": [(4, 1, "eve", 1), (5, 1, "joe", 1), (4, 3, "ann", 1)], "a": (1, 6)},
+    {"hosts": [(7, 2, None, -1), (3, 1, "zoe", 1)], "prices": [(8, 1, 6, 1)], "a": (1, 8)},
+    {"hosts": [(9, 2, "bob", 1), (9, 1, None, -1)], "a": (1, 11)},
+]
+"""Rows of (second, key, value, sign); tuples of keys 1, 2, ... and their time. Zoe is too late."""
+
+
+def upserted(rows: list[tuple[int, int, object, int]], value: str) -> pa.Table:
+    columns = list(zip(*rows, strict=True))
+    return pa.table(
+        {
+            "_ts": pa.array([t * 1_000_000 for t in columns[0]], pa.int64()),
+            "_weight": pa.array(columns[3], pa.int64()),
+            "k": pa.array(columns[1], pa.int64()),
+            value: pa.array(columns[2], pa.string() if value == "owner" else pa.int64()),
+        }
+    )
+
+
+def keyed_batches() -> list[dict[str, pa.Table]]:
+    made = []
+    for batch in UPSERTS:
+        most, last = batch["a"]  # type: ignore[misc]
+        ts = pa.array([last * 1_000_000] * most, pa.int64())
+        keys = pa.array(range(1, most + 1), pa.int64())
+        moments = ts.cast(pa.timestamp("us", tz="UTC"))
+        tables = {"a": pa.table({"_ts": ts, "ts": moments, "k": keys})}
+        for name, value in (("hosts", "owner"), ("prices", "price")):
+            if name in batch:
+                tables[name] = upserted(batch[name], value)  # type: ignore[arg-type]
+        made.append(tables)
+    return made
+
+
+@pytest.mark.parametrize("query", BY_KEY)
+@pytest.mark.parametrize("shards", [1, 3])
+def test_a_row_replaces_the_one_of_its_key_on_shards(query: str, shards: int) -> None:
+    using = " USING parquet OPTIONS (path 'x', updates 'stream')"
+    script = KEYED.format(using=using) + f"CREATE QUERY q AS {BY_KEY[query]};"
+    there = ShardSet(Program(script, ("q",), shards=shards))
+    assert [p.upserts for p in there.layout.ports if p.carries] == [query != "owners"]
+    found: list[pa.Table] = []
+    for batch in keyed_batches():
+        found += there.batch(dealt(there, batch), {})
+        there.restart()
+    found += there.batch({}, {}, drain=True)
+    if query != "owners":
+        assert netted(found) == netted([told_by_key(query)])
+    assert sum(s.late.get("hosts", 0) for s in there.shards) == (query == "owned")
+
+
+def told_by_key(query: str) -> pa.Table:
+    with wr.connect() as db:
+        db.execute(KEYED.format(using=""))
+        handle = db.query(BY_KEY[query])
+        for batch in keyed_batches():
+            for name in ("hosts", "prices", "a"):
+                if name in batch:
+                    times = batch[name]["_ts"].cast(pa.timestamp("us", tz="UTC"))
+                    rows = batch[name].set_column(0, "_ts", times)
+                    names = [{"_weight": "_sign"}.get(n, n) for n in rows.column_names]
+                    rows = rows.rename_columns(names)
+                    db.push(name, rows.drop_columns("_ts") if name == "a" else rows)
+        db.drain()
+        return handle.changes()
+
+
+def netted(tables: list[pa.Table]) -> Counter[tuple[object, ...]]:
+    total: Counter[tuple[object, ...]] = Counter()
+    for table in tables:
+        for row in table.to_pylist():
+            sign = row.pop("_sign")
+            total[tuple(map(str, row.values()))] += sign
+    return Counter({row: n for row, n in total.items() if n})
+
+
 def told_here(*, with_stream: bool) -> Counter[tuple[object, ...]]:
     with wr.connect() as db:
         db.execute(OWNERS + (STREAMS if with_stream else ""))

@@ -18,7 +18,7 @@ from windrow.operators.source import Source
 from windrow.optimize.place_exchanges import plain
 from windrow.optimize.preaggregate_panes import Partials
 from windrow.plan.catalog import Relation, Stream
-from windrow.plan.expressions import Call, Expr
+from windrow.plan.expressions import Call, Column, Expr
 from windrow.plan.nodes import Query, Route, Window, nodes_of
 from windrow.plan.windows import PartitionRows, Rows
 
@@ -46,6 +46,7 @@ class Port:
     are int64 columns that go with the rows. `predicate` holds for all rows that anybody uses.
     `ordered`: among rows of one time, order matters (count windows). `merges`: its rows are merged
     rows of another port; they carry the first of their times, and how many tuples they are.
+    `upserts`: a row replaces the one of its key.
     """
 
     number: int
@@ -58,6 +59,7 @@ class Port:
     carries: tuple[str, ...] = ()
     ordered: bool = False
     merges: Merged | None = None
+    upserts: bool = False
 
 
 class Ports:
@@ -80,10 +82,14 @@ class Ports:
         entry = source.entry
         keys = tuple(plain(k) for k in crossing.keys)
         carries = (WEIGHT,) if isinstance(entry, Relation) else ()
+        reads, upserts = source.reads, False
+        if isinstance(entry, Relation) and _replaces(entry, crossing.route, keys):
+            reads, upserts = reads | {*entry.key}, True
         number = self._known.setdefault((entry.name, crossing.route, keys), len(self.made))
-        schema = _crossing(entry, source.reads)
+        schema = _crossing(entry, reads)
         predicate = source.predicate if isinstance(entry, Stream) else None
-        port = Port(number, 0, crossing.route, keys, schema, entry, predicate, carries, ordered)
+        head = (number, 0, crossing.route, keys, schema, entry, predicate, carries)
+        port = Port(*head, ordered or upserts, upserts=upserts)
         if number == len(self.made):
             self.made.append(port)
         else:
@@ -153,6 +159,21 @@ def _shared(one: Port, other: Port) -> Port:
     schema = Schema(tuple(f for f in one.entry.schema if f.name in names))
     ordered = one.ordered or other.ordered
     return replace(one, schema=schema, predicate=predicate, ordered=ordered)
+
+
+def changes_by_stream(relation: Relation) -> bool:
+    """Tell whether a relation's source is a stream of its changes."""
+    options = {name.lower(): value for name, value in relation.options}
+    return options.get("updates", "").lower() == "stream"
+
+
+def _replaces(relation: Relation, route: Route, keys: tuple[Expr, ...]) -> bool:
+    """Tell whether a row can replace the one of its key: both must be where it comes to."""
+    if not (relation.key and changes_by_stream(relation)):
+        return False
+    return route is not Route.KEY or all(
+        isinstance(key, Column) and key.name in relation.key for key in keys
+    )
 
 
 def _crossing(entry: Stream | Relation, reads: frozenset[str]) -> Schema:

@@ -18,6 +18,7 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
+from windrow.core.errors import StateError
 from windrow.core.time import BEGINNING, FOREVER, Clock
 from windrow.core.types import TIMESTAMP
 from windrow.operators.arrow import words_of
@@ -25,12 +26,14 @@ from windrow.operators.interner import Interner
 from windrow.operators.task import Saved
 from windrow.operators.vector import I64
 from windrow.plan.catalog import Relation, Stream
+from windrow.plan.nodes import Route
 from windrow.runtime.shards.clocks import Clocks, Heard, Moment, StreamClock
 from windrow.runtime.shards.layout import Layout, wired
 from windrow.runtime.shards.ports import FIRST, TIME, TUPLES, WEIGHT, Port
 from windrow.runtime.shards.program import Program
 from windrow.runtime.shards.query import ShardQuery
 from windrow.runtime.shards.stepped import Stepped, joined
+from windrow.runtime.shards.upserts import Upserts
 
 SEQUENCE = "_seq"
 """A column that says in what order rows of one time arrived, where that matters."""
@@ -53,7 +56,9 @@ class Shard:
         ]
         streams = {p.entry.name: p.entry for p in layout.ports if isinstance(p.entry, Stream)}
         self.clocks = Clocks({name: StreamClock(s) for name, s in streams.items()})
-        self.late = dict.fromkeys(streams, 0)
+        upserting = [p for p in layout.ports if p.upserts]
+        keyed = [p.entry.name for p in upserting if p.entry is not None]
+        self.late = dict.fromkeys([*streams, *keyed], 0)
         self.rows_in = 0
         self._changes: dict[int, pa.Table] = {}
         self._staged: dict[int, list[pa.Table]] = {}
@@ -61,6 +66,7 @@ class Shard:
         self._heard: dict[str, Heard] = {}
         self._merged = _counted_once(layout.ports)
         self._counting = _counting(layout.ports, self._merged)
+        self._upserts = {p.number: Upserts(p) for p in upserting}
 
     def ingest(self, port: int, table: pa.Table) -> None:
         """Take rows of a port: `_ts`, what it carries, its columns; in any order."""
@@ -173,6 +179,8 @@ class Shard:
             return
         if port.ordered and SEQUENCE in whole.column_names:
             whole = whole.sort_by([(TIME, "ascending"), (SEQUENCE, "ascending")])
+        if port.upserts:
+            whole = self._replacing(port, whole)
         ts = words_of(whole[TIME])
         columns = {f.name: whole[f.name].combine_chunks() for f in port.schema}
         weight = None
@@ -183,6 +191,15 @@ class Shard:
         for query in self.queries:
             query.feed(port.number, ts, columns, weight)
 
+    def _replacing(self, port: Port, table: pa.Table) -> pa.Table:
+        """Return the changes that rows of a keyed relation make; keep those that come too late."""
+        assert port.entry is not None, "ports of level 0 have a declared input"
+        changes, late = self._upserts[port.number].changes(table)
+        mine = port.route is not Route.ALL or self.number == 0  # all others have the same
+        if len(late) and mine and port.number in self._counting:
+            self._late.setdefault(port.entry.name, []).append(late)
+        return changes.combine_chunks()
+
     def save(self) -> Saved:
         """Return everything that `load` needs; only between batches."""
         return {
@@ -190,6 +207,7 @@ class Shard:
             "late": dict(self.late),
             "rows_in": self.rows_in,
             "queries": [query.save() for query in self.queries],
+            "upserts": [[number, upserts.save()] for number, upserts in self._upserts.items()],
         }
 
     def load(self, saved: Saved) -> None:
@@ -202,6 +220,11 @@ class Shard:
         self.rows_in = int(saved["rows_in"])  # type: ignore[call-overload]
         for query, state in zip(self.queries, queries, strict=True):
             query.load(state)
+        kept = dict(saved.get("upserts", []))  # type: ignore[call-overload]
+        if kept.keys() != self._upserts.keys():
+            raise StateError("the state is of a windrow that did not know the rows of keys")
+        for number, upserts in self._upserts.items():
+            upserts.load(kept[number])
 
     def stats(self) -> dict[str, object]:
         """Return what is known about the work so far, as plain values."""
@@ -241,7 +264,7 @@ def _counted_once(ports: tuple[Port, ...]) -> dict[int, int]:
 def _counting(ports: tuple[Port, ...], merged: dict[int, int]) -> frozenset[int]:
     """Return the ports by which each input's rows are counted once: if any, all its rows."""
     best: dict[str, int] = {}
-    for port in sorted(ports, key=lambda p: (p.predicate is None, -p.number)):
+    for port in sorted(ports, key=lambda p: (p.upserts, p.predicate is None, -p.number)):
         if port.entry is not None and port.merges is None:
             best[port.entry.name] = port.number
     chosen = frozenset(best.values())

@@ -95,7 +95,7 @@ def _entered(
     """Return the wide rows that one input gives."""
     entry = plan.entries[number]
     if isinstance(entry, Relation):
-        opened = open_relation(spark, entry, checkpoint, frame)
+        opened = open_relation(spark, entry, plan.ports_of(entry), checkpoint, frame)
     else:
         opened = open_source(spark, entry, frame, streaming=True)
     reading = reading_of(plan, number, opened)

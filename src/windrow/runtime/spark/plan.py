@@ -68,7 +68,7 @@ class SparkPlan:
             self.forwarded,
             self.answered,
             {silent_port(n): stream.name for n, stream in streams.items()},
-            {s.name: (s.time_column, s.clock is Clock.TIMESTAMP) for s in streams.values()},
+            {e.name: _time_of(e) for e in self.entries},
             rim,
         )
 
@@ -82,6 +82,13 @@ class SparkPlan:
         """Return the ports of level 0 that an input's tuples go to as they are."""
         level = (p for p in self.layout.ports if p.level == 0 and p.merges is None)
         return tuple(p for p in level if p.entry == entry)
+
+
+def _time_of(entry: Stream | Relation) -> tuple[str, bool]:
+    """Return the column of an input's times, and whether they are moments."""
+    if isinstance(entry, Relation):
+        return TIME, False
+    return entry.time_column, entry.clock is Clock.TIMESTAMP
 
 
 def plan_of(program: Program) -> SparkPlan:

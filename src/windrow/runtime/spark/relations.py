@@ -21,6 +21,7 @@ from windrow.plan.catalog import Relation
 from windrow.runtime.local.ingest import Batch
 from windrow.runtime.local.relations import RelationInput
 from windrow.runtime.shards.files import Files, open_files
+from windrow.runtime.shards.ports import Port, changes_by_stream
 from windrow.runtime.spark.dead import POISON, Grave, Letter
 from windrow.runtime.spark.entry_sql import LETTER, Reading, checked_sql
 from windrow.runtime.spark.sources import CORRUPT, SIGN, Opened, open_source
@@ -28,23 +29,24 @@ from windrow.runtime.spark.sources import CORRUPT, SIGN, Opened, open_source
 FOLDER, FILE = "relations", "rows.parquet"
 
 
-def changes_by_stream(relation: Relation) -> bool:
-    """Tell whether a relation's source is a stream of its changes."""
-    options = {name.lower(): value for name, value in relation.options}
-    return options.get("updates", "").lower() == "stream"
-
-
 def open_relation(
-    spark: SparkSession, relation: Relation, checkpoint: str, frame: DataFrame | None
+    spark: SparkSession,
+    relation: Relation,
+    ports: tuple[Port, ...],
+    checkpoint: str,
+    frame: DataFrame | None,
 ) -> Opened:
-    """Return a relation as a stream of its rows."""
+    """Return a relation as a stream of its rows, for the ports that it feeds."""
     if changes_by_stream(relation) or (frame is not None and frame.isStreaming):
         opened = open_source(spark, relation, frame, streaming=True)
-        if relation.key and SIGN not in opened.frame.columns:
+        replaced = all(port.upserts for port in ports)
+        if relation.key and SIGN not in opened.frame.columns and not replaced:
             raise InputError(
                 f'changes of "{relation.name}" need a column {SIGN}',
-                detail="On Spark, a row does not replace the one that had its PRIMARY KEY.",
-                hint=f"Give {SIGN} -1 for rows that go and 1 for rows that come.",
+                detail="A query brings its rows together by something else than its PRIMARY KEY, "
+                "so a row does not find the one that had its key.",
+                hint=f"Give {SIGN} -1 for rows that go and 1 for rows that come, or join by the "
+                "key.",
             )
         return opened
     files = open_files(checkpoint)
