@@ -30,7 +30,8 @@ SLICE_ROWS = 1 << 19
 
 The expiry of 2.6 million results of a join took 8 MB beside its state in slices of half as many,
 and 1.4 s; at once it took 275 MB and 2.4 s. Of 6.8 million groups: 109 MB and 5.7 s, against
-861 MB and 9.7 s. A batch of 400,000 rows out costs the same either way.
+861 MB and 9.7 s. Those slices made batches of 400,000 to 750,000 rows out 3 to 21 % slower in four
+noisy pairs, which is why they are twice as large here; this size has not been timed.
 """
 FIRST_MARKS = 128
 """Marks of a step's first slice: a join that explodes shows itself in few rows."""
