@@ -83,19 +83,20 @@ class MergeSql:
         for port in self.merging:
             by_port.setdefault(_merged(port).of, []).append(port)
         several = any(len(ports) > 1 for ports in by_port.values())
+        least = [-FARTHEST] * (max(by_port) + 1)
+        for of, ports in by_port.items():
+            least[of] = max(-FARTHEST, bounds[_stream(ports[0]).name])
         cases = [
-            f"WHEN {self._fits(of, ports, bounds)} THEN {self._goals(ports, several=several)}"
+            f"WHEN {self._fits(of, ports)} THEN {self._goals(ports, several=several)}"
             for of, ports in by_port.items()
         ]
         rest = f"array({PORT})" if several else PORT
-        chosen = f"CASE {' '.join(cases)} ELSE {rest} END"
+        old = f"{TIME} < {looked_up(least, PORT)}"
+        chosen = f"CASE WHEN {old} THEN {rest} {' '.join(cases)} ELSE {rest} END"
         return f"explode({chosen}) AS {TARGET}" if several else f"{chosen} AS {TARGET}"
 
-    def _fits(self, of: int, ports: list[Port], bounds: Mapping[str, int]) -> str:
-        stream = ports[0].entry
-        assert isinstance(stream, Stream), "only tuples of streams are merged"
-        least = max(-FARTHEST, bounds[stream.name])
-        tests = [f"{PORT} = {of}", f"{TIME} >= {least}L", f"{TIME} <= {FARTHEST}L"]
+    def _fits(self, of: int, ports: list[Port]) -> str:
+        tests = [f"{PORT} = {of}", f"{TIME} <= {FARTHEST}L"]
         tests += dict.fromkeys(
             _below(self._column(port, part.name), part)
             for port in ports
@@ -204,14 +205,27 @@ class MergeSql:
 
     def _place(self, port: Port, name: str) -> str:
         """Return where a declared column lies in the wide row of the port's tuples."""
-        of, stream = self.plan.layout.ports[_merged(port).of], port.entry
-        assert isinstance(stream, Stream), "only tuples of streams are merged"
+        of, stream = self.plan.layout.ports[_merged(port).of], _stream(port)
         type_ = stream.schema[name].type
         if name == stream.time_column:
             moment = stream.clock is Clock.TIMESTAMP
             return f"timestamp_micros({TIME})" if moment else f"CAST({TIME} AS {spark_type(type_)})"
         places = dict(zip(of.schema.names, self.plan.entered.places[of.number], strict=True))
         return f"timestamp_micros({places[name]})" if type_ == TIMESTAMP else str(places[name])
+
+
+def looked_up(values: list[int], index: str) -> str:
+    """Return numbers that change from batch to batch as SQL, chosen by a column.
+
+    Spark writes plain numbers into the code that it makes of a plan, and would compile it anew for
+    each batch; an array it does not. Out of range is NULL.
+    """
+    return f"get(array({', '.join(f'{value}L' for value in values)}), {index})"
+
+
+def _stream(port: Port) -> Stream:
+    assert isinstance(port.entry, Stream), "only tuples of streams are merged"
+    return port.entry
 
 
 def _merged(port: Port) -> Merged:

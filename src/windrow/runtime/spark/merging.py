@@ -23,10 +23,10 @@ from windrow.runtime.shards.program import Program
 from windrow.runtime.shards.store import version_of
 from windrow.runtime.spark.folder import RunFolder
 from windrow.runtime.spark.frame import entered_frame, through_shards
-from windrow.runtime.spark.merge_sql import MergeSql
+from windrow.runtime.spark.merge_sql import MergeSql, looked_up
 from windrow.runtime.spark.plan import SparkPlan, plan_of
 from windrow.runtime.spark.reports import read_reports
-from windrow.runtime.spark.slots import TIME
+from windrow.runtime.spark.slots import SHARD, TIME
 from windrow.runtime.spark.worker import AtTheRim, Work
 
 PARTITIONS = "spark.sql.shuffle.partitions"
@@ -62,7 +62,7 @@ class Merging:
         """Return all changes of a batch, as wide rows."""
         rows.sparkSession.conf.set(PARTITIONS, str(self.plan.shards))
         merged = merged_rows(rows, self.sql, self._bounds())
-        wall = f"{self.folder.batch_time(batch)}L"
+        wall = looked_up([self.folder.batch_time(batch)], f"{SHARD} % 1")
         return through_shards(merged, self.plan, self.work, wall)
 
     def done(self, batch: int) -> None:
