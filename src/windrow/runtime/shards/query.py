@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
+from windrow.core.errors import StateError
 from windrow.core.time import BEGINNING, FOREVER
 from windrow.operators.arrow import vector_from_arrow, vector_to_arrow, words_of
 from windrow.operators.dataflow import loaded_delta, saved_delta
@@ -204,8 +205,16 @@ class ShardQuery:
         }
 
     def load(self, saved: Saved) -> None:
-        """Take over a saved state of the same plan; the interner is loaded before."""
-        assert saved["plan"] == self.wiring.physical.signature, "the state is of another plan"
+        """Take over a saved state; the interner is loaded before.
+
+        Raises `StateError` if it is of another plan.
+        """
+        if saved["plan"] != self.wiring.physical.signature:
+            raise StateError(
+                f'the state of query "{self.output.query}" is that of another plan',
+                detail="The query, or the way in which this windrow works it out, has changed.",
+                hint="Start with a new checkpoint, or with the windrow that wrote this one.",
+            )
         self.clock, self.start = saved["clock"], saved["start"]  # type: ignore[assignment]
         self.flow.load(saved["flow"])  # type: ignore[arg-type]
         buffers = saved["buffers"]

@@ -1,0 +1,54 @@
+"""State that this windrow cannot read is refused in words: by FORMAT, and by the plan it is of."""
+
+import pytest
+
+from windrow.core.errors import StateError
+from windrow.runtime.shards.program import FORMAT, Program
+from windrow.runtime.shards.shard import Shard
+
+SCRIPT = """
+CREATE STREAM a (ts BIGINT, k BIGINT, v STRING) TIMESTAMP BY ts;
+CREATE STREAM b (ts BIGINT, k BIGINT) TIMESTAMP BY ts;
+CREATE QUERY q AS
+    SELECT a.v FROM a [RANGE 100], b [RANGE 100] WHERE a.k = b.k{band};
+"""
+BAND = " AND WINDOW(a, b) = 30"
+
+PARTS = {
+    2: {
+        "band": "heads keys(free hashes words) left(back codes exp keep payload tail)"
+        " right(back codes exp keep payload tail)",
+        "query": "agendas buffers clock flow interner plan start",
+    }
+}
+"""What state consists of, by FORMAT. Where a test fails for it, raise FORMAT with the new parts."""
+
+
+def shard(band: str = BAND) -> Shard:
+    return Shard(Program(SCRIPT.format(band=band), ("q",), shards=1), 0)
+
+
+def parts(saved: dict[str, object]) -> str:
+    """Return the names in it; of columns, which are the user's, only that there are some."""
+    said = []
+    for name in sorted(saved):
+        inner = saved[name]
+        nested = isinstance(inner, dict) and name != "payload"
+        said.append(f"{name}({parts(inner)})" if nested else name)  # type: ignore[arg-type]
+    return " ".join(said)
+
+
+def test_other_parts_of_state_are_another_format() -> None:
+    (query,) = shard().save()["queries"]  # type: ignore[misc]
+    (band,) = (t for t in query["flow"]["flow"]["tasks"] if t and "left" in t)
+    found = {"band": parts(band), "query": " ".join(sorted(query))}
+    assert found == PARTS.get(FORMAT)
+
+
+def test_state_of_the_same_plan_is_taken_over() -> None:
+    shard().load(shard().save())
+
+
+def test_state_of_another_plan_is_refused() -> None:
+    with pytest.raises(StateError, match='state of query "q" is that of another plan'):
+        shard().load(shard(" AND a.ts > 5").save())
