@@ -39,6 +39,12 @@ class Relation:
     format: str | None = None
     options: tuple[tuple[str, str], ...] = ()
 
+    @property
+    def changes_by_stream(self) -> bool:
+        """Whether its source is a stream of its changes."""
+        options = {name.lower(): value for name, value in self.options}
+        return options.get("updates", "").lower() == "stream"
+
 
 @dataclass(slots=True)
 class Catalog:

@@ -100,6 +100,9 @@ def changes(old: Program, new: Program) -> list[str]:
     merged, merges = _merged(old), _merged(new)
     said += [f'Tuples of query "{name}" were merged by pane.' for name in merged - merges]
     said += [f'Tuples of query "{name}" were not merged by pane.' for name in merges - merged]
+    streamed, streams = _by_stream(old), _by_stream(new)
+    said += [f'Relation "{name}" changed by stream.' for name in sorted(streamed - streams)]
+    said += [f'Relation "{name}" did not change by stream.' for name in sorted(streams - streamed)]
     said += [f'Query "{name}" is gone.' for name in old.queries if name not in new.queries]
     said += [f'Query "{name}" is new.' for name in new.queries if name not in old.queries]
     both = [name for name in old.queries if name in new.queries]
@@ -117,6 +120,13 @@ def changes(old: Program, new: Program) -> list[str]:
 def _merged(program: Program) -> set[str]:
     try:
         return {program.queries[n] for n in program.merging().queries}
+    except WindrowError:
+        return set()
+
+
+def _by_stream(program: Program) -> set[str]:
+    try:
+        return set(program.by_stream())
     except WindrowError:
         return set()
 

@@ -161,15 +161,9 @@ def _shared(one: Port, other: Port) -> Port:
     return replace(one, schema=schema, predicate=predicate, ordered=ordered)
 
 
-def changes_by_stream(relation: Relation) -> bool:
-    """Tell whether a relation's source is a stream of its changes."""
-    options = {name.lower(): value for name, value in relation.options}
-    return options.get("updates", "").lower() == "stream"
-
-
 def _replaces(relation: Relation, route: Route, keys: tuple[Expr, ...]) -> bool:
     """Tell whether a row can replace the one of its key: both must be where it comes to."""
-    if not (relation.key and changes_by_stream(relation)):
+    if not (relation.key and relation.changes_by_stream):
         return False
     return route is not Route.KEY or all(
         isinstance(key, Column) and key.name in relation.key for key in keys

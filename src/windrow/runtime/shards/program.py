@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from windrow.core.errors import StateError
 from windrow.language.parse import parse_script
 from windrow.language.statements import CreateRelation, CreateStream, Statement
-from windrow.plan.nodes import Query
+from windrow.plan.nodes import Query, Table, nodes_of
 from windrow.plan.session import Session
 from windrow.runtime.shards.shipping import Shipped
 
@@ -74,6 +74,12 @@ class Program:
             session.apply(_without_source(statement), self.script)
         return [repr(session.query(name).root) for name in self.queries]
 
+    def by_stream(self) -> list[str]:
+        """Return the relations read whose source is a stream of changes: it decides their ports."""
+        nodes = (node for query in self.bound() for node in nodes_of(query.root))
+        relations = {node.relation for node in nodes if isinstance(node, Table)}
+        return sorted(r.name for r in relations if r.changes_by_stream)
+
     def _install(self) -> None:
         for aggregate in self.aggregates:
             aggregate.install()
@@ -86,6 +92,8 @@ class Program:
             facts.append([[a.name, a.digest] for a in self.aggregates])
         if merged := sorted(self.merging().queries):
             facts.append({"merged": merged})
+        if streamed := self.by_stream():
+            facts.append({"by stream": streamed})
         return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16]
 
 

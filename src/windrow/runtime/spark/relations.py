@@ -21,7 +21,7 @@ from windrow.plan.catalog import Relation
 from windrow.runtime.local.ingest import Batch
 from windrow.runtime.local.relations import RelationInput
 from windrow.runtime.shards.files import Files, open_files
-from windrow.runtime.shards.ports import Port, changes_by_stream
+from windrow.runtime.shards.ports import Port
 from windrow.runtime.spark.dead import POISON, Grave, Letter
 from windrow.runtime.spark.entry_sql import LETTER, Reading, checked_sql
 from windrow.runtime.spark.sources import CORRUPT, SIGN, Opened, open_source
@@ -37,7 +37,7 @@ def open_relation(
     frame: DataFrame | None,
 ) -> Opened:
     """Return a relation as a stream of its rows, for the ports that it feeds."""
-    if changes_by_stream(relation) or (frame is not None and frame.isStreaming):
+    if relation.changes_by_stream or (frame is not None and frame.isStreaming):
         opened = open_source(spark, relation, frame, streaming=True)
         replaced = all(port.upserts for port in ports)
         if relation.key and SIGN not in opened.frame.columns and not replaced:
