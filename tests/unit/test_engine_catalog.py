@@ -101,9 +101,32 @@ def test_a_key_does_not_go_back_in_time(shop: Database) -> None:
     shop.push("owners", [{"k": 1, "owner": "future", "_ts": 30}])
     shop.push("owners", [{"k": 1, "owner": "now"}])
     (rejected,) = shop.rejected("owners").to_pylist()
-    assert (rejected["_reason"], rejected["owner"]) == ("its key has a row of a later time", "now")
+    reason = "its key has changed at a later time"
+    assert (rejected["_reason"], rejected["owner"]) == (reason, "now")
     shop.advance(30)
     assert rows(query) == [{"k": 1, "owner": "future"}]
+
+
+def test_a_key_that_has_ended_does_not_go_back_in_time(shop: Database) -> None:
+    query = shop.query(OWNED)
+    shop.push("s", [{"ts": 5, "k": 1}])
+    shop.push("owners", [{"k": 1, "owner": "ada", "_ts": 6}])
+    shop.push("owners", [{"k": 1, "owner": None, "_ts": 9, "_sign": -1}])
+    shop.push("owners", [{"k": 1, "owner": "eve", "_ts": 7}])
+    assert [row["owner"] for row in shop.rejected("owners").to_pylist()] == ["eve"]
+    shop.push("owners", [{"k": 1, "owner": "joe", "_ts": 12}])
+    seen = []
+    for at in (6, 9, 12):
+        shop.advance(at)
+        seen.append([row["owner"] for row in rows(query)])
+    assert seen == [["ada"], [], ["joe"]]
+
+
+def test_zero_is_one_key_whatever_its_sign(shop: Database) -> None:
+    shop.execute("CREATE RELATION rates (x DOUBLE PRIMARY KEY, name STRING)")
+    query = shop.query("SELECT name FROM rates")
+    shop.push("rates", [{"x": 0.0, "name": "old"}, {"x": -0.0, "name": "new"}])
+    assert rows(query) == [{"name": "new"}]
 
 
 def test_a_row_that_is_not_there_cannot_be_deleted(shop: Database) -> None:

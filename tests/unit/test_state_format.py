@@ -9,23 +9,26 @@ from windrow.runtime.shards.shard import Shard
 SCRIPT = """
 CREATE STREAM a (ts BIGINT, k BIGINT, v STRING) TIMESTAMP BY ts;
 CREATE STREAM b (ts BIGINT, k BIGINT) TIMESTAMP BY ts;
+CREATE RELATION r (k BIGINT PRIMARY KEY) USING parquet OPTIONS (path 'x', updates 'stream');
+CREATE QUERY p AS SELECT a.v FROM a [RANGE 100] JOIN r ON a.k = r.k;
 CREATE QUERY q AS
     SELECT a.v FROM a [RANGE 100], b [RANGE 100] WHERE a.k = b.k{band};
 """
 BAND = " AND WINDOW(a, b) = 30"
 
 PARTS = {
-    2: {
+    3: {
         "band": "heads keys(free hashes words) left(back codes exp keep payload tail)"
         " right(back codes exp keep payload tail)",
         "query": "agendas buffers clock flow interner plan start",
+        "upserts": "gone(keys until) rows since",
     }
 }
 """What state consists of, by FORMAT. Where a test fails for it, raise FORMAT with the new parts."""
 
 
 def shard(band: str = BAND) -> Shard:
-    return Shard(Program(SCRIPT.format(band=band), ("q",), shards=1), 0)
+    return Shard(Program(SCRIPT.format(band=band), ("q", "p"), shards=1), 0)
 
 
 def parts(saved: dict[str, object]) -> str:
@@ -39,9 +42,11 @@ def parts(saved: dict[str, object]) -> str:
 
 
 def test_other_parts_of_state_are_another_format() -> None:
-    (query,) = shard().save()["queries"]  # type: ignore[misc]
+    saved = shard().save()
+    query, _ = saved["queries"]  # type: ignore[misc]
+    ((_, upserts),) = saved["upserts"]  # type: ignore[misc]
     (band,) = (t for t in query["flow"]["flow"]["tasks"] if t and "left" in t)
-    found = {"band": parts(band), "query": " ".join(sorted(query))}
+    found = {"band": parts(band), "query": " ".join(sorted(query)), "upserts": parts(upserts)}
     assert found == PARTS.get(FORMAT)
 
 

@@ -19,6 +19,7 @@ from windrow.core.types import BIGINT, TIMESTAMP
 from windrow.operators.arrow import words_of
 from windrow.operators.vector import I64, Bools
 from windrow.plan.catalog import Relation
+from windrow.runtime.keys import key_of
 from windrow.runtime.local.fitting import Given
 from windrow.runtime.local.ingest import Batch
 
@@ -62,11 +63,14 @@ class Changes:
 
 @dataclass(slots=True)
 class RelationInput:
-    """One relation: all its changes so far, and with a key the row that each key has now."""
+    """One relation: all its changes so far, and with a key the row that each key has now.
+
+    Of a key whose row is gone, `current` has None and when it went.
+    """
 
     relation: Relation
     history: list[Changes] = field(default_factory=list)
-    current: dict[tuple[str, ...], tuple[int, Row]] = field(default_factory=dict)
+    current: dict[str, tuple[int, Row | None]] = field(default_factory=dict)
     poison: list[pa.Table] = field(default_factory=list)
     newest: int = BEGINNING
     _events: dict[tuple[str, ...], list[tuple[int, int]]] | None = None
@@ -76,7 +80,8 @@ class RelationInput:
 
         A row takes effect at its `_ts`, else when it is pushed. `_sign` -1 deletes it. With a
         key, a row replaces the one that had its key. A row that would make the relation's past
-        impossible is set aside: a deletion of what is not there, a key's row before its last.
+        impossible is set aside: a deletion of what is not there, a key's row before its last
+        change.
         """
         if batch.poison is not None:
             self.poison.append(batch.poison)
@@ -113,18 +118,17 @@ class RelationInput:
         kept: list[tuple[int, bool, int, Row]] = []
         refused: list[Row] = []
         for t, timed, sign, row in _rows(changes):
-            key = tuple(repr(row[name]) for name in self.relation.key)
+            key = key_of(row[name] for name in self.relation.key)
             since, old = self.current.get(key, (BEGINNING, None))
             if t < since:
                 refused.append(row)
                 continue
             if old is not None:
-                del self.current[key]
                 kept.append((t, timed, -1, old))
             if sign > 0:
-                self.current[key] = (t, row)
                 kept.append((t, timed, 1, row))
-        self._set_aside(refused, "its key has a row of a later time")
+            self.current[key] = t, row if sign > 0 else None
+        self._set_aside(refused, "its key has changed at a later time")
         return self._as_changes(kept, changes)
 
     def _checked(self, changes: Changes) -> Changes:

@@ -18,7 +18,7 @@ from windrow.runtime.shards.shipping import Shipped
 if TYPE_CHECKING:
     from windrow.runtime.shards.merging import Choice
 
-FORMAT = 2
+FORMAT = 3
 """Raised when the same program would no longer find its way in older state."""
 
 

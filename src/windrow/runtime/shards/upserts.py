@@ -5,8 +5,8 @@
      4   (7, eve)      +           - (7, ada)   + (7, eve)
      9   (7, -)        -           - (7, eve)
 
-All rows of a key come to the same shards. A row of an earlier time than the one that its key has
-is set aside; one without a time counts from when it is heard of.
+All rows of a key come to the same shards. A row of an earlier time than its key's last change is
+set aside; one without a time counts from when it is heard of.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from windrow.core.time import BEGINNING
 from windrow.operators.task import Saved
 from windrow.operators.vector import I64
 from windrow.plan.catalog import Relation
+from windrow.runtime.keys import key_of
 from windrow.runtime.shards.ports import TIME, WEIGHT, Port
 
 SPARE = 1024
@@ -30,12 +31,16 @@ SPARE = 1024
 class Upserts:
     """The row that each key has now. `rows` holds them and some that are gone.
 
-    Invariant: `current` tells, by key, a place in `rows` and since when.
+    Invariants:
+      1. `current` tells, by key, a place in `rows` and since when;
+      2. `gone` tells of other keys when their row went, until they have one again: no clock makes
+         rows of relations late, so one of before may come at any time.
     """
 
     port: Port
     rows: pa.Table = field(init=False)
     current: dict[str, tuple[int, int]] = field(default_factory=dict)
+    gone: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.rows = self.port.schema.arrow().empty_table()
@@ -53,7 +58,7 @@ class Upserts:
         late: list[int] = []
         heads = (table[TIME].to_pylist(), table[WEIGHT].to_pylist(), self._keys(fresh))
         for n, (ts, weight, key) in enumerate(zip(*heads, strict=True)):
-            before, since = self.current.get(key, (-1, BEGINNING))
+            before, since = self.current.get(key) or (-1, self.gone.get(key, BEGINNING))
             if BEGINNING < ts < since:
                 late.append(n)
                 continue
@@ -73,6 +78,9 @@ class Upserts:
         if weight > 0:
             told.append((at, 1, place))
             self.current[key] = place, at
+            self.gone.pop(key, None)
+        elif at > BEGINNING:
+            self.gone[key] = at
 
     def _table(self, told: I64) -> pa.Table:
         rows = self.rows.take(pa.array(told[:, 2]))
@@ -82,7 +90,7 @@ class Upserts:
     def _keys(self, rows: pa.Table) -> list[str]:
         relation = self.port.entry
         assert isinstance(relation, Relation), "only rows of relations replace others"
-        return list(map(repr, zip(*(rows[n].to_pylist() for n in relation.key), strict=True)))
+        return list(map(key_of, zip(*(rows[n].to_pylist() for n in relation.key), strict=True)))
 
     def _compact(self) -> None:
         """Drop rows that nobody has any more, if they are many."""
@@ -93,13 +101,15 @@ class Upserts:
         self.current = {key: (n, since) for n, (key, (_, since)) in enumerate(self.current.items())}
 
     def save(self) -> Saved:
-        """Return the rows, and since when."""
+        """Return the rows and since when, and the keys that had one until when."""
         places = pa.array([place for place, _ in self.current.values()], pa.int64())
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, self.rows.schema) as writer:
             writer.write_table(self.rows.take(places))
         since = np.array([since for _, since in self.current.values()], np.int64)
-        return {"rows": sink.getvalue().to_pybytes(), "since": since}
+        until = np.array(list(self.gone.values()), np.int64)
+        gone = {"keys": list(self.gone), "until": until}
+        return {"rows": sink.getvalue().to_pybytes(), "since": since, "gone": gone}
 
     def load(self, saved: Saved) -> None:
         """Take over saved rows."""
@@ -107,3 +117,13 @@ class Upserts:
         since = saved["since"].tolist()  # type: ignore[attr-defined]
         keys = self._keys(self.rows)
         self.current = {key: (n, at) for n, (key, at) in enumerate(zip(keys, since, strict=True))}
+        gone = saved["gone"]
+        assert isinstance(gone, dict)
+        self.gone = dict(zip(gone["keys"], gone["until"].tolist(), strict=True))
+
+    def check(self) -> None:
+        """Assert the invariants."""
+        places = [place for place, _ in self.current.values()]
+        assert len({*places}) == len(places), "invariant 1: two keys have one row"
+        assert all(0 <= place < len(self.rows) for place in places), "invariant 1: a row is missing"
+        assert not self.gone.keys() & self.current.keys(), "invariant 2: a key is gone and there"
