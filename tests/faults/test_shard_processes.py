@@ -7,6 +7,7 @@ import pickle
 import resource
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -20,11 +21,12 @@ from tests.faults.processes import ProcessShards, dying, wait_until
 from tests.faults.traffic import PROGRAM, assert_same, run, traffic
 
 from windrow.core.errors import LimitError, StateError
-from windrow.runtime.shards import launch, limits, server, serving
+from windrow.runtime.shards import gathering, launch, limits, server, serving
 from windrow.runtime.shards.client import LostError, Shards
 from windrow.runtime.shards.clocks import Heard, Moment
+from windrow.runtime.shards.gathering import Gathering, Meeting
 from windrow.runtime.shards.program import Program
-from windrow.runtime.shards.wire import ShardError
+from windrow.runtime.shards.wire import ClosedError, Head, ShardError, send
 
 pytestmark = pytest.mark.long
 
@@ -188,6 +190,84 @@ def test_shards_meet_though_the_process_that_they_meet_in_dies(tmp_path: Path) -
     with pytest.raises(StateError, match="version 2 is past"):
         shards.gathered(2, 1, told[1])
     shards.shutdown()
+
+
+@pytest.mark.usefixtures("forked")
+def test_shards_meet_though_one_has_gone_on_when_the_process_dies(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = 0
+
+    def slow_after_the_first(connection: socket.socket, head: Head) -> None:
+        nonlocal answers
+        answers += "heard" in head
+        if answers > 1:
+            time.sleep(1)  # so that the process dies with one answer given
+        send(connection, head)
+
+    monkeypatch.setattr(serving, "send", slow_after_the_first)
+    shards = Shards(str(tmp_path / "checkpoint"), replace(SIMPLE, shards=3))
+    told = [{"s": Heard(n, 10 + n, 1)} for n in range(3)]
+    found: dict[int, dict[str, Heard]] = {}
+
+    def meet(number: int) -> None:
+        found[number] = shards.gathered(2, number, told[number])
+
+    with dying(f"meeting-answered:1:{tmp_path / 'died'}"):
+        tasks = [threading.Thread(target=meet, args=(n,), daemon=True) for n in range(3)]
+        for task in tasks:
+            task.start()
+        for task in tasks:
+            task.join(10)
+    shards.shutdown()
+    assert (tmp_path / "died").exists()
+    assert found == {n: {"s": Heard(0, 12, 3)} for n in range(3)}
+
+
+def test_what_is_written_down_is_of_one_meeting(tmp_path: Path) -> None:
+    here, there = {"s": Heard(1, 9, 4)}, {"s": Heard(0, 7, 5)}
+    both = {"s": Heard(0, 9, 9)}
+    meeting = Meeting(2, "run", 2)
+
+    def gone() -> None:
+        raise ClosedError
+
+    def fresh() -> Gathering:
+        """Return the gathering of a process that has just been started."""
+        return Gathering(tmp_path / "met")
+
+    first = fresh()
+    with pytest.raises(ClosedError):
+        first.gather(meeting, 0, here, gone)
+    assert first.gather(meeting, 1, there, gone) == both
+    assert fresh().gather(meeting, 0, here, gone) == both
+    assert fresh().gather(meeting, 1, there, gone) == both
+    for other in (Meeting(4, "run", 2), Meeting(2, "another", 2)):
+        with pytest.raises(ClosedError):
+            fresh().gather(other, 0, here, gone)
+    (tmp_path / "met").write_text('{"meeting": {"version": 2, "ru')
+    with pytest.raises(ClosedError):
+        fresh().gather(meeting, 0, here, gone)
+
+
+@pytest.mark.usefixtures("forked")
+def test_a_process_does_not_wait_for_a_task_that_is_gone_from_the_meeting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(serving, "WATCH_SECONDS", 0.02)
+    monkeypatch.setattr(gathering, "TURN_SECONDS", 0.02)
+    shards = Shards(str(tmp_path), replace(SIMPLE, shards=2), idle=0.2)
+    try:
+        with shards.shard(0, watch=os.getpid()) as shard:
+            shard.stats()
+            place = shard.place
+            assert shard._connection is not None
+            send(shard._connection, {"gather": [2, "run", 2], "shard": 0, "heard": {}})
+            time.sleep(0.4)  # one that waits keeps it
+            assert place.path("sock").exists()
+        wait_until(lambda: not place.path("sock").exists())
+    finally:
+        shards.shutdown()
 
 
 @pytest.mark.usefixtures("forked")

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, TypeVar
+from uuid import uuid4
 
 import pyarrow as pa
 
@@ -72,6 +73,7 @@ class Shards:
 
         self.checkpoint = checkpoint if "://" in checkpoint else str(Path(checkpoint).absolute())
         self.claim = open_checkpoint(self.checkpoint, program).claim
+        self.run = uuid4().hex  # a run that goes on after a failure is another one
         self.count = program.shards
         self.idle = idle
         self.memory = memory
@@ -90,7 +92,7 @@ class Shards:
         Only for tasks that run at the same time on one host: each waits for the others.
         """
         with self.shard(0) as first:
-            return first.gather(version, (number, self.count), heard)
+            return first.gather((version, self.run, self.count), number, heard)
 
     def _place(self, number: int) -> Place:
         assert 0 <= number < self.count, f"there are shards 0 to {self.count - 1}"
@@ -180,11 +182,14 @@ class ShardClient:
                 self.close()  # the rest of the answer may still be on its way
 
     def gather(
-        self, version: int, place: tuple[int, int], heard: Mapping[str, Heard]
+        self, meeting: tuple[int, str, int], number: int, heard: Mapping[str, Heard]
     ) -> dict[str, Heard]:
-        """Tell what one of so many shards has heard; return what all have, when all told."""
+        """Tell what one shard has heard; return what all have, when all told.
+
+        A meeting is of a version, a run, and so many shards.
+        """
         told = heard_to_json(heard)
-        head = self._asked({"gather": version, "place": place, "heard": told})
+        head = self._asked({"gather": meeting, "shard": number, "heard": told})
         return heard_from_json(head["heard"])
 
     def stats(self) -> dict[str, object]:

@@ -23,6 +23,7 @@ POINTS: tuple[str, ...] = (
     "after-log-rename",
     "before-ingest-answer",
     "meeting-half",  # in the process where the shards meet: some wait there for the others
+    "meeting-answered",  # there too: one goes on with the answer, others may not have it
     "before-step",  # the log holds the step, the shard has not done it
     "after-step",  # or after a slice of it
     "before-sync",  # log files are complete, yet not forced to the disk
