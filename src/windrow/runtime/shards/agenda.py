@@ -6,8 +6,11 @@ lets it go. A slice of a step ends where enough marks have passed:
     clock before │ · ·  ·│·· ·  · ·│·   ·  · │· ·        │ clock after
                         slices: as many rows out of each as a process and a task hold with ease
 
-How many rows come out for a mark is measured as they come. Marks are a guess at the work, never at
-the answer: net changes do not depend on where a step is cut. One instant is never cut.
+How many rows come out for a mark is measured as they come, and taken for no fewer than the rows
+that it stands for: so a slice never takes in or lets go of many more than `SLICE_ROWS`, however
+little came of those before. What a burst gives is known only when it is there. Marks are a guess at
+the work, never at the answer: net changes do not depend on where a step is cut. One instant is
+never cut.
 """
 
 from __future__ import annotations
@@ -26,7 +29,9 @@ from windrow.plan.windows import Range
 EVERY = 1024
 """Rows for each mark."""
 SLICE_ROWS = 1 << 19
-"""Rows that a slice may give: some tens of megabytes, and tenths of a second.
+"""Rows that a slice takes in and lets go, or is thought to give.
+
+That is some tens of megabytes, and tenths of a second.
 
 The expiry of 2.6 million results of a join took 8 MB beside its state in slices of half as many,
 and 1.4 s; at once it took 275 MB and 2.4 s. Of 6.8 million groups: 109 MB and 5.7 s, against
@@ -37,6 +42,8 @@ FIRST_MARKS = 128
 """Marks of a step's first slice: a join that explodes shows itself in few rows."""
 GROWTH = 4
 """Times as many marks as before that a slice may have."""
+DECAY = 2
+"""Times as few rows for a mark as before that are believed: a burst may have a second part."""
 
 
 @dataclass(slots=True)
@@ -91,7 +98,7 @@ class Agenda:
     def made(self, rows: int) -> None:
         """So many rows came out of the last slice."""
         if self._passed:
-            self.fan = max(1.0, rows / self._passed)
+            self.fan = max(EVERY, rows / self._passed, self.fan / DECAY)
 
     def save(self) -> Saved:
         """Return the marks."""
