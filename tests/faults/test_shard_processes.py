@@ -7,26 +7,24 @@ import pickle
 import resource
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import threading
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from tests.faults.processes import ProcessShards, dying, wait_until
+from tests.faults.processes import ProcessShards, wait_until
 from tests.faults.traffic import PROGRAM, assert_same, run, traffic
 
 from windrow.core.errors import LimitError, StateError
-from windrow.runtime.shards import gathering, launch, limits, server, serving
+from windrow.runtime.shards import launch, limits, server, serving
 from windrow.runtime.shards.client import LostError, Shards
 from windrow.runtime.shards.clocks import Heard, Moment
-from windrow.runtime.shards.gathering import Gathering, Meeting
+from windrow.runtime.shards.gathering import meet
 from windrow.runtime.shards.program import Program
-from windrow.runtime.shards.wire import ClosedError, Head, ShardError, send
+from windrow.runtime.shards.wire import ShardError
 
 pytestmark = pytest.mark.long
 
@@ -167,107 +165,37 @@ def test_a_process_ends_with_those_that_it_watches(
         client.close()
 
 
-@pytest.mark.usefixtures("forked")
-def test_shards_meet_though_the_process_that_they_meet_in_dies(tmp_path: Path) -> None:
-    program = replace(SIMPLE, shards=3)
-    shards = Shards(str(tmp_path / "checkpoint"), program)
-    told = [{"s": Heard(n, 10 + n, 1)} for n in range(3)]
-    found: dict[tuple[int, int], dict[str, Heard]] = {}
+MEETING = """
+import sys
+from windrow.runtime.shards.clocks import Heard
+from windrow.runtime.shards.gathering import meet
+from pathlib import Path
+number, version = int(sys.argv[2]), int(sys.argv[3])
+heard = {"s": Heard(number, 10 + number, 1)}
+assert meet(Path(sys.argv[1]), ("run", version), (number, 3), heard) == {"s": Heard(0, 12, 3)}
+"""
 
-    def meet(version: int, number: int) -> None:
-        found[version, number] = shards.gathered(version, number, told[number])
 
-    with dying(f"meeting-half:2:{tmp_path / 'died'}"):
-        for version in (2, 4):
-            tasks = [threading.Thread(target=meet, args=(version, n)) for n in range(3)]
-            for task in tasks:
-                task.start()
-            for task in tasks:
-                task.join(30)
-    assert (tmp_path / "died").exists()
-    assert found == {(v, n): {"s": Heard(0, 12, 3)} for v in (2, 4) for n in range(3)}
-    assert shards.gathered(4, 1, told[1]) == {"s": Heard(0, 12, 3)}  # as a task that is run again
+def test_shards_meet_though_any_task_dies_when_it_has_told(tmp_path: Path) -> None:
+    def task(number: int, version: int, fault: str = "") -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-c", MEETING, str(tmp_path), str(number), str(version)]
+        return subprocess.Popen(command, env={**os.environ, "WINDROW_FAULT": fault})
+
+    for version in (2, 4):
+        dead = task(1, version, "meeting-half")
+        assert dead.wait(30) == -signal.SIGKILL
+        others = [task(number, version) for number in (0, 2)]
+        assert [one.wait(30) for one in others] == [0, 0]  # they find what it has left
+        assert task(1, version).wait(30) == 0  # run again
+    again = {"s": Heard(0, 10, 1)}
     with pytest.raises(StateError, match="version 2 is past"):
-        shards.gathered(2, 1, told[1])
-    shards.shutdown()
+        meet(tmp_path, ("run", 2), (0, 3), again)
 
 
-@pytest.mark.usefixtures("forked")
-def test_shards_meet_though_one_has_gone_on_when_the_process_dies(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    answers = 0
-
-    def slow_after_the_first(connection: socket.socket, head: Head) -> None:
-        nonlocal answers
-        answers += "heard" in head
-        if answers > 1:
-            time.sleep(1)  # so that the process dies with one answer given
-        send(connection, head)
-
-    monkeypatch.setattr(serving, "send", slow_after_the_first)
-    shards = Shards(str(tmp_path / "checkpoint"), replace(SIMPLE, shards=3))
-    told = [{"s": Heard(n, 10 + n, 1)} for n in range(3)]
-    found: dict[int, dict[str, Heard]] = {}
-
-    def meet(number: int) -> None:
-        found[number] = shards.gathered(2, number, told[number])
-
-    with dying(f"meeting-answered:1:{tmp_path / 'died'}"):
-        tasks = [threading.Thread(target=meet, args=(n,), daemon=True) for n in range(3)]
-        for task in tasks:
-            task.start()
-        for task in tasks:
-            task.join(10)
-    shards.shutdown()
-    assert (tmp_path / "died").exists()
-    assert found == {n: {"s": Heard(0, 12, 3)} for n in range(3)}
-
-
-def test_what_is_written_down_is_of_one_meeting(tmp_path: Path) -> None:
-    here, there = {"s": Heard(1, 9, 4)}, {"s": Heard(0, 7, 5)}
-    both = {"s": Heard(0, 9, 9)}
-    meeting = Meeting(2, "run", 2)
-
-    def gone() -> None:
-        raise ClosedError
-
-    def fresh() -> Gathering:
-        """Return the gathering of a process that has just been started."""
-        return Gathering(tmp_path / "met")
-
-    first = fresh()
-    with pytest.raises(ClosedError):
-        first.gather(meeting, 0, here, gone)
-    assert first.gather(meeting, 1, there, gone) == both
-    assert fresh().gather(meeting, 0, here, gone) == both
-    assert fresh().gather(meeting, 1, there, gone) == both
-    for other in (Meeting(4, "run", 2), Meeting(2, "another", 2)):
-        with pytest.raises(ClosedError):
-            fresh().gather(other, 0, here, gone)
-    (tmp_path / "met").write_text('{"meeting": {"version": 2, "ru')
-    with pytest.raises(ClosedError):
-        fresh().gather(meeting, 0, here, gone)
-
-
-@pytest.mark.usefixtures("forked")
-def test_a_process_does_not_wait_for_a_task_that_is_gone_from_the_meeting(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(serving, "WATCH_SECONDS", 0.02)
-    monkeypatch.setattr(gathering, "TURN_SECONDS", 0.02)
-    shards = Shards(str(tmp_path), replace(SIMPLE, shards=2), idle=0.2)
-    try:
-        with shards.shard(0, watch=os.getpid()) as shard:
-            shard.stats()
-            place = shard.place
-            assert shard._connection is not None
-            send(shard._connection, {"gather": [2, "run", 2], "shard": 0, "heard": {}})
-            time.sleep(0.4)  # one that waits keeps it
-            assert place.path("sock").exists()
-        wait_until(lambda: not place.path("sock").exists())
-    finally:
-        shards.shutdown()
+def test_what_another_run_has_left_is_nobodys(tmp_path: Path) -> None:
+    heard = {"s": Heard(0, 10, 1)}
+    assert meet(tmp_path, ("before", 8), (0, 1), {"s": Heard(5, 6, 7)}) == {"s": Heard(5, 6, 7)}
+    assert meet(tmp_path, ("now", 2), (0, 1), heard) == heard
 
 
 @pytest.mark.usefixtures("forked")

@@ -270,7 +270,7 @@ IN_DRAIN = ["server-start", "before-step", "after-step", "before-sync", "half-an
 LIVES = (
     [*SNAPSHOTS, "driver-drain-noted"],
     [*IN_DRAIN, "driver-drain-given"],
-    ["half-replay", "after-answer"],
+    ["after-answer"],
 )
 """Where to die in each life. The second and the third begin with what the one before left."""
 

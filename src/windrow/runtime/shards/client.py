@@ -25,6 +25,7 @@ import pyarrow as pa
 from windrow.core.errors import StateError
 from windrow.runtime.shards.clocks import Heard, Moment
 from windrow.runtime.shards.faults import fault
+from windrow.runtime.shards.gathering import meet
 from windrow.runtime.shards.launch import Place, connect, find, printed, warm
 from windrow.runtime.shards.stepped import Stepped
 from windrow.runtime.shards.wire import (
@@ -32,7 +33,6 @@ from windrow.runtime.shards.wire import (
     Piece,
     collected,
     heard_from_json,
-    heard_to_json,
     moment_to_json,
     raise_error,
     receive,
@@ -73,7 +73,7 @@ class Shards:
 
         self.checkpoint = checkpoint if "://" in checkpoint else str(Path(checkpoint).absolute())
         self.claim = open_checkpoint(self.checkpoint, program).claim
-        self.run = uuid4().hex  # a run that goes on after a failure is another one
+        self.run = uuid4().hex  # one that goes on after a failure is another one
         self.count = program.shards
         self.idle = idle
         self.memory = memory
@@ -91,8 +91,8 @@ class Shards:
 
         Only for tasks that run at the same time on one host: each waits for the others.
         """
-        with self.shard(0) as first:
-            return first.gather((version, self.run, self.count), number, heard)
+        folder = self._place(number).folder
+        return meet(folder, (self.run, version), (number, self.count), heard)
 
     def _place(self, number: int) -> Place:
         assert 0 <= number < self.count, f"there are shards 0 to {self.count - 1}"
@@ -180,17 +180,6 @@ class ShardClient:
         finally:
             if not done:
                 self.close()  # the rest of the answer may still be on its way
-
-    def gather(
-        self, meeting: tuple[int, str, int], number: int, heard: Mapping[str, Heard]
-    ) -> dict[str, Heard]:
-        """Tell what one shard has heard; return what all have, when all told.
-
-        A meeting is of a version, a run, and so many shards.
-        """
-        told = heard_to_json(heard)
-        head = self._asked({"gather": meeting, "shard": number, "heard": told})
-        return heard_from_json(head["heard"])
 
     def stats(self) -> dict[str, object]:
         """Return what the shard tells of itself."""

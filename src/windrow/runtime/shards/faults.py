@@ -22,8 +22,7 @@ POINTS: tuple[str, ...] = (
     "before-log-rename",
     "after-log-rename",
     "before-ingest-answer",
-    "meeting-half",  # in the process where the shards meet: some wait there for the others
-    "meeting-answered",  # there too: one goes on with the answer, others may not have it
+    "meeting-half",  # in a task that has told the others what its shard heard
     "before-step",  # the log holds the step, the shard has not done it
     "after-step",  # or after a slice of it
     "before-sync",  # log files are complete, yet not forced to the disk

@@ -1,20 +1,19 @@
-"""Where the tasks of one batch meet: each tells what its shard has heard, and waits for the rest.
+"""Where the tasks of one batch meet: each leaves what its shard has heard, and waits for the rest.
 
-    task 0 ── a: 3..9 ──┐                        ┌── a: 3..12, b: 4..8 ──► task 0
-    task 1 ── a: 5..12 ─┴─► shard 0's process ───┴── a: 3..12, b: 4..8 ──► task 1
-              b: 4..8
+    task 0 ── a: 3..9 ───────────► 0000.heard ─┬─► a: 3..12, b: 4..8
+    task 1 ── a: 5..12, b: 4..8 ─► 0001.heard ─┘   for each task
 
-What was told once may be told again, and a task that comes back finds what the others have left.
-A task that has its answer goes on and tells no more: what all have told is therefore written down
-before the first is answered, for the process that takes this one's place.
+Notes lie in the folder of the shards' processes on this host, and outlive all of them: a task or a
+process may die at any time, and whoever comes back finds what the others have left. A batch that
+is run again brings the same rows, so what was told once may be told again.
 """
 
 from __future__ import annotations
 
 import json
-import threading
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+import os
+import time
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from windrow.core.errors import StateError
@@ -22,75 +21,57 @@ from windrow.runtime.shards.clocks import Heard
 from windrow.runtime.shards.faults import fault
 from windrow.runtime.shards.wire import heard_from_json, heard_to_json
 
-TURN_SECONDS = 0.5
-"""How long to wait for the others before a look at whether anybody still wants to know."""
-
-Told = dict[int, dict[str, Heard]]
+SHORTEST_LOOK, LONGEST_LOOK = 0.0002, 0.002
+"""Seconds between two looks for the others' notes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Meeting:
-    """Which tasks meet: those of so many shards in one version, as one run makes it."""
+def meet(
+    folder: Path, batch: tuple[str, int], place: tuple[int, int], heard: Mapping[str, Heard]
+) -> dict[str, Heard]:
+    """Tell what shard `number` of `count` has heard; return what all have, when all told.
 
-    version: int
-    run: str
-    count: int
+    A batch is a run and a version in it. Only for tasks that run at the same time on one host:
+    each waits for the others. A shard's note lies there until its next one, which it makes when
+    all have read the first; notes of other runs are nobody's.
+    """
+    number, count = place
+    _leave(_note(folder, number), batch, heard)
+    fault("meeting-half")
+    return merged(_found(_note(folder, other), batch) for other in range(count))
 
 
-@dataclass(slots=True)
-class Gathering:
-    """What the shards have told in the newest meeting, and in `file` when all had. For threads."""
+def _note(folder: Path, number: int) -> Path:
+    return folder / f"{number:04}.heard"
 
-    file: Path
-    meeting: Meeting = Meeting(-1, "", 0)
-    told: Told = field(default_factory=dict)
-    _changed: threading.Condition = field(default_factory=threading.Condition)
 
-    def gather(
-        self, meeting: Meeting, number: int, heard: dict[str, Heard], look: Callable[[], None]
-    ) -> dict[str, Heard]:
-        """Tell what one of the shards has heard; return what all have, when all told.
+def _leave(note: Path, batch: tuple[str, int], heard: Mapping[str, Heard]) -> None:
+    _read(note, batch)
+    written = note.with_suffix(f".{os.getpid()}")
+    written.write_text(json.dumps([*batch, heard_to_json(heard)]))
+    written.replace(note)
 
-        `look` is called from time to time, and raises if nobody waits for the answer any more.
-        """
-        with self._changed:
-            if meeting.version >= self.meeting.version:
-                self._tell(meeting, number, heard)
-            fault("meeting-half")
-            self._changed.notify_all()
-            while not self._changed.wait_for(
-                lambda: meeting != self.meeting or len(self.told) == meeting.count, TURN_SECONDS
-            ):
-                look()
-            if meeting != self.meeting:
-                raise StateError(
-                    f"version {meeting.version} is past: "
-                    f"the shards have met for {self.meeting.version}",
-                    detail="A later batch has begun, or another run makes this one.",
-                )
-            return merged(self.told.values())
 
-    def _tell(self, meeting: Meeting, number: int, heard: dict[str, Heard]) -> None:
-        told = self.told if meeting == self.meeting else self._written(meeting)
-        told = {**told, number: heard}
-        if len(told) == meeting.count:
-            self._write(meeting, told)
-        self.meeting, self.told = meeting, told
+def _found(note: Path, batch: tuple[str, int]) -> dict[str, Heard]:
+    """Wait for the note of a batch."""
+    pause = SHORTEST_LOOK
+    while (heard := _read(note, batch)) is None:
+        time.sleep(pause)
+        pause = min(2 * pause, LONGEST_LOOK)
+    return heard
 
-    def _write(self, meeting: Meeting, told: Told) -> None:
-        """Write down what all have told. It outlives the process; the tasks outlive no machine."""
-        plain = {str(number): heard_to_json(heard) for number, heard in told.items()}
-        self.file.write_text(json.dumps({"meeting": asdict(meeting), "told": plain}))
 
-    def _written(self, meeting: Meeting) -> Told:
-        """Return what all had told in a meeting; nothing if that is not written to its end."""
-        try:
-            read = json.loads(self.file.read_text())
-        except (FileNotFoundError, ValueError):
-            return {}
-        if read["meeting"] != asdict(meeting):
-            return {}
-        return {int(number): heard_from_json(heard) for number, heard in read["told"].items()}
+def _read(note: Path, batch: tuple[str, int]) -> dict[str, Heard] | None:
+    """Return what a note of the batch says; None without one."""
+    try:
+        run, version, told = json.loads(note.read_text())
+    except FileNotFoundError:
+        return None
+    if run == batch[0] and version > batch[1]:
+        raise StateError(
+            f"version {batch[1]} is past: the shards meet for {version}",
+            detail="A later batch has begun, so this one is committed.",
+        )
+    return heard_from_json(told) if (run, version) == batch else None
 
 
 def merged(told: Iterable[Mapping[str, Heard]]) -> dict[str, Heard]:

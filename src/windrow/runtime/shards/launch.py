@@ -4,7 +4,7 @@
     FOLDER/0003.alive   locked by the process as long as it lives
     FOLDER/0003.start   locked by a client while it starts the process
     FOLDER/0003.log     what the process has printed
-    FOLDER/0000.met     what all shards have heard of a version, kept by the process they meet in
+    FOLDER/0003.heard   what the shard has heard in its newest batch (`gathering.py`)
 
 FOLDER is private to the user, and named by the checkpoint and the claim that `windrow.json` holds:
 a checkpoint that was removed and made anew has other processes.
@@ -36,7 +36,7 @@ START_SECONDS = 60.0
 ATTEMPTS = 3
 UNUSED_DAYS = 30
 FOLDER_NAME = 16
-KINDS = ("sock", "alive", "start", "log", "met")
+KINDS = ("sock", "alive", "start", "log", "heard")
 LOG_TAIL = 4000
 DETACH = """
 import os, sys

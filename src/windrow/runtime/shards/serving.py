@@ -21,7 +21,6 @@ from windrow.runtime.shards.checkpoint import read_checkpoint
 from windrow.runtime.shards.entry import INGEST, STEP, Step
 from windrow.runtime.shards.faults import fault
 from windrow.runtime.shards.files import open_files
-from windrow.runtime.shards.gathering import Gathering, Meeting
 from windrow.runtime.shards.keeper import Keeper
 from windrow.runtime.shards.launch import Place, lives
 from windrow.runtime.shards.layout import layout_of
@@ -31,9 +30,7 @@ from windrow.runtime.shards.stepped import Stepped
 from windrow.runtime.shards.store import Store
 from windrow.runtime.shards.wire import (
     Head,
-    check_open,
     error_head,
-    heard_from_json,
     heard_to_json,
     moment_from_json,
     receive,
@@ -55,7 +52,6 @@ class Server:
         self.listener = listener
         self.keeper: Keeper | None = None
         self.failure: Exception | None = None
-        self.gathering = Gathering(place.path("met"))
         self.ended = threading.Event()
         self.work = threading.Lock()
         self.watched: dict[int, str] = {}
@@ -127,8 +123,6 @@ class Server:
                 self._ingest(connection, version)
             case {"step": version, "level": level, "moment": moment}:
                 self._step(connection, version, level, moment)
-            case {"gather": [version, run, count], "shard": number, "heard": told}:
-                self._gather(connection, Meeting(version, run, count), number, told)
             case {"stats": _}:
                 with self.work:
                     send(connection, {"stats": self._keeper().stats()})
@@ -167,13 +161,6 @@ class Server:
         keeper = self._keeper()
         send(connection, {"go": True})
         return received(connection, keeper.store.writer(step), keeper.limit)
-
-    def _gather(self, connection: socket.socket, meeting: Meeting, number: int, told: Head) -> None:
-        heard = self.gathering.gather(
-            meeting, number, heard_from_json(told), lambda: check_open(connection)
-        )
-        send(connection, {"heard": heard_to_json(heard)})
-        fault("meeting-answered")
 
     def _step(self, connection: socket.socket, version: int, level: int, told: Head | None) -> None:
         keeper = self._keeper()

@@ -68,16 +68,6 @@ def _exactly(connection: socket.socket, size: int) -> pa.Buffer:
     return buffer
 
 
-def check_open(connection: socket.socket) -> None:
-    """Raise `ClosedError` if the other side is gone. Waits for nothing, and takes nothing."""
-    try:
-        gone = not connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
-    except BlockingIOError:
-        return
-    if gone:
-        raise ClosedError("the other side has closed the connection")
-
-
 def send_rows(
     connection: socket.socket, rows: Iterable[tuple[int, pa.RecordBatch]], compression: str | None
 ) -> Iterator[int]:
