@@ -53,7 +53,7 @@ def assert_same(text: str, world: World, plan: Drive) -> None:
 
 
 @given(st.data())
-@examples(150)
+@examples(90)
 def test_every_query_is_right_at_every_instant(data: st.DataObject) -> None:
     text = data.draw(queries())
     world = data.draw(worlds())

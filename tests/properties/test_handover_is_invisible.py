@@ -58,7 +58,7 @@ def switching(draw: st.DrawFn, world: World) -> Drive:
 
 
 @given(st.data())
-@examples(100)
+@examples(60)
 def test_a_switch_of_forms_is_invisible(data: st.DataObject) -> None:
     spans = {name: data.draw(st.sampled_from(WINDOWS)) for name in ("w1", "w2", "w3")}
     text = data.draw(st.sampled_from(FORMS)).format(**spans)
@@ -69,7 +69,7 @@ def test_a_switch_of_forms_is_invisible(data: st.DataObject) -> None:
 
 
 @given(st.data())
-@examples(60)
+@examples(40)
 def test_a_switch_is_invisible_whatever_the_query(data: st.DataObject) -> None:
     text = data.draw(queries())
     world = data.draw(worlds())

@@ -51,7 +51,7 @@ def merged_queries(draw: st.DrawFn) -> str:
 
 
 @given(st.data())
-@examples(60)
+@examples(35)
 def test_merged_tuples_give_the_right_answer_at_every_instant(data: st.DataObject) -> None:
     text = data.draw(merged_queries())
     world = data.draw(worlds())
@@ -107,7 +107,7 @@ class Watched(ShardSet):
 
 
 @given(st.data())
-@examples(60)
+@examples(35)
 def test_disorder_late_and_large_values_make_no_difference(data: st.DataObject) -> None:
     text = data.draw(merged_queries())
     rows = data.draw(tuples())

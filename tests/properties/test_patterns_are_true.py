@@ -43,7 +43,7 @@ def check(text: str, world: World, positions: list[int]) -> None:
     check_patterns(bind(text).root, world, [times[i % len(times)] for i in positions])
 
 
-@examples(40)
+@examples(25)
 @given(queries(aggregates=EXACT_AGGREGATES), worlds(max_rows=5), CUTS)
 def test_every_node_keeps_the_promise_of_its_pattern(text, world, positions):
     check(text, world, positions)
@@ -57,7 +57,7 @@ ALONE = (
 """Operators by themselves: small plans, whose answers are seldom empty."""
 
 
-@examples(60)
+@examples(35)
 @given(st.sampled_from(ALONE).flatmap(one_operator), worlds(max_rows=7), CUTS)
 def test_each_operator_alone_keeps_the_promise_of_its_pattern(text, world, positions):
     check(text, world, positions)

@@ -37,7 +37,7 @@ def assert_sharded(text: str, world: World, plan: ShardedDrive) -> None:
 
 
 @given(st.data())
-@examples(100)
+@examples(60)
 def test_every_query_is_right_on_shards(data: st.DataObject) -> None:
     text = data.draw(queries())
     world = data.draw(worlds())
@@ -47,7 +47,7 @@ def test_every_query_is_right_on_shards(data: st.DataObject) -> None:
 
 
 @given(st.data())
-@examples(100)
+@examples(40)
 def test_a_step_that_is_cut_everywhere_tells_the_same(data: st.DataObject) -> None:
     text = data.draw(queries())
     world = data.draw(worlds())

@@ -69,7 +69,7 @@ ROWS = st.lists(
 @example([(1, 1.0, 1), (9, 1.0, -1), (5, 1.0, 1)], 2)
 @example([(9, 1.0, -1), (5, 1.0, 1)], 1)
 @example([(1, 0.0, 1), (2, -0.0, 1)], 2)
-@examples(100)
+@examples(50)
 def test_the_newest_row_of_a_key_stays_however_rows_are_cut(rows: list[Row], cut: int) -> None:
     batches = [rows[i : i + cut] for i in range(0, len(rows), cut)]
     assert told(batches)[0] == newest(rows)
