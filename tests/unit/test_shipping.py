@@ -18,7 +18,7 @@ from windrow.plan.functions import AGGREGATES
 from windrow.plan.session import Session
 from windrow.runtime.shards.checkpoint import open_checkpoint
 from windrow.runtime.shards.program import Program
-from windrow.runtime.shards.shipping import Shipped, digest_of
+from windrow.runtime.shards.shipping import Shipped
 from windrow.runtime.spark.shipping import shipped
 
 SCRIPT = """
@@ -96,17 +96,6 @@ def test_a_changed_aggregate_is_another_program(tmp_path: Path) -> None:
     with pytest.raises(StateError, match="another program") as caught:
         open_checkpoint(str(tmp_path), changed)
     assert caught.value.detail == 'The aggregate "spread_of" has changed.'
-
-
-def test_the_digest_is_of_what_it_does() -> None:
-    def made(add: str) -> type:
-        space: dict[str, type] = {}
-        exec(f"class A:\n    def add(self, state, value):\n        return {add}", space)
-        return space["A"]
-
-    assert digest_of(made("state + value")) == digest_of(made("state  +  value"))
-    assert digest_of(made("state + 1")) != digest_of(made("state + 2"))
-    assert digest_of(Spread) == digest_of(Spread)
 
 
 def test_what_cannot_be_pickled_is_told() -> None:

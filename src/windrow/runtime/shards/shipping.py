@@ -7,22 +7,18 @@ another program.
 
 from __future__ import annotations
 
-import ast
 import base64
-import hashlib
-import inspect
 import pickle
 import sys
-import textwrap
 from dataclasses import dataclass
-from types import CodeType
 
 from windrow.core.errors import StateError
+from windrow.runtime.shards.digest import digest_of
 
 
 @dataclass(frozen=True, slots=True)
 class Shipped:
-    """An aggregate: its name, its pickled class and types in base64, and a digest of its source."""
+    """An aggregate: its name, its pickled class and types in base64, and what it does, digested."""
 
     name: str
     code: str
@@ -51,21 +47,3 @@ class Shipped:
                 hint="Install what it imports on every executor, in the Python that has made it.",
             ) from error
         register_aggregate(self.name, found.aggregate, found.arguments, found.result)
-
-
-def digest_of(aggregate: type) -> str:
-    """Return a digest of what a class does: of its source, however it is laid out.
-
-    Where there is no source to be had (a notebook of some sort), of its compiled methods.
-    """
-    try:
-        said = ast.dump(ast.parse(textwrap.dedent(inspect.getsource(aggregate))))
-    except (OSError, TypeError, SyntaxError):
-        methods = {n: getattr(m, "__code__", None) for n, m in vars(aggregate).items()}
-        said = repr([(n, _compiled(code)) for n, code in sorted(methods.items()) if code])
-    return hashlib.sha256(said.encode()).hexdigest()[:16]
-
-
-def _compiled(code: CodeType) -> tuple[object, ...]:
-    inner = [_compiled(c) if isinstance(c, CodeType) else repr(c) for c in code.co_consts]
-    return code.co_code.hex(), code.co_names, inner
