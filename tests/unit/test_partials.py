@@ -59,6 +59,17 @@ def test_what_is_not_exact_in_spark_is_not_merged(call: str, reason: str) -> Non
     assert said("on", query) == [f"not merged: {reason}"]
 
 
+@pytest.mark.parametrize("window", ["[RANGE {} SLIDE 7]", "[RANGE 7 SLIDE {}]", "[TUMBLE {}]"])
+def test_windows_that_end_beyond_all_numbers_are_not_merged(window: str) -> None:
+    def merging(width: int) -> str:
+        query = f"SELECT k, COUNT(*) AS n FROM s {window.format(width)} GROUP BY k"
+        script = "SET partials = 'on'; CREATE STREAM s (ts BIGINT, k BIGINT) TIMESTAMP BY ts;"
+        return layout_of(Program(f"{script} CREATE QUERY q AS {query};", ("q",))).merging["q"]
+
+    assert merging(2**61) == "merged: partials is on"
+    assert merging(2**61 + 1) == "not merged: Spark has no numbers for its windows' ends"
+
+
 def test_tuples_that_others_need_are_not_merged() -> None:
     every = "SELECT DISTINCT k FROM s [RANGE 1 MINUTE]"
     other = "SELECT DISTINCT v FROM s [RANGE 1 MINUTE]"

@@ -48,6 +48,9 @@ from windrow.plan.nodes import (
 )
 from windrow.plan.windows import Range
 
+FARTHEST = 2**61
+"""Times, in either direction, and widths beyond it are not merged: their panes might overflow."""
+
 
 @dataclass(frozen=True, slots=True)
 class Pane:
@@ -136,7 +139,7 @@ class _Walk:
     def _split(self, plan: Aggregate, below: _Below, slide: int) -> Plan:
         keys = tuple(Named(k.name, below.at_stream(k.expr)) for k in plan.keys)
         calls = tuple(below.call_at_stream(c) for c in plan.calls)
-        reason = _refusal(below, keys, calls)
+        reason = _too_wide(below.width, slide) or _refusal(below, keys, calls)
         if reason is not None:
             self.refused.append(reason)
             return plan
@@ -197,6 +200,11 @@ def _below(plan: Plan) -> _Below | None:
             return _Below(below.width, below.stream, made)
         case _:
             return None
+
+
+def _too_wide(width: int, slide: int) -> str | None:
+    """Return why the end of a window cannot be computed in Spark; None if it can."""
+    return "Spark has no numbers for its windows' ends" if max(width, slide) > FARTHEST else None
 
 
 def _refusal(

@@ -19,6 +19,7 @@ from windrow.core.time import Clock
 from windrow.core.types import TIMESTAMP, is_decimal, is_float
 from windrow.optimize.catalyst import spark_sql
 from windrow.optimize.partial_aggregates import Merge, Part
+from windrow.optimize.preaggregate_panes import FARTHEST
 from windrow.plan.catalog import Stream
 from windrow.plan.expressions import Expr
 from windrow.runtime.shards.ports import Merged, Port
@@ -36,8 +37,6 @@ from windrow.runtime.spark.slots import (
 )
 
 TARGET, LONE, ENTER, LEAVE = "_target", "_lone", "_enter", "_leave"
-FARTHEST = 2**61
-"""Times beyond it, in either direction, are not reckoned with: their panes might overflow."""
 
 
 @dataclass(frozen=True, slots=True)
