@@ -22,6 +22,8 @@ from tests.unit.join_reference import (
     to_delta,
 )
 
+from windrow.core.time import FOREVER
+from windrow.kernels.fifo_joins import BLOCK
 from windrow.operators.delta import Delta
 from windrow.operators.join import fifo
 from windrow.operators.join.fifo import FifoJoin
@@ -88,6 +90,36 @@ def test_the_join_of_fifos_is_the_join_at_every_instant(seed, keyed, band, odd, 
         patch.setattr(fifo, "SLICE", rng.choice([1, 4, fifo.SLICE]))
         make = partial(FifoJoin, match, endless=endless)
         got = run(make, inputs, clocks, rng.randrange(len(clocks)))
+    assert got == net_of_answers(times, joined(match, lefts, rights))
+
+
+@settings(max_examples=8, deadline=None)
+@given(
+    seed=st.integers(0, 10**9),
+    band=st.sampled_from([None, (0, 3), (-2, 2), (-5, 0)]),
+    odd=st.booleans(),
+    endless=st.booleans(),
+)
+def test_the_join_of_fifos_follows_more_chains_than_go_on_at_once(seed, band, odd, endless):
+    rng = random.Random(seed)
+    match = a_match(band=band, lag=0, odd=odd)
+    ends = rng.randint(2, 9)
+
+    def crowd() -> list[Event]:
+        """Return more arrivals than a block has walks, of many keys, some NULL."""
+        times = sorted(rng.randrange(20) for _ in range(rng.randint(BLOCK + 1, BLOCK + 50)))
+        keys = [None if rng.random() < 0.1 else rng.randrange(40) for _ in times]
+        rows = [(key, rng.randrange(3), ts) for key, ts in zip(keys, times, strict=True)]
+        return [Event(row[2], row, FOREVER if endless else row[2] + ends) for row in rows]
+
+    lefts, rights = crowd(), crowd()
+    times = instants(lefts, rights)
+    clocks = [20, times[-1] + 1]  # all arrivals in one step
+    inputs = [
+        (schema("l"), cut(rng, lefts, clocks), False),
+        (schema("r"), cut(rng, rights, clocks), False),
+    ]
+    got = run(partial(FifoJoin, match, endless=endless), inputs, clocks, reload_at=1)
     assert got == net_of_answers(times, joined(match, lefts, rights))
 
 

@@ -334,10 +334,14 @@ def test_an_answer_that_is_too_large_to_hold_is_made_again(
 def test_memory_is_looked_at_between_slices(bench: Bench) -> None:
     bench.run(0)
     bench.ingest(1)
-    bench.keeper.limit = 0
-    pieces = bench.pieces(1, 0, {})
-    with pytest.raises(LimitError, match="shard 0 needs more memory"):
-        next(pieces)
+    for fit in (0, 1, 3):  # slices before the one after which it is too much
+        bench.keeper.limit = 1 << 40
+        pieces = bench.pieces(1, 0, {})
+        for _ in range(fit):
+            next(pieces)
+        bench.keeper.limit = 0
+        with pytest.raises(LimitError, match="shard 0 needs more memory"):
+            next(pieces)
     bench.keeper.limit = 1 << 40
     bench.step(1, 0, {})
 
