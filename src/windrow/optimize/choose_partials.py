@@ -2,8 +2,8 @@
 
 A tuple that is moved is shuffled, crosses to Python and is folded by a shard. Merging looks at
 every tuple once, in the JVM, and moves one row for each group that has any in the pane; but Spark
-then plans each batch anew, and has one more shuffle. The constants are measured on two cores with
-batches of a million tuples (`windrow bench spark --only partials`).
+then plans each batch anew, and has one more shuffle. The constants are rough: what runs on two busy
+cores with batches of a million tuples suggest (`windrow bench spark --only partials`).
 """
 
 from __future__ import annotations
