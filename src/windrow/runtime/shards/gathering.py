@@ -46,7 +46,7 @@ def _note(folder: Path, number: int) -> Path:
 
 def _leave(note: Path, batch: tuple[str, int], heard: Mapping[str, Heard]) -> None:
     _read(note, batch)
-    written = note.with_suffix(f".{os.getpid()}")
+    written = note.with_suffix(f".{os.getpid()}{note.suffix}")  # `launch.remove_unused` knows it
     written.write_text(json.dumps([*batch, heard_to_json(heard)]))
     written.replace(note)
 
