@@ -18,7 +18,7 @@ demo: $(RUN_STAMP)  ## what windrow does, shown on the shipped examples
 test: $(TEST_STAMP)  ## all but the slow tests; the fast suite comes first
 	$(BIN)/pytest -q -n 2 -m "not slow and not spark and not long"
 	$(BIN)/pytest -q -n 2 -m "long and not slow"
-	$(BIN)/pytest -q -n 2 --dist loadfile -m "spark and not slow" tests/spark
+	$(BIN)/pytest -q -n 2 --dist loadfile --no-loadscope-reorder -m "spark and not slow" tests/spark
 
 check: $(TEST_STAMP)  ## style, types, layers, sizes
 	$(BIN)/ruff check .
