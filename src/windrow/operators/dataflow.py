@@ -129,8 +129,12 @@ class Dataflow:
     def run_stage(self, i: int, outputs: list[Delta], *, start: int, ends: bool) -> Delta:
         """Run one task over what the stages below it have just given; return its changes."""
         stage = self.stages[i]
-        at = min([self.clocks[j] for j in stage.inputs])
-        inputs = tuple([outputs[j] for j in stage.inputs])
+        first, *others = stage.inputs
+        at = self.clocks[first]
+        inputs: tuple[Delta, ...] = (outputs[first],)
+        if others:
+            at = min(at, *[self.clocks[j] for j in others])
+            inputs += tuple([outputs[j] for j in others])
         if i in self._mixed:
             inputs = self._aligned(i, inputs, at)
         made = self._run(stage, inputs, at, start=start, ends=ends)

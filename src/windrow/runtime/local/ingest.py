@@ -123,9 +123,11 @@ def _listed(values: object, name: str, target: str) -> Given:
 
 
 def _from_dicts(rows: Sequence[object], target: str) -> dict[str, Given]:
+    if len(rows) == 1 and type(rows[0]) is dict:
+        return {str(name): [value] for name, value in rows[0].items()}
     names: dict[str, None] = {}
     for row in rows:
-        if type(row) is not dict and not isinstance(row, Mapping):
+        if not isinstance(row, Mapping):
             raise InputError(
                 f'a tuple for "{target}" is {type(row).__name__}, not a dict',
                 hint='Push a list such as [{"ts": 1, "k": 2}].',
