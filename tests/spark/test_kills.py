@@ -275,6 +275,7 @@ LIVES = (
 """Where to die in each life. The second and the third begin with what the one before left."""
 
 
+@pytest.mark.slow
 def test_kills_in_snapshots_and_in_the_drain_change_nothing(tmp_path: Path) -> None:
     script = write_large_script(tmp_path)
     run_locally(script, tmp_path / "expected")
