@@ -1,6 +1,8 @@
 """The doctor: each need is found, warned about or missing, with a next step."""
 
 import json
+import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -126,3 +128,9 @@ def test_this_machine_is_looked_at_without_an_error() -> None:
     assert {"Python", "Java", "pyspark", "memory", "kernel cache"} <= {
         found.need for found in checks.findings()
     }
+
+
+def test_all_that_windrow_depends_on_is_looked_at() -> None:
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
+    needed = {re.split(r"[><=\[]", line)[0] for line in project["project"]["dependencies"]}
+    assert set(checks.DEPENDENCIES) == needed

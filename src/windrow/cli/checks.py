@@ -22,7 +22,7 @@ OLDEST_JAVA = 17
 TESTED_JAVA = (17, 21)
 SPARK_LINE = "4.3"
 GIGABYTE = 2**30
-DEPENDENCIES = ("click", "numba", "numpy", "pyarrow", "pyspark", "rich", "sqlglot")
+DEPENDENCIES = ("click", "numba", "numpy", "pandas", "pyarrow", "pyspark", "rich", "sqlglot")
 
 
 @dataclass(frozen=True, slots=True)
