@@ -1,0 +1,1 @@
+"""`windrow bench peers`: windrow beside the engines that one would otherwise choose."""

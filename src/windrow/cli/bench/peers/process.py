@@ -1,0 +1,138 @@
+"""A peer at work in a process of its own: a request in, JSON lines out, its memory watched."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import tempfile
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from windrow.cli.bench.peers.memory import MemoryWatch
+
+DRIVERS = Path(__file__).parent / "drivers"
+PATIENCE = 600.0
+"""Seconds that a process gets for all runs of a request."""
+SHOWN = 300
+"""Characters of a failure that are told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run of a request: its name, its seconds, and what else the driver told of it."""
+
+    name: str
+    seconds: float
+    facts: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a request. `failure` is empty unless something went wrong, or cannot be."""
+
+    ready_seconds: float = 0.0
+    runs: tuple[Run, ...] = ()
+    peak_bytes: int = 0
+    failure: str = ""
+
+    def named(self, name: str) -> tuple[Run, ...]:
+        """Return the runs of a name, in order."""
+        return tuple(run for run in self.runs if run.name == name)
+
+
+def ask(
+    python: Path | str, driver: Path, request: Mapping[str, Any], *, patience: float = PATIENCE
+) -> Outcome:
+    """Let a driver answer a request in a new process, and wait for its end.
+
+    The process leads a group of its own, which is ended whole after `patience` seconds: an
+    engine's JVM and workers go with it.
+    """
+    with tempfile.TemporaryDirectory(prefix="windrow-peer-") as folder:
+        path = Path(folder) / "request.json"
+        path.write_text(json.dumps(request))
+        with (Path(folder) / "errors").open("w+") as errors:
+            process = subprocess.Popen(
+                [str(python), str(driver), str(path)],
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+                start_new_session=True,
+                cwd=folder,
+            )
+            events, late, peak = watched(process, patience)
+            errors.seek(0)
+            return outcome(events, peak, failure_of(process.returncode, late, errors.read()))
+
+
+def watched(
+    process: subprocess.Popen[str], patience: float
+) -> tuple[list[dict[str, Any]], float, int]:
+    """Read a process to its end; return its events, the patience if it ran out, its memory."""
+    late = [0.0]
+
+    def give_up() -> None:
+        late[0] = patience
+        end_group(process.pid)
+
+    timer = threading.Timer(patience, give_up)
+    timer.start()
+    try:
+        assert process.stdout is not None
+        with MemoryWatch(process.pid) as watch, process.stdout as lines:
+            found = list(events_of(lines))
+            process.wait()
+    finally:
+        timer.cancel()
+        end_group(process.pid)
+    return found, late[0], watch.peak
+
+
+def end_group(leader: int) -> None:
+    """End what is left of the group that a process of ours leads."""
+    try:
+        os.killpg(leader, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+
+
+def events_of(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
+    """Yield the JSON lines; an engine may write other lines between them."""
+    for line in lines:
+        try:
+            event = json.loads(line)
+        except json.JSONDecodeError:
+            continue
+        if isinstance(event, dict) and "event" in event:
+            yield event
+
+
+def failure_of(code: int, late: float, errors: str) -> str:
+    """Return why a process failed; empty if it did not."""
+    if late:
+        return f"stopped after {late:g} seconds"
+    if code == 0:
+        return ""
+    lines = [line.strip() for line in errors.splitlines() if line.strip()]
+    causes = [line for line in lines if line.startswith("Caused by: ")]
+    told = (causes or lines or [f"ended with code {code}"])[-1]
+    return told.removeprefix("Caused by: ")[:SHOWN]
+
+
+def outcome(events: list[dict[str, Any]], peak: int, failure: str) -> Outcome:
+    """Make one outcome of a driver's events."""
+    ready, runs = 0.0, []
+    for event in events:
+        match event.pop("event"):
+            case "ready":
+                ready = event["seconds"]
+            case "run":
+                runs.append(Run(event.pop("name"), event.pop("seconds"), event))
+            case "cannot":
+                failure = event["reason"]
+    return Outcome(ready, tuple(runs), peak, failure)
