@@ -10,7 +10,7 @@ INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --no-input -
 RUN_STAMP := $(VENV)/.installed-run
 TEST_STAMP := $(VENV)/.installed-test
 
-.PHONY: demo test check bench fuzz slow clean
+.PHONY: demo test check bench experiments fuzz slow clean
 
 demo: $(RUN_STAMP)  ## what windrow does, shown on the shipped examples
 	$(BIN)/windrow demo
@@ -28,6 +28,9 @@ check: $(TEST_STAMP)  ## style, types, layers, sizes
 
 bench: $(TEST_STAMP)  ## the kernel against Polars, plain Python and itself (docs/benchmarks.md)
 	$(BIN)/windrow bench kernel
+
+experiments: $(TEST_STAMP)  ## all experiments, scaled down, into experiments/ (docs/experiments.md)
+	$(BIN)/windrow experiment all
 
 fuzz: $(TEST_STAMP)  ## random texts against the parser for FUZZ_SECONDS
 	$(BIN)/python -m tests.fuzz.fuzz_language --seconds $(FUZZ_SECONDS)

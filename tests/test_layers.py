@@ -22,6 +22,7 @@ LAYERS = (
     "archive",
     "generate",
     "server",
+    "experiments",
     "cli",
 )
 

@@ -13,6 +13,7 @@ COMMANDS: dict[str, str] = {
     "bench": "Measure windrow on this machine.",
     "demo": "Show what windrow does, on a shipped example.",
     "doctor": "Check that this machine can run windrow.",
+    "experiment": "Redo an experiment of the papers, with a verdict.",
     "explain": "Show the plan of each query in a script.",
     "generate": "Write streams of our own making as files.",
     "run": "Run the queries of a script over its sources, on Spark.",

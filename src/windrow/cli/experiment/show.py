@@ -1,0 +1,104 @@
+"""An experiment on the terminal: progress, figure, findings, files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
+
+from windrow.core.errors import InputError
+from windrow.experiments.library.experiment import Experiment, Options
+from windrow.experiments.library.figure import require_packages
+from windrow.experiments.library.files import write_result
+from windrow.experiments.library.run import Result, count_steps, run
+from windrow.experiments.library.series import series_of
+from windrow.experiments.library.text_plot import plot
+
+NARROWEST = 100
+"""Columns to assume where there is no terminal to ask."""
+
+Kind = type[Experiment[Any]]
+
+
+def console_of() -> Console:
+    """Return the console, of a width that tables fit into."""
+    console = Console(highlight=False)
+    return console if console.is_terminal else Console(highlight=False, width=NARROWEST)
+
+
+def print_list(kinds: Sequence[Kind]) -> None:
+    """Print a row for each experiment."""
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for title in ("name", "question", "source"):
+        table.add_column(title, header_style="bold", no_wrap=title == "name")
+    for kind in kinds:
+        words = kind.words()
+        table.add_row(kind.name, words.question, Text(words.source.rstrip(".")))
+    console_of().print(table)
+
+
+def run_one(kind: Kind, options: Options, out: Path) -> Result:
+    """Run an experiment, show what it found, write its files."""
+    require_packages()
+    if options.trace != "lbl" and options.trace not in kind.traces:
+        raise InputError(
+            f"{kind.name} runs on no trace", hint="Leave --trace out: it makes its own streams."
+        )
+    experiment = kind(options)
+    console = console_of()
+    console.print(Text(f"{kind.name}: {kind.words().question}", "bold"))
+    result = watched(experiment)
+    for panel in experiment.panels:
+        console.print(plot(panel, series_of(result.table, panel), console.width))
+    print_verdict(console, experiment, result)
+    for path in write_result(out / kind.name, experiment, result):
+        console.print(Text(f"wrote {path}", "dim"))
+    return result
+
+
+def watched(experiment: Experiment[Any]) -> Result:
+    """Run with a progress bar that tells what is measured now."""
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
+    with Progress(
+        *columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True
+    ) as progress:
+        task = progress.add_task("prepares", total=count_steps(experiment))
+
+        def tell(done: int, now: str) -> None:
+            progress.update(task, completed=done, description=now)
+
+        return run(experiment, tell)
+
+
+def print_verdict(console: Console, experiment: Experiment[Any], result: Result) -> None:
+    """Print the claim, each finding, and what is missing."""
+    console.print(Text("claim    ", "bold").append(experiment.words().claim, "not bold"))
+    colour = "green" if result.held else "yellow"
+    console.print(Text("verdict  ", "bold").append(result.verdict, colour))
+    for finding in result.findings:
+        mark = ("✓ ", "green") if finding.held else ("✗ ", "red")
+        console.print(Text.assemble("  ", mark, f"{finding.claim} {finding.by}"))
+    for level, reason in experiment.missing.items():
+        console.print(Text(f"  – missing: {level}. {reason}", "dim"))
+
+
+def run_all(kinds: Sequence[Kind], options: Options, out: Path) -> None:
+    """Run all experiments, then print their verdicts in one table."""
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for title in ("name", "verdict", "seconds"):
+        table.add_column(title, header_style="bold")
+    for kind in kinds:
+        chosen = options if options.trace in kind.traces else without_trace(options)
+        result = run_one(kind, chosen, out)
+        table.add_row(kind.name, result.verdict, f"{result.seconds:.0f}")
+    console_of().print(table)
+
+
+def without_trace(options: Options) -> Options:
+    """Return the options for an experiment that makes its own streams."""
+    return Options(options.full, options.repeats, options.seed)

@@ -1,0 +1,112 @@
+"""What was measured: a row a case, with medians, spreads and counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from statistics import median, quantiles
+
+Level = int | float | str
+Levels = dict[str, Level]
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """A clock over the repeats: its median, and between which quartiles it lay."""
+
+    median: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, values: list[float]) -> Spread:
+        """Return the spread of some values.
+
+        >>> Spread.of([4.0, 1.0, 2.0])
+        Spread(median=2.0, low=1.5, high=3.0)
+        """
+        if len(values) == 1:
+            return cls(values[0], values[0], values[0])
+        low, _, high = quantiles(values, n=4, method="inclusive")
+        return cls(median(values), low, high)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One case: its levels, its clocks and its counts."""
+
+    levels: Levels
+    clocks: dict[str, Spread] = field(default_factory=dict)
+    counts: dict[str, float] = field(default_factory=dict)
+
+    def value(self, name: str) -> Level:
+        """Return a level, a clock's median or a count."""
+        if name in self.levels:
+            return self.levels[name]
+        if name in self.clocks:
+            return self.clocks[name].median
+        return self.counts[name]
+
+    def number(self, name: str) -> float:
+        """Return a clock's median, a count or a level that is a number."""
+        return float(self.value(name))
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """All rows, in the order in which they were measured."""
+
+    rows: tuple[Row, ...]
+
+    def where(self, **levels: Level) -> Table:
+        """Return the rows of some levels.
+
+        >>> table = Table((Row({"w": 1, "s": "a"}), Row({"w": 2, "s": "a"})))
+        >>> len(table.where(w=2).rows)
+        1
+        """
+        kept = (r for r in self.rows if all(r.levels[k] == v for k, v in levels.items()))
+        return Table(tuple(kept))
+
+    def number(self, name: str, **levels: Level) -> float:
+        """Return a measure of the one row that has these levels."""
+        (row,) = self.where(**levels).rows
+        return row.number(name)
+
+    def levels(self, factor: str) -> list[Level]:
+        """Return a factor's levels in order of their first row."""
+        return list(dict.fromkeys(row.levels[factor] for row in self.rows))
+
+    def ratio(self, name: str, factor: str, over: Level, under: Level, **levels: Level) -> float:
+        """Return how many times larger a measure is at one level of a factor than at another."""
+        above = self.number(name, **{**levels, factor: over})
+        return above / self.number(name, **{**levels, factor: under})
+
+    def columns(self) -> Iterator[str]:
+        """Yield the names of all columns: levels, clocks with their quartiles, counts."""
+        seen: dict[str, None] = {}
+        for row in self.rows:
+            seen.update(dict.fromkeys(row.levels))
+            for clock in row.clocks:
+                seen.update(dict.fromkeys((clock, f"{clock}_q1", f"{clock}_q3")))
+            seen.update(dict.fromkeys(row.counts))
+        yield from seen
+
+    def records(self) -> Iterator[dict[str, Level]]:
+        """Yield each row as one flat record."""
+        for row in self.rows:
+            record: dict[str, Level] = dict(row.levels)
+            for name, spread in row.clocks.items():
+                record[name] = rounded(spread.median)
+                record[f"{name}_q1"] = rounded(spread.low)
+                record[f"{name}_q3"] = rounded(spread.high)
+            yield record | {name: rounded(count) for name, count in row.counts.items()}
+
+
+def rounded(value: float) -> float | int:
+    """Return a whole number as it is, another with four digits that count.
+
+    >>> rounded(16000.0), rounded(0.123456)
+    (16000, 0.1235)
+    """
+    return int(value) if value == int(value) else float(f"{value:.4g}")

@@ -1,0 +1,126 @@
+"""What the four queries' experiments have in common: factors, set-up, panels."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from windrow.core.errors import InputError
+from windrow.experiments.library.experiment import Experiment, Measurement, Options, Panel
+from windrow.experiments.library.table import Levels, Table
+from windrow.experiments.links.contest import STRETCH, Arena, Contestant
+from windrow.experiments.links.trace import Trace, load
+
+STRATEGIES = {"NT": "negative", "DIRECT": "direct", "UPA": "upa"}
+"""The thesis' names for windrow's strategies."""
+WINDOWS = (2_000, 5_000, 10_000, 20_000, 50_000)
+FULL_WINDOWS = (*WINDOWS, 100_000, 200_000)
+NOISE = 1.05
+"""Faster is by more than this."""
+PARTITIONS = {
+    "UPA(10) and UPA(50)": "windrow's calendar queue chooses the number of its partitions by what "
+    "it holds, and sorts a partition when its time comes, so UPA is one level."
+}
+
+
+def time_panel(title: str, by: str = "strategy") -> Panel:
+    """Return the picture of time over windows."""
+    return Panel("window", "ms_per_1000", by, title, "window, time units", "ms per 1,000 tuples")
+
+
+def space_panel(title: str, by: str = "strategy") -> Panel:
+    """Return the picture of space over windows."""
+    return Panel("window", "space_bytes", by, title, "window, time units", "bytes")
+
+
+class LinkExperiment(Experiment[Contestant]):
+    """A query over links; `text` is CQL, `truth` the same as a one-time query over alive tuples."""
+
+    text: ClassVar[str]
+    truth: ClassVar[str]
+    reads: ClassVar[tuple[str, ...]]
+    factors = {"window": WINDOWS, "strategy": tuple(STRATEGIES)}
+    full = {"window": FULL_WINDOWS}
+    turns = "strategy"
+    traces = ("lbl", "zeek")
+
+    def __init__(self, options: Options | None = None) -> None:
+        super().__init__(options)
+        self.runs = self.warmups + self.repeats
+        self._trace: Trace | None = None
+        self._arena: Arena | None = None
+
+    @property
+    def trace(self) -> Trace:
+        """Return the trace: made or read once."""
+        if self._trace is None:
+            ticks = max(int(w) for w in super().levels()["window"]) + self.runs * STRETCH
+            self._trace = load(self.options.trace, ticks, self.seed)
+        return self._trace
+
+    def levels(self) -> dict[str, tuple[int | float | str, ...]]:
+        """Leave out windows that the trace is too short for."""
+        found = super().levels()
+        longest = self.trace.ticks - 100 * self.runs
+        kept = tuple(w for w in found["window"] if int(w) <= longest)
+        if not kept:
+            raise InputError(
+                f"the trace has {self.trace.ticks:,} ticks, too few for {self.runs} runs",
+                hint="Use fewer --repeats.",
+            )
+        return {**found, "window": kept}
+
+    @property
+    def set_up(self) -> str:
+        """Tell query, trace and what is timed."""
+        return (
+            f"`{self.query_text(self.text, 'W')}`\n\n{self.trace.told} "
+            f"A run is a stretch of at most {STRETCH:,} ticks after all windows (of W ticks) have "
+            "filled, pushed as one batch a link; timed are the pushes and the reading of all "
+            "changes. The changes of every run are equal for all contestants, and the answer after "
+            "the last run is DuckDB's. Work is per 1,000 tuples; space is operators' state and the "
+            "answer."
+        )
+
+    def query_text(self, text: str, window: object) -> str:
+        """Return a query's text with its window and protocols."""
+        return text.format(window=window, rare=self.trace.rare, frequent=self.trace.frequent)
+
+    def prepare(self, levels: Levels) -> Contestant:
+        """Fill the windows."""
+        window = int(levels["window"])
+        if self._arena is None or self._arena.window != window:
+            self._arena = Arena(self.trace, self.reads, window, self.runs)
+        text, strategy = self.contestant(str(levels["strategy"]))
+        truth = self.query_text(self.truth, window)
+        return Contestant.filled(self._arena, self.query_text(text, window), truth, strategy)
+
+    def contestant(self, name: str) -> tuple[str, str]:
+        """Return the text and the strategy of a contestant."""
+        return self.text, STRATEGIES[name]
+
+    def measure(self, case: Contestant) -> Measurement:
+        """Run the next stretch."""
+        return case.run()
+
+    def close(self, case: Contestant) -> None:
+        """Close the database."""
+        case.db.close()
+
+
+def largest(table: Table) -> int:
+    """Return the largest window that was measured."""
+    return max(int(window) for window in table.levels("window"))
+
+
+def smallest(table: Table) -> int:
+    """Return the smallest window that was measured."""
+    return min(int(window) for window in table.levels("window"))
+
+
+def times(ratio: float) -> str:
+    """Return a ratio as words.
+
+    >>> times(2.345), times(123.4)
+    ('2.35 times', '123 times')
+    """
+    return f"{ratio:,.0f} times" if ratio >= 100 else f"{ratio:.3g} times"

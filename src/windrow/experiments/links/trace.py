@@ -1,0 +1,100 @@
+"""The traces that the queries run on: links of an integer clock, one connection a tick on average.
+
+`lbl` is generated, with the proportions that the thesis tells of its trace. `zeek` is real: three
+days at one host, cut into three links by the clients' port; its clock counts every third
+connection. The real trace is not part of the project: it is read from the folder that
+``WINDROW_DATA`` names, or from ``../shared/data`` beside the checkout.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import compute, csv
+
+from windrow.core.errors import InputError
+from windrow.experiments.library.machine import ROOT
+from windrow.generate.lbl import Lbl, lbl
+
+ENVIRONMENT = "WINDROW_DATA"
+LINKS = 3
+COLUMNS = "t BIGINT, src STRING, dst STRING, proto STRING, bytes BIGINT"
+STREAMS = tuple(f"CREATE STREAM link{n} ({COLUMNS}) TIMESTAMP BY t" for n in range(1, LINKS + 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """Links, and which protocols play the parts of ftp (rare) and telnet (frequent)."""
+
+    tables: dict[str, pa.Table]
+    rare: str
+    frequent: str
+    told: str
+
+    @property
+    def ticks(self) -> int:
+        """Return how many ticks all links cover."""
+        return min(int(table["t"][-1].as_py()) + 1 for table in self.tables.values())
+
+    def between(self, link: str, low: int, high: int) -> pa.Table:
+        """Return a link's connections of the ticks ``[low, high)``."""
+        table = self.tables[link]
+        start, end = np.searchsorted(table["t"].to_numpy(), (low, high)).tolist()
+        return table.slice(start, end - start)
+
+
+def load(name: str, ticks: int, seed: int) -> Trace:
+    """Return a trace by its name; a real one has as many ticks as it has."""
+    if name == "zeek":
+        return zeek()
+    tables = lbl(Lbl(ticks, LINKS, seed))
+    told = "Trace: generated with LBL's proportions (`windrow generate lbl`)."
+    return Trace(tables, "ftp", "telnet", told)
+
+
+def zeek() -> Trace:
+    """Return the real trace: ssh for telnet, http for ftp."""
+    path = folder() / "zeek-3day" / "conn.tsv.gz"
+    if not path.exists():
+        raise InputError(
+            "the real trace is not here",
+            detail=f"{ENVIRONMENT} names no folder with zeek-3day/conn.tsv.gz.",
+            hint="Use --trace lbl, which is generated.",
+        )
+    read = csv.read_csv(
+        path,
+        parse_options=csv.ParseOptions(delimiter="\t", quote_char=False),
+        convert_options=csv.ConvertOptions(
+            null_values=["-"],
+            strings_can_be_null=True,
+            column_types={"ts": pa.decimal128(18, 6), "service": pa.string()},
+        ),
+    ).sort_by([("ts", "ascending"), ("log_seq", "ascending")])
+    place = compute.binary_join_element_wise(
+        read["id.resp_h"], read["id.resp_p"].cast(pa.string()), ":"
+    )
+    whole = pa.table(
+        {
+            "t": np.arange(len(read)) // LINKS,
+            "src": read["id.orig_h"],
+            "dst": place,
+            "proto": read["service"].fill_null("other"),
+            "bytes": read["orig_bytes"].cast(pa.int64()).fill_null(0),
+        }
+    ).combine_chunks()
+    number = read["id.orig_p"].to_numpy() % LINKS
+    tables = {f"link{n + 1}": whole.filter(pa.array(number == n)) for n in range(LINKS)}
+    told = (
+        "Trace: three days of Zeek's connections at one host, cut into links by client port; "
+        "http stands for ftp, ssh for telnet."
+    )
+    return Trace(tables, "http", "ssh", told)
+
+
+def folder() -> Path:
+    """Return the folder of real traces, which may not exist."""
+    return Path(os.environ.get(ENVIRONMENT) or ROOT.parent / "shared" / "data")

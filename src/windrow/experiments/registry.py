@@ -1,0 +1,33 @@
+"""All experiments by name, in the order of the papers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from windrow.core.errors import InputError
+from windrow.experiments.library.experiment import Experiment
+from windrow.experiments.links.query1 import Query1Ftp, Query1Telnet
+from windrow.experiments.links.query2 import Query2Pairs, Query2Source
+from windrow.experiments.links.query3 import Query3
+from windrow.experiments.links.query4 import Query4
+from windrow.plan.binding.scope import near
+
+ALL: tuple[type[Experiment[Any]], ...] = (
+    Query1Ftp,
+    Query1Telnet,
+    Query2Source,
+    Query2Pairs,
+    Query3,
+    Query4,
+)
+EXPERIMENTS: dict[str, type[Experiment[Any]]] = {kind.name: kind for kind in ALL}
+
+
+def find(name: str) -> type[Experiment[Any]]:
+    """Return an experiment by its name."""
+    if name not in EXPERIMENTS:
+        raise InputError(
+            f'there is no experiment "{name}"',
+            hint=near(name, list(EXPERIMENTS)) or "windrow experiment list shows them all.",
+        )
+    return EXPERIMENTS[name]

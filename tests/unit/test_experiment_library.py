@@ -1,0 +1,193 @@
+"""The experiment library: turns, medians, checks, files, figures, verdicts."""
+
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from windrow.core.errors import RunError
+from windrow.experiments.library import figure
+from windrow.experiments.library.experiment import (
+    Experiment,
+    Finding,
+    Measurement,
+    Options,
+    Panel,
+)
+from windrow.experiments.library.files import write_result
+from windrow.experiments.library.machine import facts
+from windrow.experiments.library.run import count_steps, run
+from windrow.experiments.library.series import Axis, series_of
+from windrow.experiments.library.table import Levels, Row, Spread, Table
+from windrow.experiments.library.text_plot import plot
+
+
+class Slow(Experiment[Iterator[float]]):
+    """Is slow slower than fast?
+
+    Claim    slow takes
+             ten times as long.
+    Refuted  if less than 5 times.
+    Source   [NOBODY 1].
+    """
+
+    name = "slow"
+    title = "slow and fast"
+    figures = "1"
+    factors = {"size": (1, 10), "pace": ("fast", "slow")}
+    full = {"size": (1, 10, 100)}
+    turns = "pace"
+    panels = (Panel("size", "seconds", "pace", "Pace", "size", "seconds"),)
+    missing = {"slower": "Nobody can wait for it."}
+    set_up = "Nothing is run."
+
+    def __init__(self, options: Options | None = None) -> None:
+        super().__init__(options)
+        self.order: list[str] = []
+
+    def prepare(self, levels: Levels) -> Iterator[float]:
+        self.order.append(f"prepare {levels['size']} {levels['pace']}")
+        pace = 10.0 if levels["pace"] == "slow" else 1.0
+        return self._clocks(pace * float(levels["size"]), str(levels["pace"]))
+
+    def _clocks(self, seconds: float, name: str) -> Iterator[float]:
+        for n in range(10):
+            self.order.append(name)
+            yield seconds * (100 if n < self.warmups else n)
+
+    def measure(self, case: Iterator[float]) -> Measurement:
+        return Measurement({"seconds": next(case)}, {"rows": 3})
+
+    def findings(self, table: Table) -> list[Finding]:
+        ratio = table.ratio("seconds", "pace", "slow", "fast", size=10)
+        return [Finding("Slow is slower.", ratio >= 5, f"{ratio:g} times.")]
+
+
+class Wrong(Slow):
+    """Is it right?
+
+    Claim    no.
+    Refuted  if so.
+    Source   [NOBODY 2].
+    """
+
+    name = "wrong"
+
+    def measure(self, case: Iterator[float]) -> Measurement:
+        return Measurement({"seconds": next(case)}, {}, "one row is missing")
+
+
+def test_contestants_of_a_block_run_by_turns_after_all_are_prepared() -> None:
+    experiment = Slow(Options(repeats=2))
+    run(experiment)
+    block = ["fast", "slow"] * 3
+    assert experiment.order[:8] == ["prepare 1 fast", "prepare 1 slow", *block]
+    assert experiment.order[8:10] == ["prepare 10 fast", "prepare 10 slow"]
+
+
+def test_medians_are_of_the_repeats_without_the_warm_ups() -> None:
+    table = run(Slow(Options(repeats=3))).table
+    row = table.where(size=10, pace="slow").rows[0]
+    assert row.clocks["seconds"] == Spread(200.0, 150.0, 250.0)
+    assert row.counts == {"rows": 3}
+
+
+def test_full_has_more_levels_and_progress_counts_every_step() -> None:
+    seen = []
+    experiment = Slow(Options(full=True, repeats=1))
+    run(experiment, lambda done, _: seen.append(done))
+    assert seen == list(range(count_steps(experiment)))
+
+
+def test_a_wrong_answer_has_no_speed() -> None:
+    with pytest.raises(RunError, match="the answer is wrong at size 1, pace fast") as caught:
+        run(Wrong())
+    assert caught.value.detail == "one row is missing"
+
+
+def test_the_verdict_comes_from_the_findings() -> None:
+    result = run(Slow())
+    assert (result.held, result.verdict) == (True, "held")
+    missed = type(result)(
+        result.table, (*result.findings, Finding("More.", held=False, by="")), {}, 0.0
+    )
+    assert (missed.held, missed.verdict) == (False, "held in part (1 of 2)")
+
+
+def test_files_tell_claim_verdict_numbers_and_what_is_missing(tmp_path: Path) -> None:
+    experiment = Slow(Options(repeats=3, seed=5))
+    result = run(experiment)
+    paths = write_result(tmp_path / "slow", experiment, result)
+    assert [p.name for p in paths] == ["README.md", "results.csv", "figure.svg", "figure.png"]
+    page = paths[0].read_text()
+    assert "**Claim.** slow takes ten times as long." in page
+    assert "## Verdict: held" in page
+    assert "Missing: **slower**. Nobody can wait for it." in page
+    assert "`windrow experiment slow --repeats 3 --seed 5`" in page
+    with paths[1].open() as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 4
+    assert rows[3] == {
+        "size": "10",
+        "pace": "slow",
+        "seconds": "200",
+        "seconds_q1": "150",
+        "seconds_q3": "250",
+        "rows": "3",
+    }
+
+
+def test_the_same_numbers_give_the_same_figure(tmp_path: Path) -> None:
+    experiment = Slow()
+    table = run(experiment).table
+    texts = []
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        vector, _ = figure.write_figure(tmp_path / name, table, experiment.panels)
+        texts.append(vector.read_text())
+    assert texts[0] == texts[1]
+    assert all(word in texts[0] for word in ("fast", "slow", "Pace"))
+
+
+def test_a_missing_package_is_told_with_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(figure, "find_spec", lambda name: None if name == "matplotlib" else 1)
+    with pytest.raises(Exception, match="experiments need matplotlib, which is not") as caught:
+        figure.require_packages()
+    assert "pip install 'windrow[experiments]'" in str(caught.value)
+
+
+def test_facts_tell_no_host_and_no_path() -> None:
+    found = facts()
+    assert {"date", "processor", "Python", "numba"} <= set(found)
+    assert not [value for value in found.values() if "/tmp" in value or "/home" in value]
+
+
+def drawn(panel: Panel, table: Table) -> list[str]:
+    console = Console(width=60, record=True, file=open("/dev/null", "w"))  # noqa: PTH123, SIM115
+    console.print(plot(panel, series_of(table, panel), 60))
+    console.file.close()
+    return console.export_text().splitlines()
+
+
+def test_a_rising_line_rises_on_the_terminal() -> None:
+    rows = tuple(Row({"size": n, "pace": "fast"}, {}, {"seconds": float(n)}) for n in (1, 10, 100))
+    lines = drawn(Slow.panels[0], Table(rows))
+    dotted = [
+        [i for i, c in enumerate(line) if "\u2801" <= c <= "\u28ff"]
+        for line in lines
+        if "│" in line
+    ]
+    middles = [sum(at) / len(at) for at in dotted if at]
+    assert middles == sorted(middles, reverse=True)
+    assert lines[1].startswith("   100 │")
+    assert "●fast" in "".join(lines)
+
+
+def test_a_log_axis_leaves_out_what_has_no_place() -> None:
+    rows = tuple(
+        Row({"size": 1, "pace": p}, {}, {"seconds": s}) for p, s in (("a", 0.0), ("b", 1.0))
+    )
+    assert [line.name for line in series_of(Table(rows), Slow.panels[0])] == ["b"]
+    assert Axis.over([5.0], log=True).place(5.0) == 0

@@ -1,0 +1,97 @@
+"""The thesis' queries over links, in small: right answers pass, wrong ones are found."""
+
+from typing import Any
+
+import pytest
+
+from windrow.core.errors import InputError, RunError
+from windrow.experiments.library.experiment import Options
+from windrow.experiments.library.run import Result, run
+from windrow.experiments.links import base, contest, query1, query2, query3, query4, trace
+
+KINDS: tuple[type[base.LinkExperiment], ...] = (
+    query1.Query1Ftp,
+    query1.Query1Telnet,
+    query2.Query2Source,
+    query2.Query2Pairs,
+    query3.Query3,
+    query4.Query4,
+)
+
+
+def in_small(kind: type[base.LinkExperiment], *windows: int, **more: Any) -> Result:
+    """Run an experiment with small windows and short stretches."""
+    small = type(kind.__name__, (kind,), {"__doc__": kind.__doc__, **more})
+    small.factors = {**kind.factors, "window": windows}
+    return run(small(Options(repeats=1)))
+
+
+@pytest.fixture(autouse=True)
+def short_stretches(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (contest, base):
+        monkeypatch.setattr(module, "STRETCH", 300)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_all_strategies_give_the_true_answer_and_a_verdict_comes_of_it(
+    kind: type[base.LinkExperiment],
+) -> None:
+    result = in_small(kind, 1_000, 4_000)
+    assert len(result.table.rows) == 2 * len(kind.factors["strategy"])
+    assert all(row.number("ms_per_1000") > 0 for row in result.table.rows)
+    answers = {row.levels["window"]: row.number("answer_rows") for row in result.table.rows}
+    assert answers[4_000] > answers[1_000]
+    assert result.findings
+
+
+def test_work_tells_the_strategies_apart() -> None:
+    table = in_small(query1.Query1Telnet, 900).table
+    at = {name: table.where(strategy=name).rows[0].counts for name in ("NT", "DIRECT", "UPA")}
+    assert at["NT"]["negatives_told"] > 2 * at["UPA"]["negatives_told"]
+    assert at["DIRECT"]["comparisons"] > 10 * at["UPA"]["comparisons"]
+    assert at["NT"]["births"] == at["DIRECT"]["births"] == at["UPA"]["births"] > 0
+
+
+def test_an_answer_that_is_not_the_truth_is_found() -> None:
+    lie = "SELECT DISTINCT src FROM link1 WHERE proto <> 'telnet'"
+    with pytest.raises(RunError) as caught:
+        in_small(query2.Query2Source, 400, truth=lie)
+    assert "differs from DuckDB's" in caught.value.detail
+    assert "rows should not be there, 0 are missing" in caught.value.detail
+
+
+def test_strategies_that_disagree_are_found() -> None:
+    def contestant(self: base.LinkExperiment, name: str) -> tuple[str, str]:
+        text = self.text if name == "NT" else f"{self.text} WHERE proto <> 'telnet'"
+        return text, "upa"
+
+    with pytest.raises(RunError) as caught:
+        in_small(query2.Query2Source, 400, contestant=contestant)
+    assert "differ from those of the first contestant" in caught.value.detail
+
+
+def test_the_real_trace_has_three_links_in_order_of_time() -> None:
+    try:
+        found = trace.load("zeek", 0, 0)
+    except InputError:
+        pytest.skip(f"{trace.ENVIRONMENT} names no folder with zeek-3day, nor does one lie beside")
+    assert sum(map(len, found.tables.values())) == 105_918
+    assert found.ticks > 35_000
+    for name in found.tables:
+        ticks = found.tables[name]["t"].to_numpy()
+        assert (ticks[1:] >= ticks[:-1]).all()
+        part = found.between(name, 100, 200)["t"].to_numpy()
+        assert 100 <= part.min() <= part.max() < 200
+
+
+@pytest.mark.long
+def test_the_queries_run_on_the_real_trace() -> None:
+    try:
+        trace.zeek()
+    except InputError:
+        pytest.skip(f"{trace.ENVIRONMENT} names no folder with zeek-3day, nor does one lie beside")
+    for kind in (query1.Query1Telnet, query3.Query3):
+        small = type(kind.__name__, (kind,), {"__doc__": kind.__doc__})
+        small.factors = {**kind.factors, "window": (400,)}
+        assert run(small(Options(repeats=1, trace="zeek"))).findings
