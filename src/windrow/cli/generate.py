@@ -15,6 +15,8 @@ from windrow.core.errors import InputError
 if TYPE_CHECKING:
     import pyarrow as pa
 
+FOLDER = click.Path(file_okay=False, path_type=Path)
+
 
 @click.group("generate")
 def command() -> None:
@@ -22,7 +24,7 @@ def command() -> None:
 
 
 @command.command("traffic")
-@click.argument("folder", type=click.Path(file_okay=False, path_type=Path), metavar="DIR")
+@click.argument("folder", type=FOLDER, metavar="DIR")
 @click.option("--rows", default=3_000_000, show_default=True, help="Connections of all links.")
 @click.option("--seconds", default=600, show_default=True, help="The time that they take.")
 @click.option("--seed", default=7, show_default=True, help="The same seed gives the same rows.")
@@ -39,7 +41,7 @@ def traffic(folder: Path, rows: int, seconds: int, seed: int, files: int) -> Non
 
 
 @command.command("lbl")
-@click.argument("folder", type=click.Path(file_okay=False, path_type=Path), metavar="DIR")
+@click.argument("folder", type=FOLDER, metavar="DIR")
 @click.option("--ticks", default=400_000, show_default=True, help="Connections of each link.")
 @click.option("--links", default=3, show_default=True, help="How many links.")
 @click.option("--seed", default=7, show_default=True, help="The same seed gives the same rows.")
@@ -57,6 +59,40 @@ def lbl(folder: Path, ticks: int, links: int, seed: int, files: int) -> None:
     scale = Lbl(ticks, links, seed)
     counts = write(folder, link_names(links), partial(make, scale), files, "t")
     tell(folder, counts, files, start)
+
+
+@command.command("nexmark")
+@click.option("--events", default=1_000_000, show_default=True, help="Of all three streams.")
+@click.option("--out", "folder", required=True, type=FOLDER, metavar="DIR", help="Made if needed.")
+@click.option("--rate", default=10_000, show_default=True, help="Events a second, of their time.")
+@click.option("--seed", default=7, show_default=True, help="The same seed gives the same rows.")
+@click.option("--files", default=40, show_default=True, help="Files a stream.")
+@click.option("--out-of-order", "group", default=1, show_default=True, help="Events a group.")
+@click.option("--hot-auctions", default=2, show_default=True, help="1 - 1/N of bids are for it.")
+@click.option("--hot-bidders", default=4, show_default=True, help="1 - 1/N of bids are theirs.")
+@click.option("--hot-sellers", default=4, show_default=True, help="1 - 1/N of auctions, so too.")
+def nexmark(folder: Path, files: int, **shape: int) -> None:
+    """People, auctions and bids of the Nexmark benchmark: DIR/person, DIR/auction, DIR/bid.
+
+    Also DIR/side_input, the relation of q13, and DIR/streams.cql, which declares all four. Files
+    are in the order of time, and the n-th of each stream covers the same stretch. With
+    --out-of-order N, every N events come in an order of their own.
+    """
+    from rich.console import Console  # noqa: PLC0415 - --help stays fast
+    from rich.progress import Progress  # noqa: PLC0415 - as above
+
+    from windrow.generate.nexmark.scale import Nexmark  # noqa: PLC0415 - as above
+    from windrow.generate.nexmark.writing import SCRIPT, write_nexmark  # noqa: PLC0415 - as above
+
+    require_positive({"--files": files})
+    scale = Nexmark(**shape)
+    start = perf_counter()
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("nexmark", total=scale.events)
+        for events in write_nexmark(folder, scale, files=files):
+            progress.advance(task, events)
+    click.echo(f"{folder}: {scale.events:,} events in {perf_counter() - start:.1f} s")
+    click.echo(f"declared in {folder / SCRIPT}")
 
 
 def require_positive(options: dict[str, int]) -> None:
@@ -82,15 +118,10 @@ def write(
     time: str,
 ) -> dict[str, int]:
     """Generate and write streams; return the rows of each. Refuses folders that are not empty."""
-    from windrow.generate.files import write_streams  # noqa: PLC0415 - --help stays fast
+    from windrow.generate.files import refuse_used, write_streams  # noqa: PLC0415 - --help stays fast
 
     for name in names:
-        if any((folder / name).glob("*")):
-            raise InputError(
-                f'"{folder / name}" is not empty',
-                detail="Files of another run would be read as part of this one.",
-                hint="Give another folder, or remove that one.",
-            )
+        refuse_used(folder / name)
     tables = make()
     write_streams(folder, tables, pieces=files, time=time)
     return {name: len(table) for name, table in tables.items()}

@@ -12,6 +12,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from windrow.core.errors import InputError
+
 I64 = npt.NDArray[np.int64]
 
 FIRST_WRITTEN = 1_767_225_600
@@ -57,3 +59,13 @@ def write_piece(path: Path, table: pa.Table, written: int) -> Path:
     pq.write_table(table, path)
     os.utime(path, (written, written))
     return path
+
+
+def refuse_used(folder: Path) -> None:
+    """Refuse a folder that holds files of another run."""
+    if any(folder.glob("*")):
+        raise InputError(
+            f'"{folder}" is not empty',
+            detail="Files of another run would be read as part of this one.",
+            hint="Give another folder, or remove that one.",
+        )

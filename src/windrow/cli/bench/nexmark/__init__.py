@@ -1,0 +1,1 @@
+"""`windrow bench nexmark`: the queries of Nexmark, checked, then timed."""
