@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from windrow.cli.bench.kernel import kernel
+from windrow.cli.bench.nexmark import nexmark
 from windrow.cli.bench.spark import spark
 
 
@@ -14,4 +15,5 @@ def command() -> None:
 
 
 command.add_command(kernel)
+command.add_command(nexmark)
 command.add_command(spark)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any, TypeVar
@@ -17,6 +17,8 @@ from windrow.cli.bench.data import STREAMS, Scale, Tables, streams
 from windrow.cli.bench.plain_twins import arrivals
 from windrow.cli.bench.report import Bar, Facts, verdict_of
 from windrow.cli.bench.workloads import Form, Workload
+from windrow.runtime.local.database import Database
+from windrow.runtime.local.handle import QueryHandle
 
 WARM = Scale(rows=1_200, window=120, keys=40, sources=8, batch=300)
 """Compiles every kernel of a query before its clock starts."""
@@ -27,6 +29,8 @@ TWIN = Scale(rows=50_000, window=6_000, keys=2_000, sources=200, batch=50_000)
 COUNTERS = ("tuples_in", "tuples_out", "negatives_in", "negatives_out", "probes", "comparisons")
 
 Sink = Callable[[pa.Table], None]
+Piece = tuple[str, pa.RecordBatch | pa.Table]
+"""Some tuples, and the name of their stream."""
 T = TypeVar("T")
 
 
@@ -53,31 +57,35 @@ def counted(stats: dict[str, Any]) -> Facts:
 def run_windrow(
     text: str, reads: tuple[str, ...], tables: Tables, batch: int, sink: Sink = ignore
 ) -> Timing:
-    """Push the streams by turns in batches, read the changes after each push, drain."""
+    """Run a query over the streams, which are pushed by turns in batches."""
     with windrow.connect() as db:
         for statement in STREAMS:
             db.execute(statement)
-        query = db.query(text)
-        seconds, rows = 0.0, 0
-        gc.collect()
-        for name, piece in batches(tables, reads, batch):
-            start = perf_counter()
-            db.push(name, piece)
-            changes = query.changes()
-            seconds += perf_counter() - start
-            rows += len(piece)
-            sink(changes)
+        return pushed(db, db.query(text), batches(tables, reads, batch), sink)
+
+
+def pushed(
+    db: Database, query: QueryHandle, pieces: Iterable[Piece], sink: Sink = ignore
+) -> Timing:
+    """Push the pieces, read the query's changes after each push, drain."""
+    seconds, rows = 0.0, 0
+    gc.collect()
+    for name, piece in pieces:
         start = perf_counter()
-        db.drain()
+        db.push(name, piece)
         changes = query.changes()
         seconds += perf_counter() - start
+        rows += len(piece)
         sink(changes)
-        return Timing(seconds, rows, counted(query.stats()))
+    start = perf_counter()
+    db.drain()
+    changes = query.changes()
+    seconds += perf_counter() - start
+    sink(changes)
+    return Timing(seconds, rows, counted(query.stats()))
 
 
-def batches(
-    tables: Tables, reads: tuple[str, ...], batch: int
-) -> Iterator[tuple[str, pa.RecordBatch | pa.Table]]:
+def batches(tables: Tables, reads: tuple[str, ...], batch: int) -> Iterator[Piece]:
     """Yield the streams' tuples in batches, the streams by turns."""
     rows = max(len(tables[name]) for name in reads)
     for low in range(0, rows, batch):

@@ -1,1 +1,125 @@
 """`windrow bench nexmark`: the queries of Nexmark, checked, then timed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+import click
+
+from windrow.core.errors import InputError
+from windrow.generate.nexmark.queries import NAMES, NexmarkQuery, nexmark_query
+
+if TYPE_CHECKING:
+    from windrow.cli.bench.nexmark.local import Feed
+    from windrow.cli.bench.nexmark.report import Cannot, Found, Measured
+
+EVENTS, QUICK = 3_000_000, 300_000
+REPEATS = 3
+
+Engine = Callable[[NexmarkQuery], "Measured | Cannot"]
+
+
+@click.command("nexmark")
+@click.option("--events", type=click.IntRange(min=1), help=f"Events.  [default: {EVENTS:,}]")
+@click.option("--only", metavar="q5,q8", help="Only these queries.")
+@click.option("--spark", "on_spark", is_flag=True, help="On Spark as well.")
+@click.option("--quick", is_flag=True, help=f"{QUICK:,} events, one run a query.")
+@click.option("--master", default="local[2]", show_default=True, help="Where Spark runs.")
+@click.pass_context
+def nexmark(
+    ctx: click.Context,
+    events: int | None,
+    only: str | None,
+    on_spark: bool,
+    quick: bool,
+    master: str,
+) -> None:
+    """Measure q0 to q22 of Nexmark: tuples a second, each answer checked with DuckDB.
+
+    Prints one line of JSON a query, then a table; ends with code 1 if an answer differs. Needs
+    pip install 'windrow[test]'; on Spark also Java.
+    """
+    require_oracles()
+    queries = chosen(only)
+    from windrow.cli.bench.nexmark.report import print_table  # noqa: PLC0415 - --help stays fast
+
+    found = []
+    with ExitStack() as stack:
+        feed = stack.enter_context(feeding(events or (QUICK if quick else EVENTS)))
+        engines = {"in process": in_process(feed, 1 if quick else REPEATS)}
+        if on_spark:
+            engines["on Spark"] = stack.enter_context(spark_engine(feed, master))
+        for row in measured(queries, engines):
+            click.echo(row.line())
+            found.append(row)
+    print_table(found)
+    ctx.exit(0 if all(row.right for row in found) else 1)
+
+
+def require_oracles() -> None:
+    """Tell what to install if an engine that answers are compared with is missing."""
+    missing = [name for name in ("duckdb", "polars") if find_spec(name) is None]
+    if missing:
+        raise InputError(
+            f"the benchmark needs {' and '.join(missing)}, which is not installed",
+            detail="Answers are compared with DuckDB's before their clocks are believed.",
+            hint="pip install 'windrow[test]'",
+        )
+
+
+def chosen(only: str | None) -> list[NexmarkQuery]:
+    """Return the queries that are asked for: all if none is named."""
+    names = NAMES if only is None else tuple(filter(None, only.lower().replace(" ", "").split(",")))
+    return [nexmark_query(name) for name in names]
+
+
+def measured(queries: list[NexmarkQuery], engines: dict[str, Engine]) -> Iterator[Found]:
+    """Yield what each query does on each engine, with a progress bar on stderr meanwhile."""
+    from rich.console import Console  # noqa: PLC0415 - as above
+    from rich.progress import Progress  # noqa: PLC0415 - as above
+
+    from windrow.cli.bench.nexmark.report import Found  # noqa: PLC0415 - as above
+
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("", total=len(queries) * len(engines))
+        for query in queries:
+            told = {}
+            for name, measure in engines.items():
+                progress.update(task, description=f"{query.name} {name}")
+                told[name] = measure(query)
+                progress.advance(task)
+            yield Found(query, told)
+
+
+@contextmanager
+def feeding(events: int) -> Iterator[Feed]:
+    """Make the events, and let go of them at the end."""
+    from windrow.cli.bench.nexmark.local import Feed  # noqa: PLC0415 - as above
+    from windrow.generate.nexmark.scale import Nexmark  # noqa: PLC0415 - as above
+
+    feed = Feed.of(Nexmark(events))
+    try:
+        yield feed
+    finally:
+        feed.oracle.close()
+
+
+def in_process(feed: Feed, repeats: int) -> Engine:
+    """Return windrow in this process."""
+    from windrow.cli.bench.nexmark import local  # noqa: PLC0415 - as above
+
+    return lambda query: local.measure(query, feed, repeats)
+
+
+@contextmanager
+def spark_engine(feed: Feed, master: str) -> Iterator[Engine]:
+    """Open a session, write the files, and yield windrow on Spark."""
+    from windrow.cli.bench.nexmark import on_spark  # noqa: PLC0415 - as above
+    from windrow.cli.bench.spark import bench  # noqa: PLC0415 - as above
+
+    with bench(feed.scale.events, master) as ready:
+        files = on_spark.Files.of(ready.folder, feed)
+        yield lambda query: on_spark.measure(query, ready.session, files, feed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -84,7 +84,7 @@ def run_frame(frame: Any, checkpoint: Path, *, warm: int, mode: str = "append") 
     writer = frame.writeStream.format("noop").outputMode(mode)
     query = writer.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start()
     query.awaitTermination()
-    return Batches(tuple(map(batch_of, with_rows(query.recentProgress))), warm)
+    return batches_of(query, warm)
 
 
 def with_rows(reports: list[Any]) -> list[Any]:
@@ -110,21 +110,26 @@ class Shot:
             source = f"USING parquet OPTIONS ({options})"
             yield f"CREATE STREAM {name} ({COLUMNS}) {source} TIMESTAMP BY ts"
 
-    @contextmanager
-    def started(self, sink: str) -> Iterator[Any]:
+    def script(self) -> str:
+        """Return the settings, the streams and the queries as one script."""
+        queries = (f"CREATE QUERY {name} AS {text}" for name, text in self.queries.items())
+        return ";\n".join(filter(None, (self.settings, *self.declarations(), *queries)))
+
+    def started(self, sink: str) -> AbstractContextManager[tuple[Any, Any]]:
         """Start a run; yield it and Spark's query."""
-        where = str(self.checkpoint)
-        with windrow.connect(
-            "spark", spark=self.session, checkpoint=where, shards=self.shards
-        ) as db:
-            db.execute(self.settings)
-            for statement in self.declarations():
-                db.execute(statement)
-            for name, text in self.queries.items():
-                db.query(text, name=name)
-            run = db.start(sink)
-            (query,) = self.session.streams.active
-            yield run, query
+        return started(self.session, self.script(), self.checkpoint, self.shards, sink)
+
+
+@contextmanager
+def started(
+    session: Any, script: str, checkpoint: Path, shards: int, sink: str
+) -> Iterator[tuple[Any, Any]]:
+    """Start all queries of a script in one run; yield it and Spark's query."""
+    with windrow.connect("spark", spark=session, checkpoint=str(checkpoint), shards=shards) as db:
+        db.execute(script)
+        run = db.start(sink)
+        (query,) = session.streams.active
+        yield run, query
 
 
 def run_windrow(shot: Shot, *, warm: int) -> Batches:
@@ -132,7 +137,12 @@ def run_windrow(shot: Shot, *, warm: int) -> Batches:
     watch = Watch(shot.checkpoint)
     with shot.started("noop") as (run, query), watch:
         run.wait()
-    return Batches(tuple(map(batch_of, with_rows(query.recentProgress))), warm, watch.written)
+    return batches_of(query, warm, watch.written)
+
+
+def batches_of(query: Any, warm: int, written: int = 0) -> Batches:
+    """Return the micro-batches of a run that has ended."""
+    return Batches(tuple(map(batch_of, with_rows(query.recentProgress))), warm, written)
 
 
 def told(shot: Shot) -> pa.Table:
