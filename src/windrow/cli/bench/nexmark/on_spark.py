@@ -60,15 +60,21 @@ class Files:
 
 def measure(query: NexmarkQuery, session: Any, files: Files, feed: Feed) -> Measured:
     """Compare the changes over the first events with DuckDB, then time micro-batches."""
-    where = files.folder / query.name
-    results = where / "results"
-    script = files.script(query, files.beginning)
-    with started(session, script, where / "check", SHARDS, f"parquet:{results}") as (run, _):
-        run.wait()
-    difference = feed.difference(query, pq.read_table(results / query.name))
+    difference = compared(query, session, files, feed)
     script = files.script(query, files.all)
-    with started(session, script, where / "timed", SHARDS, "noop") as (run, spark_query):
+    where = files.folder / query.name / "timed"
+    with started(session, script, where, SHARDS, "noop") as (run, spark_query):
         run.wait()
     found = batches_of(spark_query, WARM)
     work: dict[str, object] = {"seconds_a_batch": [b.seconds for b in found.counted]}
     return Measured(verdict_of(difference), found.seconds, found.rows, found.results, work)
+
+
+def compared(query: NexmarkQuery, session: Any, files: Files, feed: Feed) -> str:
+    """Return how the changes over the first events differ from DuckDB's answers."""
+    where = files.folder / query.name
+    sink = f"parquet:{where / 'results'}"
+    script = files.script(query, files.beginning)
+    with started(session, script, where / "check", SHARDS, sink) as (run, _):
+        run.wait()
+    return feed.difference(query, pq.read_table(where / "results" / query.name))

@@ -1,0 +1,47 @@
+"""`windrow bench nexmark` at a tiny size: a wrong answer is never believed."""
+
+import json
+from unittest.mock import patch
+
+from click.testing import CliRunner, Result
+
+from windrow.cli.bench.nexmark import oracle
+from windrow.cli.bench.nexmark.report import Cannot, Found, Measured
+from windrow.cli.main import windrow
+from windrow.generate.nexmark.queries import nexmark_query
+
+
+def run(*args: str) -> Result:
+    return CliRunner().invoke(windrow, ["bench", "nexmark", "--quick", "--events", "4000", *args])
+
+
+def test_each_query_has_a_line_and_a_row() -> None:
+    result = run("--only", "q2,q5")
+    assert result.exit_code == 0, result.output
+    lines = [json.loads(line) for line in result.stdout.splitlines() if line.startswith("{")]
+    assert [(line["name"], line["kind"]) for line in lines] == [("q2", "same"), ("q5", "same")]
+    for line in lines:
+        told = line["in process"]
+        assert (told["check"], told["rows"]) == ("equal", 3_680)
+        assert told["rows_per_second"] > 0
+        assert told["work"]["tuples_in"] > 0
+    assert "in process, rows/s" in result.stdout
+    assert "Bids for some auctions." in result.stdout
+
+
+def test_a_wrong_answer_ends_with_code_1() -> None:
+    with patch.dict(oracle.ANSWERS, q2="SELECT auction, price + 1 FROM b WHERE auction % 123 = 0"):
+        result = run("--only", "q2")
+    assert (result.exit_code, "rows are missing" in result.stdout) == (1, True)
+
+
+def test_an_unknown_query_is_told() -> None:
+    result = run("--only", "q5,q40")
+    assert (result.exit_code, 'no Nexmark query "q40"' in result.stderr) == (1, True)
+
+
+def test_what_an_engine_cannot_is_no_wrong_answer() -> None:
+    found = Found(nexmark_query("q6"), {"a": Measured("equal", 2.0, 10, 3), "b": Cannot("why")})
+    assert found.right
+    told = json.loads(found.line())
+    assert (told["a"]["rows_per_second"], told["b"]) == (5, {"cannot": "why"})
