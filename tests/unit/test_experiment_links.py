@@ -7,7 +7,7 @@ import pytest
 from windrow.core.errors import InputError, RunError
 from windrow.experiments.library.experiment import Options
 from windrow.experiments.library.run import Result, run
-from windrow.experiments.links import base, contest, query1, query2, query3, query4, trace
+from windrow.experiments.links import base, query1, query2, query3, query4, trace
 
 KINDS: tuple[type[base.LinkExperiment], ...] = (
     query1.Query1Ftp,
@@ -28,8 +28,7 @@ def in_small(kind: type[base.LinkExperiment], *windows: int, **more: Any) -> Res
 
 @pytest.fixture(autouse=True)
 def short_stretches(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (contest, base):
-        monkeypatch.setattr(module, "STRETCH", 300)
+    monkeypatch.setattr(base, "STRETCH", 300)
 
 
 @pytest.mark.long

@@ -10,6 +10,10 @@ from windrow.experiments.links.query1 import Query1Ftp, Query1Telnet
 from windrow.experiments.links.query2 import Query2Pairs, Query2Source
 from windrow.experiments.links.query3 import Query3
 from windrow.experiments.links.query4 import Query4
+from windrow.experiments.orders.lazy import ThesisLazy
+from windrow.experiments.orders.lazy_models import MultiFigure3
+from windrow.experiments.orders.ranking import MultiTable8, ThesisFigure52
+from windrow.experiments.orders.scaling import MultiFigure2
 from windrow.plan.binding.scope import near
 
 ALL: tuple[type[Experiment[Any]], ...] = (
@@ -19,6 +23,11 @@ ALL: tuple[type[Experiment[Any]], ...] = (
     Query2Pairs,
     Query3,
     Query4,
+    MultiFigure2,
+    MultiFigure3,
+    MultiTable8,
+    ThesisFigure52,
+    ThesisLazy,
 )
 EXPERIMENTS: dict[str, type[Experiment[Any]]] = {kind.name: kind for kind in ALL}
 

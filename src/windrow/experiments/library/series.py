@@ -33,12 +33,12 @@ class Series:
 
 
 def series_of(table: Table, panel: Panel) -> list[Series]:
-    """Return a panel's lines; a log axis has no place for what is not above 0."""
+    """Return a panel's lines: of rows that have its measures; a log axis shows what is above 0."""
     found = []
     for level in table.levels(panel.by):
         rows = table.where(**{panel.by: level}).rows
         points = []
-        for row in rows:
+        for row in (r for r in rows if r.has(panel.x) and r.has(panel.y)):
             spread = row.clocks.get(panel.y)
             y = row.number(panel.y)
             low, high = (spread.low, spread.high) if spread else (y, y)

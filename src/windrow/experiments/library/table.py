@@ -39,6 +39,10 @@ class Row:
     clocks: dict[str, Spread] = field(default_factory=dict)
     counts: dict[str, float] = field(default_factory=dict)
 
+    def has(self, name: str) -> bool:
+        """Tell whether it has such a level, clock or count."""
+        return name in self.levels or name in self.clocks or name in self.counts
+
     def value(self, name: str) -> Level:
         """Return a level, a clock's median or a count."""
         if name in self.levels:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import ClassVar
 
 from windrow.core.errors import InputError
+from windrow.experiments.library.contest import Arena, Contestant
 from windrow.experiments.library.experiment import Experiment, Measurement, Options, Panel
 from windrow.experiments.library.table import Levels, Table
-from windrow.experiments.links.contest import STRETCH, Arena, Contestant
-from windrow.experiments.links.trace import Trace, load
+from windrow.experiments.links.trace import LinkFeed, Trace, load
 
 STRATEGIES = {"NT": "negative", "DIRECT": "direct", "UPA": "upa"}
 """The thesis' names for windrow's strategies."""
+STRETCH = 10_000
+"""Ticks of one run, at most."""
 WINDOWS = (2_000, 5_000, 10_000, 20_000, 50_000)
 FULL_WINDOWS = (*WINDOWS, 100_000, 200_000)
 NOISE = 1.05
@@ -88,8 +90,10 @@ class LinkExperiment(Experiment[Contestant]):
     def prepare(self, levels: Levels) -> Contestant:
         """Fill the windows."""
         window = int(levels["window"])
-        if self._arena is None or self._arena.window != window:
-            self._arena = Arena(self.trace, self.reads, window, self.runs)
+        if self._arena is None or self._arena.start != window:
+            stretch = min(STRETCH, (self.trace.ticks - window) // self.runs)
+            feed = LinkFeed(self.trace, self.reads, window)
+            self._arena = Arena(feed, window, stretch, self.runs)
         text, strategy = self.contestant(str(levels["strategy"]))
         truth = self.query_text(self.truth, window)
         return Contestant.filled(self._arena, self.query_text(text, window), truth, strategy)
@@ -115,12 +119,3 @@ def largest(table: Table) -> int:
 def smallest(table: Table) -> int:
     """Return the smallest window that was measured."""
     return min(int(window) for window in table.levels("window"))
-
-
-def times(ratio: float) -> str:
-    """Return a ratio as words.
-
-    >>> times(2.345), times(123.4)
-    ('2.35 times', '123 times')
-    """
-    return f"{ratio:,.0f} times" if ratio >= 100 else f"{ratio:.3g} times"

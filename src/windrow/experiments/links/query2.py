@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from windrow.experiments.library.experiment import Finding
 from windrow.experiments.library.table import Table
+from windrow.experiments.library.words import times
 from windrow.experiments.links.base import (
     NOISE,
     PARTITIONS,
@@ -11,7 +12,6 @@ from windrow.experiments.links.base import (
     largest,
     space_panel,
     time_panel,
-    times,
 )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from windrow.experiments.library.experiment import Finding
 from windrow.experiments.library.table import Table
+from windrow.experiments.library.words import times
 from windrow.experiments.links.base import (
     NOISE,
     PARTITIONS,
@@ -14,7 +15,6 @@ from windrow.experiments.links.base import (
     smallest,
     space_panel,
     time_panel,
-    times,
 )
 
 

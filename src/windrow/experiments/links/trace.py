@@ -9,6 +9,7 @@ connection. The real trace is not part of the project: it is read from the folde
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,6 +46,28 @@ class Trace:
         table = self.tables[link]
         start, end = np.searchsorted(table["t"].to_numpy(), (low, high)).tolist()
         return table.slice(start, end - start)
+
+
+@dataclass(frozen=True, slots=True)
+class LinkFeed:
+    """The links that a query reads, with windows of one width."""
+
+    trace: Trace
+    reads: tuple[str, ...]
+    window: int
+
+    @property
+    def statements(self) -> Sequence[str]:
+        """What declares the links."""
+        return STREAMS
+
+    def part(self, low: int, high: int) -> dict[str, pa.Table]:
+        """Return the connections of the ticks ``[low, high)``."""
+        return {name: self.trace.between(name, low, high) for name in self.reads}
+
+    def alive(self, now: int) -> dict[str, pa.Table]:
+        """Return the connections in the windows at an instant."""
+        return self.part(now - self.window + 1, now + 1)
 
 
 def load(name: str, ticks: int, seed: int) -> Trace:

@@ -1,16 +1,16 @@
-"""A query under several strategies by turns, after its windows have filled.
+"""A query under several plans or strategies by turns, after its windows have filled.
 
-ticks  0 ........ window │ stretch │ stretch │ ...
-          fill            warm-ups, then repeats; each stretch is one batch a link
+ticks  0 ......... start │ stretch │ stretch │ ...
+fill            warm-ups, then repeats; each stretch is one batch a stream
 """
 
 from __future__ import annotations
 
 import gc
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 from pyarrow import compute
@@ -18,12 +18,9 @@ from pyarrow import compute
 import windrow
 from windrow.experiments.library.experiment import EQUAL, Measurement
 from windrow.experiments.library.truth import answer_difference, net_difference
-from windrow.experiments.links.trace import STREAMS, Trace
 from windrow.runtime.local.database import Database
 from windrow.runtime.local.handle import QueryHandle
 
-STRETCH = 10_000
-"""Ticks of one run, at most."""
 WORK = {
     "changes_taken": "tuples_in",
     "negatives_told": "negatives_out",
@@ -34,33 +31,34 @@ WORK = {
 """Counters of all operators together, by our names."""
 
 
-@dataclass(slots=True)
-class Arena:
-    """What the contestants of one window share: the trace, and what the first of them told."""
-
-    trace: Trace
-    reads: tuple[str, ...]
-    window: int
-    runs: int
-    told: dict[int, pa.Table] = field(default_factory=dict)
+class Feed(Protocol):
+    """Streams of an integer clock, and the windows that a query has over them."""
 
     @property
-    def stretch(self) -> int:
-        """Ticks of one run."""
-        return min(STRETCH, (self.trace.ticks - self.window) // self.runs)
+    def statements(self) -> Sequence[str]:
+        """What declares the streams."""
 
     def part(self, low: int, high: int) -> dict[str, pa.Table]:
-        """Return what the query reads of some ticks."""
-        return {name: self.trace.between(name, low, high) for name in self.reads}
+        """Return what the query reads of the ticks ``[low, high)``."""
 
     def alive(self, now: int) -> dict[str, pa.Table]:
         """Return the tuples that are in the windows at an instant."""
-        return self.part(now - self.window + 1, now + 1)
+
+
+@dataclass(slots=True)
+class Arena:
+    """What contestants share: the feed, when windows are full, and what the first of them told."""
+
+    feed: Feed
+    start: int
+    stretch: int
+    runs: int
+    told: dict[int, pa.Table] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
 class Contestant:
-    """A query under one strategy, its windows full; `turns` runs are behind it."""
+    """A query with its windows full; `turns` runs are behind it."""
 
     arena: Arena
     db: Database
@@ -69,23 +67,23 @@ class Contestant:
     turns: int = 0
 
     @classmethod
-    def filled(cls, arena: Arena, text: str, truth: str, strategy: str) -> Contestant:
+    def filled(cls, arena: Arena, text: str, truth: str, strategy: str = "auto") -> Contestant:
         """Start a query and fill its windows."""
         db = windrow.connect()
-        for statement in STREAMS:
+        for statement in arena.feed.statements:
             db.execute(statement)
         query = db.query(text, strategy=strategy)
-        for low in range(0, arena.window, STRETCH):
-            for name, piece in arena.part(low, min(low + STRETCH, arena.window)).items():
+        for low in range(0, arena.start, arena.stretch):
+            for name, piece in arena.feed.part(low, min(low + arena.stretch, arena.start)).items():
                 db.push(name, piece)
             query.changes()
         return cls(arena, db, query, truth)
 
     def run(self) -> Measurement:
         """Run the next stretch; what it told must be right."""
-        low = self.arena.window + self.turns * self.arena.stretch
+        low = self.arena.start + self.turns * self.arena.stretch
         high = low + self.arena.stretch
-        part = self.arena.part(low, high)
+        part = self.arena.feed.part(low, high)
         tuples = sum(map(len, part.values()))
         before = work_of(self.query.stats())
         gc.collect()
@@ -120,11 +118,13 @@ class Contestant:
             counts["answer_rows"] = len(answer)
             view: Any = self.query.stats()["view_bytes"]
             counts["space_bytes"] = counts["state_bytes"] + int(view)
-            wrong = answer_difference(answer, self.truth, self.arena.alive(now))
+            wrong = answer_difference(answer, self.truth, self.arena.feed.alive(now))
         return f"the answer differs from DuckDB's: {wrong}" if wrong else EQUAL
 
 
 def work_of(stats: Mapping[str, Any]) -> dict[str, float]:
-    """Return what all operators have done so far."""
+    """Return what all operators have done so far, and what joins alone have taken in."""
     operators = stats["operators"]
-    return {ours: float(sum(op[name] for op in operators)) for ours, name in WORK.items()}
+    done = {ours: float(sum(op[name] for op in operators)) for ours, name in WORK.items()}
+    joins = [op["tuples_in"] for op in operators if op["operator"] == "Join"]
+    return {**done, "join_rows": float(sum(joins))} if joins else done

@@ -1,0 +1,1 @@
+"""Orders of n-way window joins: what the model says, and what windrow's trees take."""
