@@ -12,10 +12,16 @@ START = 1_767_225_600_000_000
 MILLISECOND = 1_000
 SEED = 7
 
-STREAMS = tuple(
-    f"CREATE STREAM {name} (ts TIMESTAMP, k BIGINT, src STRING, v DOUBLE) TIMESTAMP BY ts"
-    for name in ("a", "b")
-)
+NAMES = ("a", "b")
+"""The streams of most benchmarks; a third, "c", is there for joins of three."""
+
+
+def declaration(name: str) -> str:
+    """Return the statement that creates a stream of this data."""
+    return f"CREATE STREAM {name} (ts TIMESTAMP, k BIGINT, src STRING, v DOUBLE) TIMESTAMP BY ts"
+
+
+STREAMS = tuple(map(declaration, NAMES))
 
 Tables = dict[str, pa.Table]
 """Each stream's tuples, by its name."""
@@ -72,9 +78,9 @@ class Scale:
         return START + (self.rows - 1) * MILLISECOND
 
 
-def streams(scale: Scale, seed: int = SEED) -> Tables:
-    """Return the two streams, one tuple a millisecond each."""
-    return {"a": stream(scale, seed), "b": stream(scale, seed + 1)}
+def streams(scale: Scale, seed: int = SEED, names: tuple[str, ...] = NAMES) -> Tables:
+    """Return the streams, one tuple a millisecond each; a stream's tuples depend on its name."""
+    return {name: stream(scale, seed + "abc".index(name)) for name in names}
 
 
 def stream(scale: Scale, seed: int) -> pa.Table:

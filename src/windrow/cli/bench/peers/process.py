@@ -118,7 +118,8 @@ def failure_of(code: int, late: float, errors: str) -> str:
         return f"stopped after {late:g} seconds"
     if code == 0:
         return ""
-    lines = [line.strip() for line in errors.splitlines() if line.strip()]
+    stripped = (line.strip() for line in errors.splitlines())
+    lines = [line for line in stripped if line and not line.startswith(("at ", "... "))]
     causes = [line for line in lines if line.startswith("Caused by: ")]
     told = (causes or lines or [f"ended with code {code}"])[-1]
     return told.removeprefix("Caused by: ")[:SHOWN]

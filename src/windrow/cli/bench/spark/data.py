@@ -61,7 +61,7 @@ def make_feed(
     """Write streams in which `per_trigger` rows of all streams together make a micro-batch."""
     each = per_trigger // len(names)
     scale = resized(shape, each * batches)
-    tables = {name: table for name, table in streams(scale).items() if name in names}
+    tables = streams(scale, names=tuple(names))
     write_streams(folder, tables, pieces=batches)
     return Feed(folder, scale, tables, batches)
 

@@ -1,8 +1,9 @@
 """Flink SQL in streaming mode, in one JVM: the statements of a request, the last one timed.
 
 A request is ``{"settings": {name: value}, "runs": [run, ...]}``, a run
-``{"name": ..., "statements": [text, ...], "insert": text}``. The statements create tables (and
-drop those of an earlier run); the clock of a run starts when its INSERT has been submitted and ends when the job has.
+``{"name": ..., "statements": [text, ...], "insert": text}``. The statements create tables
+(and drop those of an earlier run); the clock of a run starts when its INSERT has been submitted
+and ends when the job has.
 """
 
 from __future__ import annotations

@@ -1,0 +1,267 @@
+"""The engines: how each is asked for a workload, and how its answer is read."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import polars as pl
+
+from windrow.cli.bench.peers import environments
+from windrow.cli.bench.peers.environments import Environment
+from windrow.cli.bench.peers.files import WARM, Files, Size, csv_folder
+from windrow.cli.bench.peers.forms import Cannot, duckdb, flink, spark
+from windrow.cli.bench.peers.tasks import Task
+from windrow.cli.bench.spark import HEAP
+from windrow.cli.bench.spark.baselines import HDFS
+from windrow.cli.bench.spark.data import Feed
+
+CHECK, TIMED = "check", "timed"
+CORES = 2
+ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+
+Request = dict[str, Any]
+Kind = Literal["changes", "form", "rows"]
+"""What an answer is: windrow's changelog, Polars' form of it, or the rows that peers tell."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One engine's work: a workload over its files, the answer to be left in `answer`."""
+
+    task: Task
+    files: Files
+    size: Size
+    answer: Path
+
+    def checkpoint(self, name: str) -> str:
+        """Return a folder for the state of a run."""
+        return str(self.answer.with_name(f"{self.answer.name}-{name}-checkpoint"))
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """A peer: the script that drives it, how to ask it, and what it must be known by."""
+
+    name: str
+    title: str
+    driver: str
+    request: Callable[[Job], Request | Cannot]
+    kind: Kind
+    note: str
+    environment: Environment | None = None
+    fast: bool = False
+    lags: Callable[[str], int] = lambda _: 0
+
+    def feed(self, files: Files) -> Feed:
+        """Return what it is timed on."""
+        return files.ours if self.fast else files.peers
+
+
+def in_process(job: Job) -> Request:
+    """Ask windrow in its own process."""
+    runs: list[Request] = [
+        {"name": CHECK, "folder": str(job.files.check.folder), "answer": str(job.answer)}
+    ]
+    timed = {"name": TIMED, "folder": str(job.files.ours.folder), "answer": None}
+    runs += [timed] * job.size.repeats
+    return {
+        "reads": job.task.reads,
+        "text": job.task.sql(job.files.ours.scale),
+        "runs": runs,
+    }
+
+
+def on_spark(job: Job, feed: Feed, warm: int, text: str) -> Request:
+    """Ask for micro-batches on a session of Spark's own."""
+    check, timed = (
+        {
+            "name": name,
+            "folder": str(read.folder),
+            "checkpoint": job.checkpoint(name),
+            "answer": str(job.answer) if name == CHECK else None,
+            "warm": warm,
+        }
+        for name, read in ((CHECK, job.files.check), (TIMED, feed))
+    )
+    return {
+        "reads": job.task.reads,
+        "text": text,
+        "master": f"local[{CORES}]",
+        "shards": CORES,
+        "submit": f"--driver-memory {HEAP} pyspark-shell",
+        "runs": [check, timed],
+    }
+
+
+def windrow_on_spark(job: Job) -> Request:
+    """Ask windrow on Spark."""
+    return on_spark(job, job.files.ours, WARM, job.task.sql(job.files.ours.scale))
+
+
+def spark_with(store: str, triggers: int | None) -> Callable[[Job], Request | Cannot]:
+    """Ask Spark's own operators, with a state store, for some of the peers' triggers."""
+
+    def ask(job: Job) -> Request | Cannot:
+        text = spark.select(job.task.name, job.files.peers.scale)
+        if isinstance(text, Cannot):
+            return text
+        feed = job.files.peers if triggers is None else job.files.peers.first(triggers)
+        return on_spark(job, feed, 1, text) | {"store": store}
+
+    return ask
+
+
+def flink_sql(job: Job) -> Request:
+    """Ask Flink."""
+    task, columns = job.task, flink.columns(job.task.name, job.task.told)
+    runs = []
+    for name, feed in ((CHECK, job.files.check), (TIMED, job.files.peers)):
+        text = f"INSERT INTO told {flink.select(task.name, feed.scale)}"
+        sources = [flink.source(stream, csv_folder(feed)) for stream in task.reads]
+        answer = job.answer if name == CHECK else None
+        runs.append(flink.run(name, text, sources, columns, answer))
+    return {"settings": flink.SETTINGS, "runs": runs}
+
+
+def duckdb_sql(job: Job) -> Request:
+    """Ask DuckDB."""
+    check, timed = (
+        {
+            "name": name,
+            "statements": duckdb.views(feed.folder, job.task.reads),
+            "query": duckdb.select(job.task.name, feed.scale),
+            "answer": str(job.answer) if name == CHECK else None,
+        }
+        for name, feed in ((CHECK, job.files.check), (TIMED, job.files.ours))
+    )
+    return {"threads": CORES, "runs": [check, *[timed] * job.size.repeats]}
+
+
+def polars_form(job: Job) -> Request:
+    """Ask Polars."""
+    check, timed = (
+        {
+            "name": name,
+            "folder": str(feed.folder),
+            "scale": asdict(feed.scale),
+            "answer": str(job.answer) if name == CHECK else None,
+        }
+        for name, feed in ((CHECK, job.files.check), (TIMED, job.files.ours))
+    )
+    runs = [check, *[timed] * job.size.repeats]
+    return {"task": job.task.name, "reads": job.task.reads, "runs": runs}
+
+
+def spark_lag(workload: str) -> int:
+    """Return how many windows Spark's watermarks hold an answer back."""
+    return spark.LAGS.get(workload, 0)
+
+
+WINDROW = Engine(
+    "windrow",
+    "windrow, in process",
+    "run_windrow.py",
+    in_process,
+    "changes",
+    "one core; batches of 100,000 tuples from Parquet",
+    fast=True,
+)
+ON_SPARK = Engine(
+    "windrow-spark",
+    "windrow on Spark",
+    "run_windrow_spark.py",
+    windrow_on_spark,
+    "changes",
+    "local[2], two shards, Parquet; the median micro-batch after the first two, state durable",
+    fast=True,
+)
+PEERS = (
+    Engine(
+        "spark",
+        "Spark",
+        "run_spark.py",
+        spark_with(HDFS, None),
+        "rows",
+        "its own operators, local[2], HDFS state store, Parquet; "
+        "the median micro-batch after the first, state durable",
+        lags=spark_lag,
+    ),
+    Engine(
+        "spark-rocksdb",
+        "Spark, RocksDB",
+        "run_spark.py",
+        spark_with(ROCKSDB, 2),
+        "rows",
+        "the same with RocksDB as state store",
+        lags=spark_lag,
+    ),
+    Engine(
+        "flink",
+        "Flink",
+        "run_flink.py",
+        flink_sql,
+        "rows",
+        "SQL in streaming mode, parallelism 2, state on the heap, object reuse, no checkpoints; "
+        "two CSV files a stream, as its Python package reads no Parquet",
+        environments.FLINK,
+    ),
+    Engine(
+        "duckdb",
+        "DuckDB (batch)",
+        "run_duckdb.py",
+        duckdb_sql,
+        "rows",
+        "the whole of the Parquet files at once, two threads: not a stream",
+        fast=True,
+    ),
+    Engine(
+        "polars",
+        "Polars (batch)",
+        "run_polars.py",
+        polars_form,
+        "form",
+        "the whole of the Parquet files at once, all cores: not a stream",
+        fast=True,
+    ),
+)
+ENGINES = {engine.name: engine for engine in (WINDROW, ON_SPARK, *PEERS)}
+
+
+def python_of(engine: Engine) -> str:
+    """Return the Python that runs an engine: its own, or ours."""
+    return str(engine.environment.python) if engine.environment else sys.executable
+
+
+def difference(engine: Engine, job: Job, changes: Path) -> str:
+    """Return how the answer of the check run differs; `changes` is windrow's of the same."""
+    feed = job.files.check
+    frames = {name: pl.DataFrame(table) for name, table in feed.tables.items()}
+    if engine.kind == "rows":
+        found = read_rows(job.answer, job.task.told.columns)
+        lag = engine.lags(job.task.name) * feed.scale.window
+        return job.task.told.difference(found, frames, feed.scale, lag)
+    check = job.task.check(feed.scale)
+    own = job.answer if engine.kind == "changes" else changes
+    check.take_changes(pl.read_parquet(own / "**/*.parquet").sort("_ts").to_arrow())
+    pieces = job.task.form(frames, feed.scale)
+    if engine.kind == "form":
+        pieces = iter([pl.read_parquet(job.answer / "*.parquet")])
+    for piece in pieces:
+        check.take_other(piece)
+    return check.difference()
+
+
+def read_rows(folder: Path, columns: tuple[str, ...]) -> pl.DataFrame:
+    """Return an answer that was left as Parquet with names, or as CSV without."""
+    if any(folder.glob("*.parquet")):
+        return pl.read_parquet(folder / "*.parquet")
+    files = [path for path in sorted(folder.rglob("*")) if path.is_file() and path.stat().st_size]
+    frame = pl.concat([pl.read_csv(path, has_header=False, new_columns=columns) for path in files])
+    if frame.schema[columns[0]] == pl.String:
+        time = pl.col(columns[0]).str.to_datetime(time_unit="ms").cast(pl.Int64)
+        return frame.with_columns(time)
+    return frame

@@ -1,0 +1,87 @@
+"""The files that all engines read: the same tuples as Parquet and as CSV."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as csv
+
+from windrow.cli.bench.data import MILLISECOND
+from windrow.cli.bench.spark.data import Feed, make_feed, shape
+
+PARTS = 2
+"""CSV files a stream: one for each of two readers, which take turns in time."""
+WARM = 2
+"""Micro-batches of windrow on Spark that are not counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How much of everything: rows a trigger and triggers, for windrow and for its peers.
+
+    Slower peers get fewer rows of the same shape; figures are rows a second.
+    """
+
+    share: float
+    rows: int
+    triggers: int
+    peer_rows: int
+    peer_triggers: int
+    repeats: int
+
+
+FULL = Size(1.0, 1_000_000, 5, 1_000_000, 3, 3)
+QUICK = Size(0.2, 500_000, 4, 100_000, 3, 2)
+TINY = Size(0.01, 4_000, 3, 2_000, 2, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """The feeds of one workload: one to warm up on and check, ours, and the peers'."""
+
+    folder: Path
+    check: Feed
+    ours: Feed
+    peers: Feed
+
+
+def make_files(folder: Path, reads: tuple[str, ...], size: Size) -> Files:
+    """Write everything that a workload over some streams needs."""
+    made = shape(size.share)
+    enough = 5 * made.window // 4 * len(reads)  # twice this: two and a half windows a stream
+    check = make_feed(folder / "check", made, reads, per_trigger=enough, batches=2)
+    ours = make_feed(
+        folder / "ours", made, reads, per_trigger=size.rows, batches=size.triggers
+    )
+    peers = make_feed(
+        folder / "peers", made, reads, per_trigger=size.peer_rows, batches=size.peer_triggers
+    )
+    for feed in (check, peers):
+        write_csv(feed)
+    return Files(folder, check, ours, peers)
+
+
+def csv_folder(feed: Feed) -> Path:
+    """Return where the CSV files of a feed are."""
+    return feed.folder.with_name(f"{feed.folder.name}-csv")
+
+
+def write_csv(feed: Feed) -> None:
+    """Write each stream as CSV files without a header, each of which is in order of time."""
+    options = csv.WriteOptions(include_header=False, quoting_style="none")
+    for name, table in feed.tables.items():
+        folder = csv_folder(feed) / name
+        folder.mkdir(parents=True)
+        ms = table["ts"].cast(pa.int64()).to_numpy() // MILLISECOND
+        rows = pa.table({"ms": ms, "k": table["k"], "src": table["src"], "v": table["v"]})
+        for part in range(PARTS):
+            mine = rows.take(pa.array(np.arange(part, len(rows), PARTS)))
+            csv.write_csv(mine, folder / f"{part}.csv", options)
+
+
+def rows_of(feed: Feed) -> int:
+    """Return the tuples of all streams of a feed."""
+    return sum(len(table) for table in feed.tables.values())
