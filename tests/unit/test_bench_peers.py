@@ -1,14 +1,26 @@
 """`windrow bench peers`: environments, and peers that are processes of their own."""
 
+import csv
 import sys
 import time
 from pathlib import Path
 
+import polars as pl
 import pytest
+from click.testing import CliRunner
 
+from windrow.cli.bench.data import Scale, streams
 from windrow.cli.bench.peers import environments, process
+from windrow.cli.bench.peers.bars import bars_of
+from windrow.cli.bench.peers.contest import Contest, Result, absent
+from windrow.cli.bench.peers.engines import ENGINES, WINDROW
 from windrow.cli.bench.peers.environments import Environment, ensure
+from windrow.cli.bench.peers.files import TINY
 from windrow.cli.bench.peers.memory import tree_bytes
+from windrow.cli.bench.peers.showing import notes, write_csv, write_picture
+from windrow.cli.bench.peers.tasks import TASKS, Task
+from windrow.cli.bench.report import EQUAL
+from windrow.cli.main import windrow
 from windrow.core.errors import RunError
 
 
@@ -110,3 +122,114 @@ def test_what_cannot_be_installed_is_told_and_leaves_nothing(
 def test_pins_name_one_version_each() -> None:
     for made in (environments.FLINK, environments.PATHWAY, environments.BYTEWAX):
         assert all(package.count("==") == 1 for package in made.packages)
+
+
+@pytest.fixture(scope="module")
+def contest(tmp_path_factory: pytest.TempPathFactory) -> Contest:
+    return Contest(tmp_path_factory.mktemp("peers"), TINY, missing={"flink": "not installed: x"})
+
+
+by_task = pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)
+
+
+@pytest.mark.long
+@by_task
+def test_engines_in_our_environment_agree(contest: Contest, task: Task) -> None:
+    for engine in (WINDROW, ENGINES["duckdb"], ENGINES["polars"]):
+        found = contest.result(engine, task)
+        assert found.check == EQUAL
+        assert found.good
+        assert found.rows == TINY.rows // len(task.reads) * len(task.reads) * TINY.triggers
+        assert found.work["results"]
+        assert found.peak_bytes > 10_000_000
+
+
+@by_task
+def test_a_wrong_answer_is_seen(task: Task) -> None:
+    scale = Scale(rows=1_000, window=120, keys=40, sources=8, batch=300)
+    frames = {n: pl.DataFrame(t) for n, t in streams(scale, names=task.reads).items()}
+    right = task.told.expected(frames, scale)
+    assert task.told.difference(right.sample(fraction=1, shuffle=True), frames, scale, 0) == ""
+    assert "rows, expected" in task.told.difference(right[1:], frames, scale, 0)
+    for name in task.told.columns:
+        spoilt = right[0].with_columns(other_value(right, name))
+        difference = task.told.difference(pl.concat([spoilt, right[1:]]), frames, scale, 0)
+        assert "differ" in difference, name
+
+
+def other_value(frame: pl.DataFrame, name: str) -> pl.Expr:
+    """Return another value for a column: earlier for a time, so that it stays inside."""
+    if frame.schema[name] == pl.String:
+        return (pl.col(name) + "x").alias(name)
+    return (pl.col(name) - 1).alias(name)
+
+
+def test_a_peer_that_is_not_there_is_told_and_skipped(contest: Contest) -> None:
+    found = contest.result(ENGINES["flink"], TASKS[0])
+    assert found.skipped == "not installed: x"
+    assert not found.good
+
+
+def test_what_a_peer_cannot_say_is_skipped_with_the_reason(contest: Contest) -> None:
+    found = contest.result(ENGINES["spark"], TASKS[2])
+    assert found.skipped == "Spark has no OVER by time on streams"
+
+
+def result(engine: str, rate: float, **facts: str) -> Result:
+    return Result(engine, "W1", rows_per_second=rate, seconds=1.0, rows=10, **facts)  # type: ignore[arg-type]
+
+
+def table_of(*results: Result) -> dict[tuple[str, str], Result]:
+    return {(r.engine, r.task): r for r in results}
+
+
+def test_bars_compare_rates_with_the_better_of_sparks_stores() -> None:
+    results = table_of(
+        result("windrow-spark", 130.0), result("spark", 10.0), result("spark-rocksdb", 5.0)
+    )
+    (bar,) = bars_of(results)
+    assert (bar.ratio, bar.bar, bar.met) == (13.0, 12.0, True)
+    assert bar.facts["against"] == "spark, 10 rows/s"
+
+
+def test_a_wrong_answer_misses_its_bar_and_a_skipped_peer_has_none() -> None:
+    wrong = table_of(result("windrow", 1e6), result("flink", 1.0, check="3 rows differ"))
+    (bar,) = bars_of(wrong)
+    assert not bar.met
+    assert bar.check == "flink: 3 rows differ"
+    gone = table_of(result("windrow", 1e6), result("flink", 0.0, skipped="not installed"))
+    assert list(bars_of(gone)) == []
+
+
+def test_notes_csv_and_picture_tell_every_result(tmp_path: Path) -> None:
+    results = table_of(
+        result("windrow", 1e6), result("flink", 1e5), result("spark", 0.0, skipped="no OVER")
+    )
+    told = "\n".join(notes(results))
+    assert "W1 Spark: no OVER." in told
+    write_csv(tmp_path / "peers.csv", results)
+    with (tmp_path / "peers.csv").open() as file:
+        lines = list(csv.DictReader(file))
+    assert [line["engine"] for line in lines] == ["windrow", "flink", "spark"]
+    assert [line["rows_per_second"] for line in lines] == ["1000000", "100000", "0"]
+    assert lines[2]["skipped"] == "no OVER"
+    vector, pixels = write_picture(tmp_path, results)
+    assert "Flink" in vector.read_text()
+    assert pixels.stat().st_size > 1_000
+
+
+def test_unknown_names_are_refused_with_those_that_exist() -> None:
+    done = CliRunner().invoke(windrow, ["bench", "peers", "--peers", "storm"])
+    assert done.exit_code == 2
+    assert "no storm; there are spark" in done.output
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["spark", "windrow-spark", "flink"])
+def test_engines_of_their_own_agree(tmp_path: Path, name: str) -> None:
+    missing = absent([ENGINES[name]], print, again=False)
+    assert missing == {}
+    contest = Contest(tmp_path, TINY, missing)
+    for task in TASKS:
+        found = contest.result(ENGINES[name], task)
+        assert found.skipped or found.check == EQUAL, task.name

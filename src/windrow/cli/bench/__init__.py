@@ -6,6 +6,7 @@ import click
 
 from windrow.cli.bench.kernel import kernel
 from windrow.cli.bench.nexmark import nexmark
+from windrow.cli.bench.peers import peers
 from windrow.cli.bench.spark import spark
 
 
@@ -16,4 +17,5 @@ def command() -> None:
 
 command.add_command(kernel)
 command.add_command(nexmark)
+command.add_command(peers)
 command.add_command(spark)

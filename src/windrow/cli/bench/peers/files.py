@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv as csv
+from pyarrow import csv
 
 from windrow.cli.bench.data import MILLISECOND
 from windrow.cli.bench.spark.data import Feed, make_feed, shape
@@ -53,9 +53,7 @@ def make_files(folder: Path, reads: tuple[str, ...], size: Size) -> Files:
     made = shape(size.share)
     enough = 5 * made.window // 4 * len(reads)  # twice this: two and a half windows a stream
     check = make_feed(folder / "check", made, reads, per_trigger=enough, batches=2)
-    ours = make_feed(
-        folder / "ours", made, reads, per_trigger=size.rows, batches=size.triggers
-    )
+    ours = make_feed(folder / "ours", made, reads, per_trigger=size.rows, batches=size.triggers)
     peers = make_feed(
         folder / "peers", made, reads, per_trigger=size.peer_rows, batches=size.peer_triggers
     )

@@ -23,7 +23,9 @@ GRID = (
     "grid AS (SELECT src, unnest(range(low, high + 1)) AS pane FROM (SELECT DISTINCT src FROM p), "
     "(SELECT min(pane) AS low, max(pane) AS high FROM p))"
 )
-OVER = "WINDOW w AS (PARTITION BY src ORDER BY pane ROWS BETWEEN {before} PRECEDING AND CURRENT ROW)"
+OVER = (
+    "WINDOW w AS (PARTITION BY src ORDER BY pane ROWS BETWEEN {before} PRECEDING AND CURRENT ROW)"
+)
 
 SELECTS = {
     "W1": "SELECT ms AS ts, k, src, v, bms AS bts, bsrc, bv FROM (" + PAIRS + ")",

@@ -12,11 +12,9 @@ AT = "unix_millis(window.end) - 1 AS ts"
 SELECTS: dict[str, str | Cannot] = {
     "W1": "SELECT unix_millis(a.ts) AS ts, a.k, a.src, a.v, unix_millis(b.ts) AS bts, "
     f"b.src AS bsrc, b.v AS bv FROM {JOIN}",
-    "W2": f"SELECT {AT}, src, COUNT(*) AS n, MAX(v) AS m, SUM(v) AS s FROM a "
-    f"GROUP BY {HOP}, src",
+    "W2": f"SELECT {AT}, src, COUNT(*) AS n, MAX(v) AS m, SUM(v) AS s FROM a GROUP BY {HOP}, src",
     "W3": Cannot("Spark has no OVER by time on streams"),
-    "W4": f"SELECT {AT}, src, CAST(size(collect_set(k)) AS BIGINT) AS n FROM a "
-    f"GROUP BY {HOP}, src",
+    "W4": f"SELECT {AT}, src, CAST(size(collect_set(k)) AS BIGINT) AS n FROM a GROUP BY {HOP}, src",
     "W5": "SELECT unix_millis(a.ts) AS ts, a.k FROM a LEFT JOIN b ON a.k = b.k "
     "AND b.ts > a.ts - {near} AND b.ts <= a.ts WHERE b.k IS NULL",
     "W6": f"SELECT {AT}, src, COUNT(*) AS n, SUM(v) AS s FROM "
