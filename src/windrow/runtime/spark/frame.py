@@ -3,7 +3,7 @@
 inputs ─► checked, filtered, one row a port ─► union
   ─► exchange by shard ─► INGEST ─► tiny exchange: what was heard ─► STEP level 0
      or, where all tasks run at once:  INGEST, shards meet, STEP level 0 in one task
-  [─► exchange by key ─► STEP level n]*  ─► changes in the wide row: _output, _ts, _sign, slots
+  [─► exchange by key ─► STEP level n]*  ─► changes in the wide row: [_output], _ts, _sign, slots
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from functools import partial, reduce
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import expr
 
 from windrow.core.time import Clock
 from windrow.core.types import NULL, TIMESTAMP
@@ -24,7 +25,19 @@ from windrow.runtime.shards.program import Program
 from windrow.runtime.spark.entry_sql import Reading, checked_sql, shard_sql, spread_sql
 from windrow.runtime.spark.plan import SparkPlan, plan_of
 from windrow.runtime.spark.relations import open_relation
-from windrow.runtime.spark.slots import OUTPUT, PORT, SHARD, SIGN, TICK, TIME, Wide, spark_type
+from windrow.runtime.spark.session import enlarge_batches
+from windrow.runtime.spark.slots import (
+    GOAL,
+    OUTPUT,
+    PORT,
+    SHARD,
+    SIGN,
+    TICK,
+    TIME,
+    Wide,
+    goal_sql,
+    spark_type,
+)
 from windrow.runtime.spark.sources import CORRUPT, Opened, arrow_type, open_source
 from windrow.runtime.spark.worker import (
     DRAIN,
@@ -38,10 +51,6 @@ from windrow.runtime.spark.worker import (
     number_rows,
     step,
 )
-
-BATCH_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
-SMALL_BATCH, LARGE_BATCH = 10_000, 131_072
-"""Rows of an Arrow batch: Spark's default, and ours."""
 
 BATCH_TIME = "unix_micros(current_timestamp())"
 """In a streaming plan: the time of the batch, the same if it is run again."""
@@ -74,8 +83,7 @@ def entered_frame(
 ) -> DataFrame:
     """Return the rows of all inputs as a streaming DataFrame of wide rows, before any exchange."""
     given = {name.lower(): frame for name, frame in frames.items()}
-    if int(spark.conf.get(BATCH_ROWS) or 0) == SMALL_BATCH:
-        spark.conf.set(BATCH_ROWS, str(LARGE_BATCH))
+    enlarge_batches(spark)
     parts = [
         _entered(spark, plan, number, checkpoint, given.get(entry.name.lower()))
         for number, entry in enumerate(plan.entries)
@@ -145,7 +153,7 @@ def through_shards(
     rows: DataFrame, plan: SparkPlan, work: Work, wall: str, *, at_once: bool = False
 ) -> DataFrame:
     """Return what the shards make of wide rows; `wall` is the batch's own time in µs, as SQL."""
-    dealt = rows.repartitionById(plan.shards, SHARD)
+    dealt = _dealt(rows, SHARD, plan.shards)
     if at_once and not any(map(_may_idle, plan.entries)):
         return _higher_levels(_together(dealt, plan, work), plan, work)
     return _stepped(_told(dealt, plan, work, wall), plan, work)
@@ -187,9 +195,14 @@ def _exchanged(stepped: DataFrame, plan: SparkPlan, level: int) -> DataFrame:
     """Bring a level's rows to the shards that their keys say, unless they know theirs already."""
     cases = exchange_cases(plan, level)
     shard = f"CASE WHEN {SHARD} >= 0 THEN {SHARD} {' '.join(cases)} ELSE 0 END"
-    columns = [name for name in plan.forwarded[level].names if name != SHARD]
-    routed = stepped.selectExpr(f"CAST({shard} AS INT) AS {SHARD}", *columns)
-    return routed.repartitionById(plan.shards, SHARD)
+    return _dealt(stepped, shard, plan.shards)
+
+
+def _dealt(rows: DataFrame, shard: str, shards: int) -> DataFrame:
+    """Bring wide rows to the shards that `shard` says."""
+    others = [name for name in rows.columns if name not in (SHARD, PORT)]
+    aimed = rows.selectExpr(f"{goal_sql(shard, shards)} AS {GOAL}", *others)
+    return aimed.repartitionById(shards, expr(f"pmod({GOAL}, {shards})"))
 
 
 def exchange_cases(plan: SparkPlan, level: int) -> list[str]:
@@ -207,7 +220,8 @@ def changes_of(frame: DataFrame, program: Program, query: str) -> DataFrame:
     """Return one query's changes out of `build_frame`'s rows: `_ts`, `_sign`, its columns."""
     plan = plan_of(program)
     output = next(o for o in plan.layout.outputs if o.query.lower() == query.lower())
-    return frame.where(f"{OUTPUT} = {output.number}").selectExpr(*changes_sql(plan, output))
+    own = frame if plan.answered.alone else frame.where(f"{OUTPUT} = {output.number}")
+    return own.selectExpr(*changes_sql(plan, output))
 
 
 def changes_sql(plan: SparkPlan, output: Output) -> list[str]:

@@ -100,7 +100,8 @@ def plan_of(program: Program) -> SparkPlan:
     entered = _row(levels[0], text=True)
     merged = {p.number: p.schema for p in layout.ports if p.merges is not None}
     carried = ((FIRST, "BIGINT"), (TUPLES, "BIGINT")) if merged else ()
-    changes = ((OUTPUT, "INT"), (TIME, "BIGINT"), (SIGN, "TINYINT"))
+    which = ((OUTPUT, "INT"),) if len(layout.outputs) > 1 else ()
+    changes = (*which, (TIME, "BIGINT"), (SIGN, "TINYINT"))
     return SparkPlan(
         program.shards,
         layout,

@@ -36,6 +36,9 @@ class Changes:
 
     def split(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, pa.RecordBatch]]:
         """Yield the wide rows of each output."""
+        if self.wide.alone:
+            (number,) = self.wide.places
+            return ((number, batch) for batch in batches if batch.num_rows)
         return split_rows(batches, OUTPUT)
 
 

@@ -13,19 +13,22 @@ from windrow.runtime.spark.slots import Wide, crossing_type
 
 
 def split_rows(
-    batches: Iterable[pa.RecordBatch], column: str
+    batches: Iterable[pa.RecordBatch], column: str, shards: int = 1
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Yield the rows of each port: a batch itself where all of it is of one port."""
+    """Yield the rows of each port: a batch itself where all of it is of one port.
+
+    `column` has the port, or its goals among so many shards.
+    """
     for batch in batches:
         if not batch.num_rows:
             continue
         numbers = batch.column(column).to_numpy(zero_copy_only=False)
         first = int(numbers[0])
         if (numbers == first).all():
-            yield first, batch
+            yield first // shards, batch
             continue
         for number in np.unique(numbers).tolist():
-            yield number, batch.filter(pa.array(numbers == number))
+            yield number // shards, batch.filter(pa.array(numbers == number))
 
 
 def narrow(

@@ -20,16 +20,33 @@ RETRIES = 4
 TOGETHER = "spark.windrow.together"
 """Whether the tasks of all shards may run at the same time; "true" unless set."""
 
+RECORDS = "spark.sql.execution.arrow.maxRecordsPerBatch"
+SPARKS_BATCH_ROWS, BATCH_ROWS = 10_000, 65_536
+"""Rows of an Arrow batch: Spark's default, and ours."""
+
 SETTINGS: dict[str, str] = {
     "spark.sql.session.timeZone": "UTC",
-    "spark.sql.execution.arrow.maxRecordsPerBatch": "200000",  # each Arrow batch costs a call
+    RECORDS: str(BATCH_ROWS),  # each batch costs a call
+    "spark.sql.execution.arrow.maxBytesPerBatch": "2147483647",  # no limit: it is asked every row
     "spark.sql.adaptive.enabled": "false",  # partitions are shards: they must not be merged
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.python.worker.reuse": "true",
+    "spark.python.unix.domain.socket.enabled": "true",  # over TCP each task waits 40 ms for an ACK
     "spark.driver.maxResultSize": "4g",  # what a batch brings to sinks in the driver
 }
 """What a session of ours is made with."""
+
+LOCAL_SETTINGS = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.checkpointing"
+        ".FileSystemBasedCheckpointFileManager"
+    ),
+}
+"""The same on this machine alone. Without the last, Spark starts ten processes (chmod, readlink)
+for every file of its checkpoint, four files a batch; a rename is atomic all the same."""
 
 
 def open_session(master: str | None, shards: int) -> SparkSession:
@@ -41,7 +58,7 @@ def open_session(master: str | None, shards: int) -> SparkSession:
     settings = {**SETTINGS, "spark.sql.shuffle.partitions": str(shards)}
     if place.startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-        settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+        settings |= LOCAL_SETTINGS
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     log = files("windrow.runtime.spark") / "log4j2.properties"
     settings["spark.driver.extraJavaOptions"] = f"-Dlog4j2.configurationFile={log}"
@@ -84,13 +101,18 @@ def checked(spark: SparkSession) -> SparkSession:
     return spark
 
 
+def enlarge_batches(spark: SparkSession) -> None:
+    """Let rows cross to Python in larger batches than by default, if nobody has said how large."""
+    if int(spark.conf.get(RECORDS) or 0) == SPARKS_BATCH_ROWS:
+        spark.conf.set(RECORDS, str(BATCH_ROWS))
+
+
 def drawbacks(spark: SparkSession) -> list[str]:
     """Return what is possible with a session, and yet not good."""
     found = []
-    if int(spark.conf.get("spark.sql.execution.arrow.maxRecordsPerBatch") or 0) < 50_000:
+    if int(spark.conf.get(RECORDS) or 0) < SPARKS_BATCH_ROWS:
         found.append(
-            "spark.sql.execution.arrow.maxRecordsPerBatch is small: rows cross to Python in many "
-            "batches; 200000 is faster"
+            f"{RECORDS} is small: rows cross to Python in many batches; {BATCH_ROWS} is faster"
         )
     master = spark.sparkContext.master or ""
     if re.fullmatch(r"local(\[(\d+|\*)\])?", master):

@@ -21,10 +21,17 @@ from windrow.core.schema import Schema
 from windrow.core.types import BIGINT, INTERVAL, NULL, STRING, TIMESTAMP, sql_name
 
 SHARD, PORT, OUTPUT, TIME, SIGN, SEQUENCE = "_shard", "_port", "_output", "_ts", "_sign", "_seq"
+GOAL = "_goal"
+"""A shard and a port as one number, in which they cross: each column costs time a row."""
 FIRST, TUPLES = "_first", "_tuples"
 
 POISON, TICK = -1, -2
 """Ports of rows that no query reads: dead letters, and ticks of processing time."""
+
+
+def goal_sql(shard: str, shards: int) -> str:
+    """Return the goal of a row, as SQL: `goal // shards` is its port, the rest its shard."""
+    return f"CAST({PORT} * {shards} + {shard} AS INT)"
 
 
 def silent_port(stream: int) -> int:
@@ -83,6 +90,11 @@ class Wide:
     def names(self) -> tuple[str, ...]:
         """All columns in order."""
         return (*(name for name, _ in self.head), *(s.name for s in self.slots))
+
+    @property
+    def alone(self) -> bool:
+        """Tell whether all rows are of one port or output: they need not say of which."""
+        return len(self.places) == 1
 
     @property
     def text_slot(self) -> str:

@@ -11,9 +11,11 @@ Nothing that compiles is imported here.
 
 from __future__ import annotations
 
+import gc
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import pyarrow as pa
@@ -31,6 +33,7 @@ from windrow.runtime.spark.reports import Spent, write_report
 from windrow.runtime.spark.rows import narrow, split_rows, widened
 from windrow.runtime.spark.slots import (
     FIRST,
+    GOAL,
     OUTPUT,
     POISON,
     PORT,
@@ -96,6 +99,15 @@ def version_here() -> int:
     return version_of(int(batch))
 
 
+@cache
+def spare_modules() -> None:
+    """Let garbage collection pass over what is loaded by now, for as long as this process lives.
+
+    Spark's workers collect after every task: 20 ms of looking at modules, while it commits.
+    """
+    gc.freeze()
+
+
 @dataclass(frozen=True, slots=True)
 class Turn:
     """A task of Spark at work for a shard: on what, for which one, making which version."""
@@ -111,6 +123,7 @@ class Turn:
         """Return the turn of this task."""
         task = TaskContext.get()
         assert task is not None, "only a task of Spark runs this"
+        spare_modules()
         number = task.partitionId()
         return cls(work, work.shards.shard(number), number, version_here(), Spent())
 
@@ -171,7 +184,7 @@ def _of_ports(
     batches: Batches, work: Work, wide: Wide, aside: dict[int, list[pa.RecordBatch]]
 ) -> Rows:
     """Yield the rows of ports; put those that are of none aside."""
-    for number, batch in split_rows(batches, PORT):
+    for number, batch in split_rows(batches, GOAL, work.shards.count):
         if number < 0:
             aside.setdefault(number, []).append(batch)
         else:

@@ -72,6 +72,12 @@ def shot(bench: Bench, feed: Feed, name: str, **queries: str) -> Shot:
     return Shot(bench.session, feed, queries, bench.checkpoint(name), bench.shards)
 
 
+def spark_alone(bench: Bench, frame: Any, name: str, *, warm: int) -> Batches:
+    """Run what Spark does without windrow, with the settings that Spark comes with."""
+    with baselines.as_it_comes(bench.session):
+        return run_frame(frame, bench.checkpoint(name), warm=warm)
+
+
 def bar_of(
     name: str, bar: float, ours: Batches, theirs: Batches, difference: str, facts: Facts
 ) -> Bar:
@@ -94,14 +100,13 @@ def join(bench: Bench) -> Iterator[Bar]:
         difference = checked(JOIN, shot(bench, feed.first(WARM), f"join-{part}-check", q=text))
         ours = run_windrow(shot(bench, feed, f"join-{part}", q=text), warm=WARM)
         few = feed.first(WARM + THEIRS - (part == 1))
-        baselines.use_hdfs_state(bench.session)
         own = baselines.own_join(bench.session, few)
-        theirs = run_frame(own, bench.checkpoint(f"own-join-{part}"), warm=few.batches - THEIRS)
+        theirs = spark_alone(bench, own, f"own-join-{part}", warm=few.batches - THEIRS)
         told = f"Spark's join, {theirs.rows_per_second:,.0f} rows/s"
         difference = difference or more_results(theirs, ours)
         yield bar_of(f"join_{name}", limit, ours, theirs, difference, {"against": told})
         bare = baselines.bare_pass(bench.session, feed, feed.scale.window // feed.scale.keys)
-        passed = run_frame(bare, bench.checkpoint(f"bare-{part}"), warm=WARM)
+        passed = spark_alone(bench, bare, f"bare-{part}", warm=WARM)
         told = f"a bare pass, {passed.rows_per_second:,.0f} rows/s"
         yield bar_of(f"bare_{name}", BARE_BAR, ours, passed, difference, {"against": told})
 
@@ -121,9 +126,8 @@ def slide(bench: Bench) -> Iterator[Bar]:
         difference = checked(SLIDE, shot(bench, feed.first(WARM), f"slide-{part}-check", q=text))
         ours = run_windrow(shot(bench, feed, f"slide-{part}", q=text), warm=WARM)
         few = feed.first(WARM + THEIRS - (part == 1))
-        baselines.use_hdfs_state(bench.session)
         own = baselines.own_window(bench.session, few)
-        theirs = run_frame(own, bench.checkpoint(f"own-slide-{part}"), warm=few.batches - THEIRS)
+        theirs = spark_alone(bench, own, f"own-slide-{part}", warm=few.batches - THEIRS)
         facts: Facts = {"against": f"Spark's window, {theirs.rows_per_second:,.0f} rows/s"}
         yield bar_of(f"slide_{size(bench, part)}", SLIDE_BAR, ours, theirs, difference, facts)
 
@@ -171,10 +175,14 @@ def empty(bench: Bench) -> Iterator[Bar]:
     warm = 2 * WARM
     ours = run_windrow(shot(bench, feed, "empty", q=text), warm=warm)
     bare = baselines.bare_batch(bench.session, feed)
-    theirs = run_frame(bare, bench.checkpoint("empty-bare"), warm=warm)
+    theirs = spark_alone(bench, bare, "empty-bare", warm=warm)
+    same = run_frame(bare, bench.checkpoint("empty-same"), warm=warm)
     wrong = ours.results != expected_pairs(JOIN, feed)
     ratio = theirs.seconds / ours.seconds
-    facts: Facts = {"against": f"a bare micro-batch, {theirs.seconds:.3f} s"}
+    facts: Facts = {
+        "against": f"a bare micro-batch, {theirs.seconds:.3f} s",
+        "ratio_with_windrows_settings": same.seconds / ours.seconds,
+    }
     verdict = verdict_of("another number of results than Polars" if wrong else "")
     work: Facts = {"batches": len(ours.counted)}
     yield Bar("empty", ratio, EMPTY_BAR, ours.seconds, 0.0, verdict, work, facts)

@@ -6,6 +6,7 @@ Written with the methods of a session and in Spark SQL; nothing of ours takes pa
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +18,25 @@ Frame = Any
 """A streaming DataFrame; its types are not seen outside `runtime/spark`."""
 
 HDFS = "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider"
+FILE_MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
 PAIR = "ts TIMESTAMP, k BIGINT, src STRING, v DOUBLE, bts TIMESTAMP, bsrc STRING, bv DOUBLE"
 GROUP = "ts TIMESTAMP, src STRING, n BIGINT, s DOUBLE, m DOUBLE"
 
 
-def use_hdfs_state(spark: Any) -> None:
-    """Let Spark keep its state in the store that is faster here than RocksDB."""
+@contextmanager
+def as_it_comes(spark: Any) -> Iterator[None]:
+    """Let Spark write its checkpoint as it does by default, not as windrow's sessions set it.
+
+    Its state is kept in the store that is faster here than RocksDB.
+    """
     spark.conf.set("spark.sql.streaming.stateStore.providerClass", HDFS)
+    ours = spark.conf.get(FILE_MANAGER, None)
+    spark.conf.unset(FILE_MANAGER)
+    try:
+        yield
+    finally:
+        if ours is not None:
+            spark.conf.set(FILE_MANAGER, ours)
 
 
 def source(spark: Any, folder: Path, name: str) -> Frame:
