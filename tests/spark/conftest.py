@@ -1,9 +1,7 @@
-"""One Spark session for all tests of this folder: two cores, no UI, UTC."""
+"""One Spark session for all tests of this folder: one of ours, on two cores."""
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,22 +9,14 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.spark.running import Runner
+from windrow.runtime.spark.session import open_session
 
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    session = (
-        SparkSession.builder.master("local[2]")
-        .appName("windrow-tests")
-        .config("spark.ui.enabled", "false")
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.sql.shuffle.partitions", "2")
-        .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.sql.streaming.metricsEnabled", "false")
-        .getOrCreate()
-    )
+    session = open_session("local[2,1]", 2)
+    session.conf.set("spark.sql.adaptive.enabled", "true")  # as in sessions of users
+    session.conf.set("spark.sql.streaming.metricsEnabled", "false")
     session.sparkContext.setLogLevel("ERROR")
     yield session
     session.stop()
