@@ -61,7 +61,7 @@ def test_a_failure_is_told_with_the_runs_before_it(tmp_path: Path) -> None:
 
 def test_what_an_engine_cannot_say_is_its_failure(tmp_path: Path) -> None:
     body = "tell(event='cannot', reason='no OVER')\n"
-    assert process.ask(sys.executable, driver(tmp_path, body), {}).failure == "no OVER"
+    assert process.ask(sys.executable, driver(tmp_path, body), {}).cannot == "no OVER"
 
 
 def test_patience_ends_a_driver_and_its_children(tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ def test_patience_ends_a_driver_and_its_children(tmp_path: Path) -> None:
     start = time.monotonic()
     script = driver(tmp_path, body)
     found = process.ask(sys.executable, script, {"pid": str(pid)}, patience=1.0)
-    assert found.failure == "stopped after 1 seconds"
+    assert found.cannot == "not done after 1 seconds"
     assert time.monotonic() - start < 30
     assert tree_bytes(int(pid.read_text())) == 0
 
@@ -201,6 +201,14 @@ def test_a_wrong_answer_misses_its_bar_and_a_skipped_peer_has_none() -> None:
     assert list(bars_of(gone)) == []
 
 
+def test_windrow_without_a_figure_misses_its_bar() -> None:
+    late = table_of(result("windrow", 0.0, check="not done"), result("flink", 1.0))
+    (bar,) = bars_of(late)
+    assert not bar.met
+    assert bar.ratio == 0
+    assert bar.check == "windrow: not done"
+
+
 def test_notes_csv_and_picture_tell_every_result(tmp_path: Path) -> None:
     results = table_of(
         result("windrow", 1e6), result("flink", 1e5), result("spark", 0.0, skipped="no OVER")
@@ -225,7 +233,7 @@ def test_unknown_names_are_refused_with_those_that_exist() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["spark", "windrow-spark", "flink"])
+@pytest.mark.parametrize("name", ["spark", "windrow-spark", "flink", "pathway", "bytewax"])
 def test_engines_of_their_own_agree(tmp_path: Path, name: str) -> None:
     missing = absent([ENGINES[name]], print, again=False)
     assert missing == {}

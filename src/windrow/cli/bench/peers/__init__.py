@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from windrow.cli.bench.peers.files import Size
 
 WORKLOADS = ("W1", "W2", "W3", "W4", "W5", "W6", "W7")
-PEERS = ("spark", "spark-rocksdb", "flink", "duckdb", "polars")
+PEERS = ("spark", "spark-rocksdb", "flink", "pathway", "bytewax", "duckdb", "polars")
 LEFT_OUT = ("spark-rocksdb",)
 """Of `--quick`, unless it is asked for: slower than Spark's other store, by far."""
 

@@ -47,7 +47,7 @@ def faster(results: Results, peer: str, task: str) -> Result | None:
 
 def bar_of(mine: Result, theirs: Result, limit: float) -> Bar:
     """Return the ratio of two rates; zero where one side has none."""
-    wrong = [f"{r.engine}: {r.check}" for r in (mine, theirs) if not r.good]
+    wrong = [f"{r.engine}: {r.skipped or r.check}" for r in (mine, theirs) if not r.good]
     ratio = 0.0 if wrong else mine.rows_per_second / theirs.rows_per_second
     return Bar(
         f"{mine.task} {mine.engine}",

@@ -74,11 +74,14 @@ def meet(engine: Engine, job: Job, changes: Path) -> Result:
     request = engine.request(job)
     if isinstance(request, Cannot):
         return Result(engine.name, job.task.name, skipped=request.reason)
-    outcome = ask(python_of(engine), DRIVERS / engine.driver, request)
+    patience = engine.patience(job.size)
+    outcome = ask(python_of(engine), DRIVERS / engine.driver, request, patience=patience)
     for run in (CHECK, TIMED):
         shutil.rmtree(job.checkpoint(run), ignore_errors=True)
-    if outcome.failure:
-        return Result(engine.name, job.task.name, check=outcome.failure)
+    if outcome.cannot and engine.kind != "changes":
+        return Result(engine.name, job.task.name, skipped=outcome.cannot)
+    if outcome.cannot or outcome.failure:  # of windrow, that it is too late is a failure
+        return Result(engine.name, job.task.name, check=outcome.failure or outcome.cannot)
     found = difference(engine, job, changes)
     timed = outcome.named(TIMED)
     assert timed, "a driver that does not fail has run what it was asked"

@@ -13,7 +13,8 @@ import polars as pl
 from windrow.cli.bench.peers import environments
 from windrow.cli.bench.peers.environments import Environment
 from windrow.cli.bench.peers.files import WARM, Files, Size, csv_folder
-from windrow.cli.bench.peers.forms import Cannot, duckdb, flink, spark
+from windrow.cli.bench.peers.forms import Cannot, bytewax, duckdb, flink, pathway, spark
+from windrow.cli.bench.peers.process import PATIENCE
 from windrow.cli.bench.peers.tasks import Task
 from windrow.cli.bench.spark import HEAP
 from windrow.cli.bench.spark.baselines import HDFS
@@ -21,6 +22,8 @@ from windrow.cli.bench.spark.data import Feed
 
 CHECK, TIMED = "check", "timed"
 CORES = 2
+HEADED = "rows.csv"
+"""The file of an answer whose first line has the names of its columns."""
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
 Request = dict[str, Any]
@@ -53,12 +56,22 @@ class Engine:
     kind: Kind
     note: str
     environment: Environment | None = None
-    fast: bool = False
+    pace: Literal["fast", "usual", "slow"] = "usual"
     lags: Callable[[str], int] = lambda _: 0
 
     def feed(self, files: Files) -> Feed:
         """Return what it is timed on."""
-        return files.ours if self.fast else files.peers
+        match self.pace:
+            case "fast":
+                return files.ours
+            case "usual":
+                return files.peers
+            case "slow":
+                return files.check
+
+    def patience(self, size: Size) -> float:
+        """Return the seconds that it gets for a workload."""
+        return size.patience if self.pace == "slow" else PATIENCE
 
 
 def in_process(job: Job) -> Request:
@@ -156,6 +169,37 @@ def polars_form(job: Job) -> Request:
     return {"task": job.task.name, "reads": job.task.reads, "runs": runs}
 
 
+def in_flows(
+    cannot: dict[str, Cannot], folder: Callable[[Feed], Path]
+) -> Callable[[Job], Request | Cannot]:
+    """Ask an engine whose driver holds the workloads, on few tuples."""
+
+    def ask(job: Job) -> Request | Cannot:
+        if job.task.name in cannot:
+            return cannot[job.task.name]
+        feed = job.files.check
+        each = {
+            "folder": str(folder(feed)),
+            "window": feed.scale.window,
+            "slide": feed.scale.slide,
+        }
+        check = {"name": CHECK, "answer": str(job.answer), **each}
+        timed = {"name": TIMED, "answer": None, **each}
+        return {"task": job.task.name, "threads": CORES, "runs": [check, timed]}
+
+    return ask
+
+
+def headed_csv(feed: Feed) -> Path:
+    """Return the folder of CSV files with headers."""
+    return csv_folder(feed, header=True)
+
+
+def parquet(feed: Feed) -> Path:
+    """Return the folder of Parquet files."""
+    return feed.folder
+
+
 def spark_lag(workload: str) -> int:
     """Return how many windows Spark's watermarks hold an answer back."""
     return spark.LAGS.get(workload, 0)
@@ -168,7 +212,7 @@ WINDROW = Engine(
     in_process,
     "changes",
     "one core; batches of 100,000 tuples from Parquet",
-    fast=True,
+    pace="fast",
 )
 ON_SPARK = Engine(
     "windrow-spark",
@@ -177,7 +221,7 @@ ON_SPARK = Engine(
     windrow_on_spark,
     "changes",
     "local[2], two shards, Parquet; the median micro-batch after the first two, state durable",
-    fast=True,
+    pace="fast",
 )
 PEERS = (
     Engine(
@@ -210,13 +254,33 @@ PEERS = (
         environments.FLINK,
     ),
     Engine(
+        "pathway",
+        "Pathway",
+        "run_pathway.py",
+        in_flows(pathway.CANNOT, headed_csv),
+        "rows",
+        "two threads; the few tuples of the check, CSV files read as one finished batch",
+        environments.PATHWAY,
+        pace="slow",
+    ),
+    Engine(
+        "bytewax",
+        "Bytewax",
+        "run_bytewax.py",
+        in_flows(bytewax.CANNOT, parquet),
+        "rows",
+        "one worker, folds in Python; the few tuples of the check",
+        environments.BYTEWAX,
+        pace="slow",
+    ),
+    Engine(
         "duckdb",
         "DuckDB (batch)",
         "run_duckdb.py",
         duckdb_sql,
         "rows",
         "the whole of the Parquet files at once, two threads: not a stream",
-        fast=True,
+        pace="fast",
     ),
     Engine(
         "polars",
@@ -225,7 +289,7 @@ PEERS = (
         polars_form,
         "form",
         "the whole of the Parquet files at once, all cores: not a stream",
-        fast=True,
+        pace="fast",
     ),
 )
 ENGINES = {engine.name: engine for engine in (WINDROW, ON_SPARK, *PEERS)}
@@ -256,9 +320,11 @@ def difference(engine: Engine, job: Job, changes: Path) -> str:
 
 
 def read_rows(folder: Path, columns: tuple[str, ...]) -> pl.DataFrame:
-    """Return an answer that was left as Parquet with names, or as CSV without."""
+    """Return an answer that was left as Parquet, as one CSV file with names, or as CSV without."""
     if any(folder.glob("*.parquet")):
         return pl.read_parquet(folder / "*.parquet")
+    if (folder / HEADED).exists():
+        return pl.read_csv(folder / HEADED)
     files = [path for path in sorted(folder.rglob("*")) if path.is_file() and path.stat().st_size]
     frame = pl.concat([pl.read_csv(path, has_header=False, new_columns=columns) for path in files])
     if frame.schema[columns[0]] == pl.String:

@@ -22,7 +22,8 @@ WARM = 2
 class Size:
     """How much of everything: rows a trigger and triggers, for windrow and for its peers.
 
-    Slower peers get fewer rows of the same shape; figures are rows a second.
+    Slower peers get fewer rows of the same shape; figures are rows a second. `patience`: seconds
+    that those get which hardly come to an end.
     """
 
     share: float
@@ -31,11 +32,12 @@ class Size:
     peer_rows: int
     peer_triggers: int
     repeats: int
+    patience: float
 
 
-FULL = Size(1.0, 1_000_000, 5, 1_000_000, 3, 3)
-QUICK = Size(0.2, 500_000, 4, 100_000, 3, 2)
-TINY = Size(0.01, 4_000, 3, 2_000, 2, 1)
+FULL = Size(1.0, 1_000_000, 5, 1_000_000, 3, 3, 240.0)
+QUICK = Size(0.2, 500_000, 4, 100_000, 3, 2, 60.0)
+TINY = Size(0.01, 4_000, 3, 2_000, 2, 1, 120.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,19 +61,20 @@ def make_files(folder: Path, reads: tuple[str, ...], size: Size) -> Files:
     )
     for feed in (check, peers):
         write_csv(feed)
+    write_csv(check, header=True)
     return Files(folder, check, ours, peers)
 
 
-def csv_folder(feed: Feed) -> Path:
-    """Return where the CSV files of a feed are."""
-    return feed.folder.with_name(f"{feed.folder.name}-csv")
+def csv_folder(feed: Feed, *, header: bool = False) -> Path:
+    """Return where the CSV files of a feed are: those without a header, or those with."""
+    return feed.folder.with_name(f"{feed.folder.name}-{'headed' if header else 'csv'}")
 
 
-def write_csv(feed: Feed) -> None:
-    """Write each stream as CSV files without a header, each of which is in order of time."""
-    options = csv.WriteOptions(include_header=False, quoting_style="none")
+def write_csv(feed: Feed, *, header: bool = False) -> None:
+    """Write each stream as CSV files, each of which is in order of time."""
+    options = csv.WriteOptions(include_header=header, quoting_style="none")
     for name, table in feed.tables.items():
-        folder = csv_folder(feed) / name
+        folder = csv_folder(feed, header=header) / name
         folder.mkdir(parents=True)
         ms = table["ts"].cast(pa.int64()).to_numpy() // MILLISECOND
         rows = pa.table({"ms": ms, "k": table["k"], "src": table["src"], "v": table["v"]})

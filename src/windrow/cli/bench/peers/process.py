@@ -33,12 +33,16 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a request. `failure` is empty unless something went wrong, or cannot be."""
+    """What came of a request. `failure` is empty unless something went wrong.
+
+    `cannot` is why the engine is no match for the request: it has no words for it, or no end.
+    """
 
     ready_seconds: float = 0.0
     runs: tuple[Run, ...] = ()
     peak_bytes: int = 0
     failure: str = ""
+    cannot: str = ""
 
     def named(self, name: str) -> tuple[Run, ...]:
         """Return the runs of a name, in order."""
@@ -67,17 +71,19 @@ def ask(
             )
             events, late, peak = watched(process, patience)
             errors.seek(0)
-            return outcome(events, peak, failure_of(process.returncode, late, errors.read()))
+            if late:
+                return Outcome(peak_bytes=peak, cannot=f"not done after {patience:g} seconds")
+            return outcome(events, peak, failure_of(process.returncode, errors.read()))
 
 
 def watched(
     process: subprocess.Popen[str], patience: float
-) -> tuple[list[dict[str, Any]], float, int]:
-    """Read a process to its end; return its events, the patience if it ran out, its memory."""
-    late = [0.0]
+) -> tuple[list[dict[str, Any]], bool, int]:
+    """Read a process to its end; return its events, whether it was too late, and its memory."""
+    late = threading.Event()
 
     def give_up() -> None:
-        late[0] = patience
+        late.set()
         end_group(process.pid)
 
     timer = threading.Timer(patience, give_up)
@@ -90,7 +96,7 @@ def watched(
     finally:
         timer.cancel()
         end_group(process.pid)
-    return found, late[0], watch.peak
+    return found, late.is_set(), watch.peak
 
 
 def end_group(leader: int) -> None:
@@ -112,10 +118,8 @@ def events_of(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
             yield event
 
 
-def failure_of(code: int, late: float, errors: str) -> str:
+def failure_of(code: int, errors: str) -> str:
     """Return why a process failed; empty if it did not."""
-    if late:
-        return f"stopped after {late:g} seconds"
     if code == 0:
         return ""
     stripped = (line.strip() for line in errors.splitlines())
@@ -127,7 +131,7 @@ def failure_of(code: int, late: float, errors: str) -> str:
 
 def outcome(events: list[dict[str, Any]], peak: int, failure: str) -> Outcome:
     """Make one outcome of a driver's events."""
-    ready, runs = 0.0, []
+    ready, runs, cannot = 0.0, [], ""
     for event in events:
         match event.pop("event"):
             case "ready":
@@ -135,5 +139,5 @@ def outcome(events: list[dict[str, Any]], peak: int, failure: str) -> Outcome:
             case "run":
                 runs.append(Run(event.pop("name"), event.pop("seconds"), event))
             case "cannot":
-                failure = event["reason"]
-    return Outcome(ready, tuple(runs), peak, failure)
+                cannot = event["reason"]
+    return Outcome(ready, tuple(runs), peak, failure, cannot)
