@@ -10,7 +10,7 @@ INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --no-input -
 RUN_STAMP := $(VENV)/.installed-run
 TEST_STAMP := $(VENV)/.installed-test
 
-.PHONY: demo test check bench experiments fuzz slow clean
+.PHONY: demo test check bench accept-bench experiments fuzz slow clean
 
 demo: $(RUN_STAMP)  ## what windrow does, shown on the shipped examples
 	$(BIN)/windrow demo
@@ -26,8 +26,16 @@ check: $(TEST_STAMP)  ## style, types, layers, sizes
 	$(BIN)/mypy --strict src
 	$(BIN)/pytest -q tests/test_layers.py tests/test_size.py
 
-bench: $(TEST_STAMP)  ## the kernel against Polars, plain Python and itself (docs/benchmarks.md)
-	$(BIN)/windrow bench kernel
+bench: $(TEST_STAMP)  ## kernel and pipeline, against others and against the last accepted ratios
+	@mkdir -p build
+	$(BIN)/windrow bench kernel --no-fail | tee build/bench-kernel.txt
+	$(BIN)/windrow bench spark --no-fail | tee build/bench-spark.txt
+	$(BIN)/windrow bench compare build/bench-kernel.txt benchmarks/kernel.jsonl; kernel=$$?; \
+	$(BIN)/windrow bench compare build/bench-spark.txt benchmarks/spark.jsonl && exit $$kernel
+
+accept-bench:  ## what `make bench` has found last is what the next one is compared with
+	$(BIN)/windrow bench compare build/bench-kernel.txt benchmarks/kernel.jsonl --accept
+	$(BIN)/windrow bench compare build/bench-spark.txt benchmarks/spark.jsonl --accept
 
 experiments: $(TEST_STAMP)  ## all experiments, scaled down, into experiments/ (docs/experiments.md)
 	$(BIN)/windrow experiment all

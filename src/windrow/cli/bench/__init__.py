@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from windrow.cli.bench.compare import compare
 from windrow.cli.bench.kernel import kernel
 from windrow.cli.bench.nexmark import nexmark
 from windrow.cli.bench.peers import peers
@@ -15,6 +16,7 @@ def command() -> None:
     """Measure windrow on this machine."""
 
 
+command.add_command(compare)
 command.add_command(kernel)
 command.add_command(nexmark)
 command.add_command(peers)

@@ -1,0 +1,85 @@
+"""What has moved since the last accepted ratios."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from windrow.cli.bench.compare import compare
+from windrow.cli.bench.report import Bar
+
+
+def printed(path: Path, **ratios: float) -> Path:
+    """Write what a benchmark prints: lines of JSON, then a table."""
+    lines = [Bar(name, ratio, 1.0, 0.1, 10.0).line() for name, ratio in ratios.items()]
+    path.write_text("\n".join([*lines, "met  join  2.00", "", "every bar is met"]))
+    return path
+
+
+def ran(*arguments: object) -> tuple[int, str]:
+    result = CliRunner().invoke(compare, [str(a) for a in arguments])
+    if result.exception and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result.exit_code, result.output
+
+
+@pytest.fixture
+def accepted(tmp_path: Path) -> Path:
+    path = tmp_path / "accepted" / "kernel.jsonl"
+    code, said = ran(printed(tmp_path / "first.txt", join=2.0, group=1.0), path, "--accept")
+    assert code == 0
+    assert "2 ratios" in said
+    return path
+
+
+def test_what_is_accepted_holds_no_times_of_this_machine(accepted: Path) -> None:
+    kept = [json.loads(line) for line in accepted.read_text().splitlines()]
+    assert [bar["name"] for bar in kept] == ["join", "group"]
+    assert not {"seconds", "rows_per_second"} & {key for bar in kept for key in bar}
+
+
+def test_noise_is_no_move(tmp_path: Path, accepted: Path) -> None:
+    code, said = ran(printed(tmp_path / "new.txt", join=1.6, group=1.3), accepted)
+    assert code == 0
+    assert "no ratio has fallen" in said
+
+
+@pytest.mark.parametrize(
+    ("ratios", "verdict"),
+    [
+        ({"join": 1.4, "group": 1.0}, "look at: join"),
+        ({"group": 1.0}, "look at: join"),
+        ({"join": 0.1, "group": 0.1}, "look at: join, group"),
+    ],
+)
+def test_what_falls_or_goes_is_named(
+    ratios: dict[str, float], verdict: str, tmp_path: Path, accepted: Path
+) -> None:
+    code, said = ran(printed(tmp_path / "new.txt", **ratios), accepted)
+    assert code == 1
+    assert verdict in said
+
+
+def test_what_rises_or_is_new_is_told(tmp_path: Path, accepted: Path) -> None:
+    code, said = ran(printed(tmp_path / "new.txt", join=4.0, group=1.0, other=1.0), accepted)
+    assert code == 0
+    for word in ("+100%", "up", "new"):
+        assert word in said
+
+
+def test_a_wrong_answer_is_never_accepted(tmp_path: Path, accepted: Path) -> None:
+    before = accepted.read_text()
+    wrong = tmp_path / "wrong.txt"
+    wrong.write_text(Bar("join", 9.0, 1.0, 0.1, 10.0, "3 rows differ").line())
+    code, said = ran(wrong, accepted)
+    assert code == 1
+    assert "wrong answer" in said
+    with pytest.raises(Exception, match="not accepted: join"):
+        ran(wrong, accepted, "--accept")
+    assert accepted.read_text() == before
+
+
+def test_without_accepted_ratios_the_next_step_is_told(tmp_path: Path) -> None:
+    with pytest.raises(Exception, match="is not there"):
+        ran(printed(tmp_path / "new.txt", join=1.0), tmp_path / "none.jsonl")
