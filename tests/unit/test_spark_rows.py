@@ -7,13 +7,25 @@ import random
 from decimal import Decimal
 from pathlib import Path
 
+import duckdb
 import pyarrow as pa
 
 from windrow.core.schema import Field, Schema
 from windrow.core.types import BOOLEAN, DATE, INTERVAL, NULL, STRING, TIMESTAMP
 from windrow.runtime.spark.dead import LATE, POISON, Grave, count_dead, late_letters, read_dead
 from windrow.runtime.spark.rows import narrow, split_rows, widened
-from windrow.runtime.spark.slots import PORT, SHARD, TIME, spark_type, wide_row
+from windrow.runtime.spark.slots import (
+    GOAL,
+    PORT,
+    SHARD,
+    TICK,
+    TIME,
+    goal_sql,
+    silent_port,
+    spark_type,
+    wide_row,
+)
+from windrow.runtime.spark.slots import POISON as POISONED
 
 HEAD = ((SHARD, "INT"), (PORT, "INT"), (TIME, "BIGINT"), ("_exp", "BIGINT"))
 
@@ -55,6 +67,21 @@ def test_rows_of_many_ports_come_out_as_they_went_in() -> None:
             schema, batch = ports[n]
             got = narrow(part, wide, n, schema, (TIME, "_exp"))
             assert got.equals(batch), schema
+
+
+def test_goals_tell_ports_and_shards_also_of_rows_that_no_query_reads() -> None:
+    ports = [POISONED, TICK, silent_port(0), silent_port(7), 0, 1, 12]
+    for shards in (1, 2, 5):
+        for shard in range(shards):
+            numbers = ", ".join(f"({port})" for port in ports)
+            found = duckdb.sql(
+                f"SELECT {goal_sql(str(shard), shards)} AS goal FROM (VALUES {numbers}) AS t(_port)"
+            ).fetchall()
+            goals = [goal for (goal,) in found]
+            assert [goal % shards for goal in goals] == [shard] * len(ports)
+            batch = pa.RecordBatch.from_arrays([pa.array(goals, pa.int32())], names=[GOAL])
+            parts = {number: rows.num_rows for number, rows in split_rows([batch], GOAL, shards)}
+            assert parts == dict.fromkeys(ports, 1)
 
 
 def test_a_row_is_as_wide_as_the_widest_port() -> None:
