@@ -1,6 +1,7 @@
 """`windrow bench nexmark` at a tiny size: a wrong answer is never believed."""
 
 import json
+from pathlib import Path
 from unittest.mock import patch
 
 from click.testing import CliRunner, Result
@@ -29,6 +30,21 @@ def test_each_query_has_a_line_and_a_row() -> None:
     assert "Bids for some auctions." in result.stdout
 
 
+def test_results_are_written_with_the_machine(tmp_path: Path) -> None:
+    result = run("--only", "q2,q3", "--out", str(tmp_path / "new"))
+    assert result.exit_code == 0, result.output
+    told = json.loads((tmp_path / "new" / "results.json").read_text())
+    assert [query["name"] for query in told["queries"]] == ["q2", "q3"]
+    assert told["machine"]["processor"]
+    lines = (tmp_path / "new" / "results.csv").read_text().splitlines()
+    assert lines[0].startswith("query,engine,kind,answer,rows_per_second")
+    assert [line.split(",")[:4] for line in lines[1:]] == [
+        ["2", "in process", "same", "equal"],
+        ["3", "in process", "same", "equal"],
+    ]
+    assert (tmp_path / "new" / "figure.svg").stat().st_size > 1_000
+
+
 def test_a_wrong_answer_ends_with_code_1() -> None:
     with patch.dict(oracle.ANSWERS, q2="SELECT auction, price + 1 FROM b WHERE auction % 123 = 0"):
         result = run("--only", "q2")
@@ -43,5 +59,7 @@ def test_an_unknown_query_is_told() -> None:
 def test_what_an_engine_cannot_is_no_wrong_answer() -> None:
     found = Found(nexmark_query("q6"), {"a": Measured("equal", 2.0, 10, 3), "b": Cannot("why")})
     assert found.right
+    failed = Found(nexmark_query("q6"), {"b": Cannot("it broke", expected=False)})
+    assert failed.wrong() == ["b: it broke"]
     told = json.loads(found.line())
     assert (told["a"]["rows_per_second"], told["b"]) == (5, {"cannot": "why"})

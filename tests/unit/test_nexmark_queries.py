@@ -41,7 +41,7 @@ class World:
             return pa.concat_tables([*told, db.query(name).changes()])
 
     def difference(self, name: str, changes: pa.Table) -> str:
-        return self.oracle.difference(name, changes, self.oracle.instants(INSTANTS))
+        return self.oracle.difference(ANSWERS[name], changes, self.oracle.instants(INSTANTS))
 
 
 @pytest.fixture(scope="module")

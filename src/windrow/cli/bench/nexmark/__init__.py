@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -26,15 +28,24 @@ Engine = Callable[[NexmarkQuery], "Measured | Cannot"]
 @click.option("--events", type=click.IntRange(min=1), help=f"Events.  [default: {EVENTS:,}]")
 @click.option("--only", metavar="q5,q8", help="Only these queries.")
 @click.option("--spark", "on_spark", is_flag=True, help="On Spark as well.")
+@click.option("--flink", "on_flink", is_flag=True, help="The originals on Flink SQL as well.")
 @click.option("--quick", is_flag=True, help=f"{QUICK:,} events, one run a query.")
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Write results.json, results.csv and a figure.",
+)
 @click.option("--master", default="local[2]", show_default=True, help="Where Spark runs.")
 @click.pass_context
-def nexmark(
+def nexmark(  # noqa: PLR0913, PLR0917 - one parameter an option
     ctx: click.Context,
     events: int | None,
     only: str | None,
     on_spark: bool,
+    on_flink: bool,
     quick: bool,
+    out: Path | None,
     master: str,
 ) -> None:
     """Measure q0 to q22 of Nexmark: tuples a second, each answer checked with DuckDB.
@@ -52,11 +63,23 @@ def nexmark(
         engines = {"in process": in_process(feed, 1 if quick else REPEATS)}
         if on_spark:
             engines["on Spark"] = stack.enter_context(spark_engine(feed, master))
+        if on_flink:
+            engines["Flink"] = stack.enter_context(flink_engine(feed))
         for row in measured(queries, engines):
             click.echo(row.line())
             found.append(row)
-    print_table(found)
+        print_table(found)
+        if out:
+            write(out, feed, found)
     ctx.exit(0 if all(row.right for row in found) else 1)
+
+
+def write(folder: Path, feed: Feed, found: list[Found]) -> None:
+    """Write the files of a result, and tell their paths."""
+    from windrow.cli.bench.nexmark.results import write_results  # noqa: PLC0415 - as above
+
+    for path in write_results(folder, feed.scale, found):
+        click.echo(path)
 
 
 def require_oracles() -> None:
@@ -123,3 +146,18 @@ def spark_engine(feed: Feed, master: str) -> Iterator[Engine]:
     with bench(feed.scale.events, master) as ready:
         files = on_spark.Files.of(ready.folder, feed)
         yield lambda query: on_spark.measure(query, ready.session, files, feed)
+
+
+@contextmanager
+def flink_engine(feed: Feed) -> Iterator[Engine]:
+    """Make Flink's environment if need be, and yield Flink SQL."""
+    from windrow.cli.bench.nexmark import on_flink  # noqa: PLC0415 - as above
+    from windrow.cli.bench.peers.environments import FLINK, ensure  # noqa: PLC0415 - as above
+
+    python = ensure(FLINK, lambda text: click.echo(text, err=True))
+    with tempfile.TemporaryDirectory(prefix="windrow-bench-") as folder:
+        flink = on_flink.Flink.of(python, Path(folder), feed.scale)
+        try:
+            yield lambda query: on_flink.measure(query, flink)
+        finally:
+            flink.oracle.close()

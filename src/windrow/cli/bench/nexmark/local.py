@@ -9,7 +9,7 @@ import pyarrow as pa
 
 import windrow
 from windrow.cli.bench.measure import Piece, Sink, Timing, pushed
-from windrow.cli.bench.nexmark.oracle import Oracle
+from windrow.cli.bench.nexmark.oracle import ANSWERS, Oracle
 from windrow.cli.bench.nexmark.report import Measured
 from windrow.cli.bench.report import verdict_of
 from windrow.generate.nexmark.declarations import declarations
@@ -46,7 +46,7 @@ class Feed:
 
     def difference(self, query: NexmarkQuery, changes: pa.Table) -> str:
         """Compare a query's changes over the first events with DuckDB's answers."""
-        return self.oracle.difference(query.name, changes, self.oracle.instants(INSTANTS))
+        return self.oracle.difference(ANSWERS[query.name], changes, self.oracle.instants(INSTANTS))
 
 
 def beginning(scale: Nexmark) -> Nexmark:

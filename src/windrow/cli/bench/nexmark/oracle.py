@@ -122,12 +122,15 @@ class Oracle:
         first, last = min(t.min() for t in times), max(t.max() for t in times)
         return [int(first + (last - first) * n // count) for n in range(1, count + 1)]
 
-    def difference(self, name: str, changes: pa.Table, instants: Sequence[int]) -> str:
-        """Add up the changes to each instant and compare all rows; empty if all are equal."""
+    def difference(self, answer: str, changes: pa.Table, instants: Sequence[int]) -> str:
+        """Add up the changes to each instant and compare all rows with those of an SQL text.
+
+        Empty if all are equal.
+        """
         self._load("changes", in_utc(changes))
         for at in instants:
             self._db.execute(f"SET VARIABLE now = {at}::BIGINT")
-            missing, extra = self._compared(ANSWERS[name], changes.schema)
+            missing, extra = self._compared(answer, changes.schema)
             if missing or extra:
                 return f"{missing:,} rows are missing and {extra:,} wrong at {at} µs"
         return ""

@@ -30,6 +30,10 @@ class Measured:
         """Tuples of the streams that the query reads, by seconds."""
         return self.rows / self.seconds
 
+    def fault(self) -> str:
+        """Return how the answer differs; empty if it does not."""
+        return "" if self.check == EQUAL else self.check
+
     def facts(self) -> Facts:
         """Return everything, for the line of JSON."""
         return {
@@ -44,9 +48,14 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Cannot:
-    """A query that an engine cannot run, and why."""
+    """A query that an engine cannot run, and why. `expected` unless it ought to have run."""
 
     reason: str
+    expected: bool = True
+
+    def fault(self) -> str:
+        """Return what went wrong; empty if it was to be expected."""
+        return "" if self.expected else self.reason
 
     def facts(self) -> Facts:
         """Return the reason, for the line of JSON."""
@@ -62,13 +71,12 @@ class Found:
 
     @property
     def right(self) -> bool:
-        """Tell whether no engine gave a wrong answer."""
+        """Tell whether no engine gave a wrong answer, or failed unexpectedly."""
         return not self.wrong()
 
     def wrong(self) -> list[str]:
         """Return what differs, by engine."""
-        found = ((name, e) for name, e in self.engines.items() if isinstance(e, Measured))
-        return [f"{name}: {e.check}" for name, e in found if e.check != EQUAL]
+        return [f"{name}: {e.fault()}" for name, e in self.engines.items() if e.fault()]
 
     def facts(self) -> Facts:
         """Return everything that was found."""
