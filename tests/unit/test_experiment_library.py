@@ -16,7 +16,7 @@ from windrow.experiments.library.experiment import (
     Options,
     Panel,
 )
-from windrow.experiments.library.files import write_result
+from windrow.experiments.library.files import write_index, write_result
 from windrow.experiments.library.machine import facts
 from windrow.experiments.library.run import count_steps, run
 from windrow.experiments.library.series import Axis, series_of
@@ -137,6 +137,19 @@ def test_files_tell_claim_verdict_numbers_and_what_is_missing(tmp_path: Path) ->
         "seconds_q3": "250",
         "rows": "3",
     }
+
+
+def test_the_index_lists_results_with_their_verdicts(tmp_path: Path) -> None:
+    for options in (Options(repeats=1), Options(repeats=1, trace="zeek")):
+        experiment = Slow(options)
+        write_result(tmp_path / experiment.folder, experiment, run(experiment))
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "README.md").write_text("# Something else\n")
+    lines = write_index(tmp_path).read_text().splitlines()
+    assert lines[-2:] == [
+        "| [slow](slow/README.md) | slow and fast | held |",
+        "| [slow-zeek](slow-zeek/README.md) | slow and fast | held |",
+    ]
 
 
 def test_the_same_numbers_give_the_same_figure(tmp_path: Path) -> None:

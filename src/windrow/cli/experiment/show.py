@@ -14,7 +14,7 @@ from rich.text import Text
 from windrow.core.errors import InputError
 from windrow.experiments.library.experiment import Experiment, Options
 from windrow.experiments.library.figure import require_packages
-from windrow.experiments.library.files import write_result
+from windrow.experiments.library.files import write_index, write_result
 from windrow.experiments.library.run import Result, count_steps, run
 from windrow.experiments.library.series import series_of
 from windrow.experiments.library.text_plot import plot
@@ -45,7 +45,7 @@ def print_list(kinds: Sequence[Kind]) -> None:
 def run_one(kind: Kind, options: Options, out: Path) -> Result:
     """Run an experiment, show what it found, write its files."""
     require_packages()
-    if options.trace != "lbl" and options.trace not in kind.traces:
+    if options.trace != Options().trace and options.trace not in kind.traces:
         raise InputError(
             f"{kind.name} runs on no trace", hint="Leave --trace out: it makes its own streams."
         )
@@ -56,7 +56,7 @@ def run_one(kind: Kind, options: Options, out: Path) -> Result:
     for panel in experiment.panels:
         console.print(plot(panel, series_of(result.table, panel), console.width))
     print_verdict(console, experiment, result)
-    for path in write_result(out / kind.name, experiment, result):
+    for path in write_result(out / experiment.folder, experiment, result):
         console.print(Text(f"wrote {path}", "dim"))
     return result
 
@@ -88,17 +88,14 @@ def print_verdict(console: Console, experiment: Experiment[Any], result: Result)
 
 
 def run_all(kinds: Sequence[Kind], options: Options, out: Path) -> None:
-    """Run all experiments, then print their verdicts in one table."""
+    """Run all experiments, or those that another trace is for; then print their verdicts."""
     table = Table(box=None, padding=(0, 2, 0, 0))
     for title in ("name", "verdict", "seconds"):
         table.add_column(title, header_style="bold")
-    for kind in kinds:
-        chosen = options if options.trace in kind.traces else without_trace(options)
-        result = run_one(kind, chosen, out)
+    usual = options.trace == Options().trace
+    for kind in (k for k in kinds if usual or options.trace in k.traces):
+        result = run_one(kind, options, out)
         table.add_row(kind.name, result.verdict, f"{result.seconds:.0f}")
-    console_of().print(table)
-
-
-def without_trace(options: Options) -> Options:
-    """Return the options for an experiment that makes its own streams."""
-    return Options(options.full, options.repeats, options.seed)
+    console = console_of()
+    console.print(table)
+    console.print(Text(f"wrote {write_index(out)}", "dim"))

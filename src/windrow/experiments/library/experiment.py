@@ -111,6 +111,12 @@ class Experiment(ABC, Generic[CaseT]):
         self.repeats = self.options.repeats or self.repeats
         self.seed = self.seed if self.options.seed is None else self.options.seed
 
+    @property
+    def folder(self) -> str:
+        """Return the name of the folder of its results: another trace has one of its own."""
+        usual = self.options.trace == Options().trace
+        return self.name if usual else f"{self.name}-{self.options.trace}"
+
     @classmethod
     def words(cls) -> Words:
         """Return question, claim, refutation and source, as the docstring tells them."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from windrow.core.errors import InputError
 from windrow.experiments.library.experiment import Panel
-from windrow.experiments.library.series import COLOURS, Series, series_of, short
+from windrow.experiments.library.series import COLOURS, Point, Series, series_of, short
 from windrow.experiments.library.table import Table
 
 MARKS = "osD^vPX"
@@ -82,52 +82,72 @@ def draw_panel(axes: Any, panel: Panel, lines: list[Series]) -> None:
             low, high = [p.low for p in line.points], [p.high for p in line.points]
             axes.fill_between(xs, low, high, color=colour, alpha=0.18, linewidth=0)
     tidy_axes(axes, panel, lines)
-    if panel.points:
+    if not panel.points:
+        name_lines(axes, lines)
+    elif len(lines) > 1:
         axes.legend(frameon=False, loc="best")
-    else:
-        name_lines(axes, panel, lines)
 
 
 def tidy_axes(axes: Any, panel: Panel, lines: list[Series]) -> None:
     """Name the measured x values, and give a linear y axis its zero."""
     xs = sorted({p.x for line in lines for p in line.points})
+    name_values(axes.xaxis, axes.get_xlim(), log=panel.log_x)
+    name_values(axes.yaxis, axes.get_ylim(), log=panel.log_y)
     if not panel.points and len(xs) <= 9:
         axes.set_xticks(xs, [short(x) for x in xs])
         axes.set_xticks([], minor=True)
     if not panel.log_y:
         axes.set_ylim(bottom=0)
-    else:
-        name_powers(axes)
     axes.margins(x=0.04)
 
 
-def name_powers(axes: Any) -> None:
-    """Name a log y axis at 1, 2 and 5 times the powers of ten, or fewer where it is long."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter  # noqa: PLC0415 - as above
+def name_values(axis: Any, limits: tuple[float, float], *, log: bool) -> None:
+    """Name an axis in few letters; a log one at 1, 2 and 5 times the powers of ten, if short."""
+    from matplotlib.ticker import (  # noqa: PLC0415 - as above
+        FuncFormatter,
+        LogLocator,
+        MaxNLocator,
+        NullFormatter,
+    )
 
-    low, high = axes.get_ylim()
-    subs = (1.0, 2.0, 5.0) if high / low < 300 else (1.0,)
-    axes.yaxis.set_major_locator(LogLocator(subs=subs, numticks=12))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
-    axes.yaxis.set_minor_formatter(NullFormatter())
+    axis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
+    if not log:
+        return
+    spread = limits[1] / limits[0]
+    subs = (1.0, 2.0, 5.0) if spread < 300 else (1.0,)
+    few = spread < 4
+    axis.set_major_locator(MaxNLocator(6) if few else LogLocator(subs=subs, numticks=12))
+    axis.set_minor_formatter(NullFormatter())
 
 
 def name_points(axes: Any, line: Series, colour: str) -> None:
-    """Write each point's name beside it, where points have names and are few."""
-    if len(line.points) > 8:
-        return
-    for point in line.points:
+    """Write points' names beside them: all if they are few, else those at the edges."""
+    shown = set(line.points)
+    if len(shown) > 8:
+        ends = [end(line.points, key=key) for end in (min, max) for key in (by_x, by_y)]
+        shown = set(ends)
+    for point in sorted(shown, key=by_x):
         axes.annotate(
             point.label,
             (point.x, point.y),
-            xytext=(5, 3),
+            xytext=(5, 4),
             textcoords="offset points",
             color=colour,
             fontsize=8,
         )
 
 
-def name_lines(axes: Any, panel: Panel, lines: list[Series]) -> None:
+def by_x(point: Point) -> float:
+    """Order points from left to right."""
+    return point.x
+
+
+def by_y(point: Point) -> float:
+    """Order points upwards."""
+    return point.y
+
+
+def name_lines(axes: Any, lines: list[Series]) -> None:
     """Write each line's name at its right end, moved apart where they would meet."""
     transform = axes.transData + axes.transAxes.inverted()
     ends = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,15 @@ from windrow.experiments.library.experiment import Experiment
 from windrow.experiments.library.figure import write_figure
 from windrow.experiments.library.run import Result
 from windrow.experiments.library.table import Level, Table
+
+INDEX = (
+    "# Results of experiments",
+    "",
+    "Written by `windrow experiment all`. Each page has claim, figure, numbers and verdict.",
+    "",
+    "| experiment | what | verdict |",
+    "| --- | --- | --- |",
+)
 
 
 def write_result(folder: Path, experiment: Experiment[Any], result: Result) -> list[Path]:
@@ -20,6 +30,22 @@ def write_result(folder: Path, experiment: Experiment[Any], result: Result) -> l
     write_csv(numbers, result.table)
     page.write_text(readme(experiment, result), encoding="utf-8")
     return [page, numbers, *figures]
+
+
+def write_index(folder: Path) -> Path:
+    """Write the page that lists all results below a folder, by what their own pages say."""
+    rows = []
+    for page in sorted(folder.glob("*/README.md")):
+        text = page.read_text(encoding="utf-8")
+        title = re.search(r"^# (\S+): (.*)$", text, re.MULTILINE)
+        verdict = re.search(r"^## Verdict: (.*)$", text, re.MULTILINE)
+        if title and verdict:
+            rows.append(
+                f"| [{title[1]}]({page.parent.name}/README.md) | {title[2]} | {verdict[1]} |"
+            )
+    index = folder / "README.md"
+    index.write_text("\n".join([*INDEX, *rows]) + "\n", encoding="utf-8")
+    return index
 
 
 def write_csv(path: Path, table: Table) -> None:
@@ -34,7 +60,7 @@ def readme(experiment: Experiment[Any], result: Result) -> str:
     """Return the page of a result."""
     words = experiment.words()
     parts = [
-        f"# {experiment.name}: {experiment.title}",
+        f"# {experiment.folder}: {experiment.title}",
         f"*{words.question}*",
         f"**Claim.** {words.claim}  \n**Refuted** {words.refuted}  \n**Source.** {words.source}",
         f"## Verdict: {result.verdict}",

@@ -110,7 +110,8 @@ class Table:
 def rounded(value: float) -> float | int:
     """Return a whole number as it is, another with four digits that count.
 
-    >>> rounded(16000.0), rounded(0.123456)
-    (16000, 0.1235)
+    >>> rounded(16000.0), rounded(0.123456), rounded(245912.4)
+    (16000, 0.1235, 245900)
     """
-    return int(value) if value == int(value) else float(f"{value:.4g}")
+    short = value if value == int(value) else float(f"{value:.4g}")
+    return int(short) if short == int(short) else short

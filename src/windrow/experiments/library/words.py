@@ -9,10 +9,11 @@ from statistics import StatisticsError, correlation
 def times(ratio: float) -> str:
     """Return a ratio as words.
 
-    >>> times(2.345), times(123.4)
-    ('2.35 times', '123 times')
+    >>> times(1.0), times(23.45), times(1234.5)
+    ('1.00 times', '23.4 times', '1,234 times')
     """
-    return f"{ratio:,.0f} times" if ratio >= 100 else f"{ratio:.3g} times"
+    digits = 2 if ratio < 10 else 1 if ratio < 100 else 0
+    return f"{ratio:,.{digits}f} times"
 
 
 def rank_correlation(one: list[float], other: list[float]) -> float:
