@@ -2,12 +2,13 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from windrow.core.errors import InputError, RunError
-from windrow.experiments.library.experiment import Options
+from windrow.experiments.library.experiment import EQUAL, Options
 from windrow.experiments.library.run import Result, run
-from windrow.experiments.links import base, query1, query2, query3, query4, trace
+from windrow.experiments.links import base, partitions, query1, query2, query3, query4, trace
 
 KINDS: tuple[type[base.LinkExperiment], ...] = (
     query1.Query1Ftp,
@@ -94,3 +95,34 @@ def test_the_queries_run_on_the_real_trace() -> None:
         small = type(kind.__name__, (kind,), {"__doc__": kind.__doc__})
         small.factors = {**kind.factors, "window": (400,)}
         assert run(small(Options(repeats=1, trace="zeek"))).findings
+
+
+def test_structures_of_any_number_of_partitions_let_results_go_in_time() -> None:
+    class Small(partitions.Query1Partitions):
+        factors = {**partitions.Query1Partitions.factors, "window": (3_000,)}
+
+    rows = run(Small(Options(repeats=1))).table.rows
+    assert len(rows) == 4
+    assert len({row.number("waiting") for row in rows}) == 1
+    assert rows[0].number("waiting") > 10
+    assert [row.number("comparisons") > 0 for row in rows] == [True, False, False, False]
+
+
+def test_pinned_partitions_stay_as_many() -> None:
+    queue = partitions.pinned(8, 1_000)
+    ends = np.random.default_rng(3).integers(0, 1_000, 5_000)
+    queue.push(ends, np.arange(5_000))
+    queue.check()
+    assert len(queue.slots) == 8
+    left, _ = queue.pop(499)
+    assert left.tolist() == sorted(ends[ends < 500].tolist())
+
+
+def test_a_result_that_leaves_late_is_found() -> None:
+    case = partitions.QueueCase(
+        partitions.pinned(8, 100), np.array([1, 2]), np.array([50, 40]), at=100, next_row=2
+    )
+    late = [(np.array([50]), np.array([0]))]
+    assert "1 results left, 2 were due" in partitions.left_difference(case, late, 0)
+    in_time = [(np.array([40, 50]), np.array([1, 0]))]
+    assert partitions.left_difference(case, in_time, 0) == EQUAL

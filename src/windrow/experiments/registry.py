@@ -6,6 +6,7 @@ from typing import Any
 
 from windrow.core.errors import InputError
 from windrow.experiments.library.experiment import Experiment
+from windrow.experiments.links.partitions import Query1Partitions
 from windrow.experiments.links.query1 import Query1Ftp, Query1Telnet
 from windrow.experiments.links.query2 import Query2Pairs, Query2Source
 from windrow.experiments.links.query3 import Query3
@@ -19,6 +20,7 @@ from windrow.plan.binding.scope import near
 ALL: tuple[type[Experiment[Any]], ...] = (
     Query1Ftp,
     Query1Telnet,
+    Query1Partitions,
     Query2Source,
     Query2Pairs,
     Query3,
