@@ -1,4 +1,4 @@
-"""Where and when numbers were measured: commit, day, processor, memory, versions.
+"""Where and when numbers were measured: commit, day, processor, memory, load, versions.
 
 No host name and no path: what is told can be published.
 """
@@ -28,6 +28,8 @@ def facts() -> Facts:
     found["processor"] = f"{processor()}, {os.cpu_count()} cores"
     if size := memory():
         found["memory"] = size
+    if busy := load():
+        found["load before the run"] = busy
     found["Python"] = platform.python_version()
     return found | {name: text for name in PACKAGES if (text := version_of(name))}
 
@@ -71,6 +73,17 @@ def memory() -> str:
     except (AttributeError, ValueError, OSError):
         return ""
     return f"{size / GIB:.0f} GiB"
+
+
+def load() -> str:
+    """Return how many processes wanted a core over the last minute; empty where nobody tells.
+
+    Clocks of a machine that was busy beforehand are to be taken with care.
+    """
+    try:
+        return f"{os.getloadavg()[0]:.1f}"
+    except (AttributeError, OSError):
+        return ""
 
 
 def version_of(package: str) -> str:

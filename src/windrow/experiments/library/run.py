@@ -50,6 +50,7 @@ def silent(_done: int, _now: str) -> None:
 
 def run(experiment: Experiment[CaseT], progress: Progress = silent) -> Result:
     """Measure all cases and judge the claim. Raises where an answer is wrong."""
+    where = facts()
     start = perf_counter()
     rows: list[Row] = []
     done = 0
@@ -58,7 +59,7 @@ def run(experiment: Experiment[CaseT], progress: Progress = silent) -> Result:
         done += len(block) * steps_of(experiment)
     table = Table(tuple(rows))
     seconds = perf_counter() - start
-    return Result(table, tuple(experiment.findings(table)), facts(), seconds)
+    return Result(table, tuple(experiment.findings(table)), where, seconds)
 
 
 def _shifted(progress: Progress, done: int, more: int, now: str) -> None:
