@@ -3,6 +3,7 @@
 import csv
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -13,7 +14,7 @@ from windrow.cli.bench.data import Scale, streams
 from windrow.cli.bench.peers import environments, process
 from windrow.cli.bench.peers.bars import bars_of
 from windrow.cli.bench.peers.contest import Contest, Result, absent
-from windrow.cli.bench.peers.engines import ENGINES, WINDROW
+from windrow.cli.bench.peers.engines import ENGINES, WINDROW, Engine
 from windrow.cli.bench.peers.environments import Environment, ensure
 from windrow.cli.bench.peers.files import TINY
 from windrow.cli.bench.peers.memory import tree_bytes
@@ -49,6 +50,7 @@ def test_a_driver_gets_its_request_and_tells_its_runs(tmp_path: Path) -> None:
 def test_memory_of_children_counts(tmp_path: Path) -> None:
     child = "import time; held = bytearray(80_000_000); held[::4096] = held[::4096]; time.sleep(1)"
     body = f"import subprocess\nsubprocess.run([sys.executable, '-c', {child!r}])\n"
+    body += "tell(event='run', name='timed', seconds=1.0)\n"
     assert process.ask(sys.executable, driver(tmp_path, body), {}).peak_bytes > 80_000_000
 
 
@@ -136,7 +138,7 @@ by_task = pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)
 @by_task
 def test_engines_in_our_environment_agree(contest: Contest, task: Task) -> None:
     for engine in (WINDROW, ENGINES["duckdb"], ENGINES["polars"]):
-        found = contest.result(engine, task)
+        (found,) = contest.results(engine, [task])
         assert found.check == EQUAL
         assert found.good
         assert found.rows == TINY.rows // len(task.reads) * len(task.reads) * TINY.triggers
@@ -165,13 +167,13 @@ def other_value(frame: pl.DataFrame, name: str) -> pl.Expr:
 
 
 def test_a_peer_that_is_not_there_is_told_and_skipped(contest: Contest) -> None:
-    found = contest.result(ENGINES["flink"], TASKS[0])
+    (found,) = contest.results(ENGINES["flink"], TASKS[:1])
     assert found.skipped == "not installed: x"
     assert not found.good
 
 
 def test_what_a_peer_cannot_say_is_skipped_with_the_reason(contest: Contest) -> None:
-    found = contest.result(ENGINES["spark"], TASKS[2])
+    (found,) = contest.results(ENGINES["spark"], [TASKS[2]])
     assert found.skipped == "Spark has no OVER by time on streams"
 
 
@@ -232,12 +234,28 @@ def test_unknown_names_are_refused_with_those_that_exist() -> None:
     assert "no storm; there are spark" in done.output
 
 
+def test_after_a_failure_the_other_workloads_get_a_new_process(tmp_path: Path) -> None:
+    body = "name = request['runs'][0]['name']\nraise ValueError('not ' + name)\n"
+    broken = Engine(
+        "broken",
+        "Broken",
+        str(driver(tmp_path, body)),
+        lambda job: {"runs": [{"name": job.run("check")}]},
+        "rows",
+        "",
+        shares=True,
+    )
+    contest = Contest(tmp_path, replace(TINY, shared=True), {})
+    found = list(contest.results(broken, TASKS[:2]))
+    assert [r.check for r in found] == ["ValueError: not W1 check", "ValueError: not W2 check"]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["spark", "windrow-spark", "flink", "pathway", "bytewax"])
 def test_engines_of_their_own_agree(tmp_path: Path, name: str) -> None:
     missing = absent([ENGINES[name]], print, again=False)
     assert missing == {}
-    contest = Contest(tmp_path, TINY, missing)
-    for task in TASKS:
-        found = contest.result(ENGINES[name], task)
-        assert found.skipped or found.check == EQUAL, task.name
+    contest = Contest(tmp_path, replace(TINY, shared=True), missing)
+    results = list(contest.results(ENGINES[name], TASKS))
+    assert {r.task for r in results} == {task.name for task in TASKS}
+    assert [f"{r.task}: {r.check}" for r in results if not (r.skipped or r.good)] == []

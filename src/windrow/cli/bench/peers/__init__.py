@@ -100,7 +100,7 @@ def peers(  # noqa: PLR0913 - one a choice of the user
 def measured(
     wanted: list[Engine], tasks: tuple[str, ...], size: Size, *, reinstall: bool
 ) -> Iterator[Result]:
-    """Yield the results workload by workload, with a progress bar on stderr meanwhile."""
+    """Yield the results engine by engine, with a progress bar on stderr meanwhile."""
     from rich.console import Console  # noqa: PLC0415 - as above
     from rich.progress import Progress  # noqa: PLC0415 - as above
 
@@ -117,8 +117,10 @@ def measured(
             progress.update(bar, description=text)
 
         contest = Contest(Path(folder), size, absent(wanted, tell, again=reinstall))
-        for task in (task for task in TASKS if task.name in tasks):
-            for engine in wanted:
-                tell(f"{task.name} {engine.title}")
-                yield contest.result(engine, task)
+        chosen = [task for task in TASKS if task.name in tasks]
+        for engine in wanted:
+            tell(engine.title)
+            for result in contest.results(engine, chosen):
+                yield result
+                tell(f"{engine.title}, after {result.task}")
                 progress.advance(bar)

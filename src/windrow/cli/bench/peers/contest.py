@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from windrow.cli.bench.peers.engines import (
     CHECK,
+    READ,
     TIMED,
     WINDROW,
     Engine,
     Job,
+    Request,
     difference,
     python_of,
 )
@@ -69,24 +71,43 @@ class Result:
         )
 
 
-def meet(engine: Engine, job: Job, changes: Path) -> Result:
-    """Let an engine do a workload; `changes` is where windrow's answer to it is."""
-    request = engine.request(job)
-    if isinstance(request, Cannot):
-        return Result(engine.name, job.task.name, skipped=request.reason)
-    patience = engine.patience(job.size)
-    outcome = ask(python_of(engine), DRIVERS / engine.driver, request, patience=patience)
-    for run in (CHECK, TIMED):
-        shutil.rmtree(job.checkpoint(run), ignore_errors=True)
+def meet(engine: Engine, jobs: list[Job], changes: Callable[[Task], Path]) -> Iterator[Result]:
+    """Let an engine do some workloads in one process; `changes` tells where windrow's answers are.
+
+    A process that fails has told the runs before; what was to come after gets a new one.
+    """
+    asked = [(job, engine.request(job)) for job in jobs]
+    for job, request in asked:
+        if isinstance(request, Cannot):
+            yield Result(engine.name, job.task.name, skipped=request.reason)
+    waiting = [(job, request) for job, request in asked if not isinstance(request, Cannot)]
+    while waiting:
+        patience = engine.patience(waiting[0][0].size) * len(waiting)
+        whole = merged([request for _, request in waiting])
+        outcome = ask(python_of(engine), DRIVERS / engine.driver, whole, patience=patience)
+        for job, _ in waiting:
+            shutil.rmtree(job.checkpoint(CHECK), ignore_errors=True)
+            shutil.rmtree(job.checkpoint(TIMED), ignore_errors=True)
+        while waiting and outcome.named(waiting[0][0].run(TIMED)):
+            job, _ = waiting.pop(0)
+            yield result_of(engine, job, outcome, difference(engine, job, changes(job.task)))
+        if waiting:
+            job, _ = waiting.pop(0)
+            yield without_figure(engine, job, outcome)
+
+
+def merged(requests: list[Request]) -> Request:
+    """Return one request with the runs of all."""
+    return requests[0] | {"runs": [run for request in requests for run in request["runs"]]}
+
+
+def without_figure(engine: Engine, job: Job, outcome: Outcome) -> Result:
+    """Return the result of a workload that did not come to its end."""
     if outcome.cannot and engine.kind != "changes":
         return Result(engine.name, job.task.name, skipped=outcome.cannot)
-    if outcome.cannot or outcome.failure:  # of windrow, that it is too late is a failure
-        return Result(engine.name, job.task.name, check=outcome.failure or outcome.cannot)
-    found = difference(engine, job, changes)
-    timed = outcome.named(TIMED)
-    assert timed, "a driver that does not fail has run what it was asked"
-    best = min(timed, key=lambda run: run.seconds / rows_in(run, engine, job))
-    return result_of(engine, job, outcome, best, found)
+    reason = outcome.failure or outcome.cannot  # of windrow, that it is late is a failure
+    assert reason, "a driver that does not fail has run what it was asked"
+    return Result(engine.name, job.task.name, check=reason)
 
 
 def rows_in(run: Run, engine: Engine, job: Job) -> int:
@@ -94,9 +115,15 @@ def rows_in(run: Run, engine: Engine, job: Job) -> int:
     return int(run.facts.get("rows") or rows_of(engine.feed(job.files)))
 
 
-def result_of(engine: Engine, job: Job, outcome: Outcome, best: Run, found: str) -> Result:
-    """Make one result of the best run and the answer's difference."""
+def result_of(engine: Engine, job: Job, outcome: Outcome, found: str) -> Result:
+    """Make one result of the best timed run and the answer's difference."""
+    runs = [run for kind in (CHECK, TIMED) for run in outcome.named(job.run(kind))]
+    timed = outcome.named(job.run(TIMED))
+    best = min(timed, key=lambda run: run.seconds / rows_in(run, engine, job))
     rows = rows_in(best, engine, job)
+    work: Facts = {name: best.facts[name] for name in ("results",) if name in best.facts}
+    for read in outcome.named(job.run(READ)):
+        work["rows_read_per_second"] = round(rows / read.seconds)
     return Result(
         engine.name,
         job.task.name,
@@ -104,9 +131,9 @@ def result_of(engine: Engine, job: Job, outcome: Outcome, best: Run, found: str)
         best.seconds,
         rows,
         outcome.ready_seconds,
-        outcome.peak_bytes,
+        max(run.peak_bytes for run in runs),
         verdict_of(found),
-        work={name: best.facts[name] for name in ("results",) if name in best.facts},
+        work=work,
     )
 
 
@@ -119,16 +146,31 @@ class Contest:
     missing: dict[str, str]
     made: dict[tuple[str, ...], Files] = field(default_factory=dict)
 
-    def result(self, engine: Engine, task: Task) -> Result:
-        """Let one engine do one workload. Needs windrow in process to have done it before."""
+    def results(self, engine: Engine, tasks: Iterable[Task]) -> Iterator[Result]:
+        """Let one engine do workloads. Needs windrow in process to have done them before."""
+        chosen = list(tasks)
         if engine.name in self.missing:
-            return Result(engine.name, task.name, skipped=self.missing[engine.name])
+            reason = self.missing[engine.name]
+            yield from (Result(engine.name, task.name, skipped=reason) for task in chosen)
+            return
+        together = [chosen] if self.size.shared and engine.shares else [[t] for t in chosen]
+        for some in together:
+            yield from meet(engine, [self.job(engine, task) for task in some], self.changes)
+
+    def job(self, engine: Engine, task: Task) -> Job:
+        """Return an engine's work; its files are made when they are first needed."""
         if task.reads not in self.made:
             folder = self.folder / "".join(task.reads)
             self.made[task.reads] = make_files(folder, task.reads, self.size)
-        answers = self.folder / "answers" / task.name
-        job = Job(task, self.made[task.reads], self.size, answers / engine.name)
-        return meet(engine, job, answers / WINDROW.name)
+        return Job(task, self.made[task.reads], self.size, self.answer(engine, task))
+
+    def answer(self, engine: Engine, task: Task) -> Path:
+        """Return where an engine leaves its answer."""
+        return self.folder / "answers" / task.name / engine.name
+
+    def changes(self, task: Task) -> Path:
+        """Return where windrow's own answer is."""
+        return self.answer(WINDROW, task)
 
 
 def absent(engines: Iterable[Engine], tell: Tell, *, again: bool) -> dict[str, str]:

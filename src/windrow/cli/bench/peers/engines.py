@@ -20,7 +20,7 @@ from windrow.cli.bench.spark import HEAP
 from windrow.cli.bench.spark.baselines import HDFS
 from windrow.cli.bench.spark.data import Feed
 
-CHECK, TIMED = "check", "timed"
+CHECK, TIMED, READ = "check", "timed", "read"
 CORES = 2
 HEADED = "rows.csv"
 """The file of an answer whose first line has the names of its columns."""
@@ -40,14 +40,21 @@ class Job:
     size: Size
     answer: Path
 
-    def checkpoint(self, name: str) -> str:
+    def run(self, kind: str) -> str:
+        """Return the name of a run; a process may do those of several workloads."""
+        return f"{self.task.name} {kind}"
+
+    def checkpoint(self, kind: str) -> str:
         """Return a folder for the state of a run."""
-        return str(self.answer.with_name(f"{self.answer.name}-{name}-checkpoint"))
+        return str(self.answer.with_name(f"{self.answer.name}-{kind}-checkpoint"))
 
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """A peer: the script that drives it, how to ask it, and what it must be known by."""
+    """A peer: the script that drives it, how to ask it, and what it must be known by.
+
+    `shares`: one process can do the runs of several requests, which differ in their runs only.
+    """
 
     name: str
     title: str
@@ -57,6 +64,7 @@ class Engine:
     note: str
     environment: Environment | None = None
     pace: Literal["fast", "usual", "slow"] = "usual"
+    shares: bool = False
     lags: Callable[[str], int] = lambda _: 0
 
     def feed(self, files: Files) -> Feed:
@@ -77,9 +85,9 @@ class Engine:
 def in_process(job: Job) -> Request:
     """Ask windrow in its own process."""
     runs: list[Request] = [
-        {"name": CHECK, "folder": str(job.files.check.folder), "answer": str(job.answer)}
+        {"name": job.run(CHECK), "folder": str(job.files.check.folder), "answer": str(job.answer)}
     ]
-    timed = {"name": TIMED, "folder": str(job.files.ours.folder), "answer": None}
+    timed = {"name": job.run(TIMED), "folder": str(job.files.ours.folder), "answer": None}
     runs += [timed] * job.size.repeats
     return {
         "reads": job.task.reads,
@@ -92,17 +100,17 @@ def on_spark(job: Job, feed: Feed, warm: int, text: str) -> Request:
     """Ask for micro-batches on a session of Spark's own."""
     check, timed = (
         {
-            "name": name,
+            "name": job.run(kind),
+            "reads": job.task.reads,
+            "text": text,
             "folder": str(read.folder),
-            "checkpoint": job.checkpoint(name),
-            "answer": str(job.answer) if name == CHECK else None,
+            "checkpoint": job.checkpoint(kind),
+            "answer": str(job.answer) if kind == CHECK else None,
             "warm": warm,
         }
-        for name, read in ((CHECK, job.files.check), (TIMED, feed))
+        for kind, read in ((CHECK, job.files.check), (TIMED, feed))
     )
     return {
-        "reads": job.task.reads,
-        "text": text,
         "master": f"local[{CORES}]",
         "shards": CORES,
         "submit": f"--driver-memory {HEAP} pyspark-shell",
@@ -132,11 +140,13 @@ def flink_sql(job: Job) -> Request:
     """Ask Flink."""
     task, columns = job.task, flink.columns(job.task.name, job.task.told)
     runs = []
-    for name, feed in ((CHECK, job.files.check), (TIMED, job.files.peers)):
+    for kind, feed in ((CHECK, job.files.check), (TIMED, job.files.peers)):
         text = f"INSERT INTO told {flink.select(task.name, feed.scale)}"
         sources = [flink.source(stream, csv_folder(feed)) for stream in task.reads]
-        answer = job.answer if name == CHECK else None
-        runs.append(flink.run(name, text, sources, columns, answer))
+        answer = job.answer if kind == CHECK else None
+        runs.append(flink.run(job.run(kind), text, sources, columns, answer))
+    if task.name == "W1":
+        runs.append(flink.reading(job.run(READ), csv_folder(job.files.peers), task.reads))
     return {"settings": flink.SETTINGS, "runs": runs}
 
 
@@ -144,12 +154,12 @@ def duckdb_sql(job: Job) -> Request:
     """Ask DuckDB."""
     check, timed = (
         {
-            "name": name,
+            "name": job.run(kind),
             "statements": duckdb.views(feed.folder, job.task.reads),
             "query": duckdb.select(job.task.name, feed.scale),
-            "answer": str(job.answer) if name == CHECK else None,
+            "answer": str(job.answer) if kind == CHECK else None,
         }
-        for name, feed in ((CHECK, job.files.check), (TIMED, job.files.ours))
+        for kind, feed in ((CHECK, job.files.check), (TIMED, job.files.ours))
     )
     return {"threads": CORES, "runs": [check, *[timed] * job.size.repeats]}
 
@@ -158,12 +168,12 @@ def polars_form(job: Job) -> Request:
     """Ask Polars."""
     check, timed = (
         {
-            "name": name,
+            "name": job.run(kind),
             "folder": str(feed.folder),
             "scale": asdict(feed.scale),
-            "answer": str(job.answer) if name == CHECK else None,
+            "answer": str(job.answer) if kind == CHECK else None,
         }
-        for name, feed in ((CHECK, job.files.check), (TIMED, job.files.ours))
+        for kind, feed in ((CHECK, job.files.check), (TIMED, job.files.ours))
     )
     runs = [check, *[timed] * job.size.repeats]
     return {"task": job.task.name, "reads": job.task.reads, "runs": runs}
@@ -183,8 +193,8 @@ def in_flows(
             "window": feed.scale.window,
             "slide": feed.scale.slide,
         }
-        check = {"name": CHECK, "answer": str(job.answer), **each}
-        timed = {"name": TIMED, "answer": None, **each}
+        check = {"name": job.run(CHECK), "answer": str(job.answer), **each}
+        timed = {"name": job.run(TIMED), "answer": None, **each}
         return {"task": job.task.name, "threads": CORES, "runs": [check, timed]}
 
     return ask
@@ -222,6 +232,7 @@ ON_SPARK = Engine(
     "changes",
     "local[2], two shards, Parquet; the median micro-batch after the first two, state durable",
     pace="fast",
+    shares=True,
 )
 PEERS = (
     Engine(
@@ -232,6 +243,7 @@ PEERS = (
         "rows",
         "its own operators, local[2], HDFS state store, Parquet; "
         "the median micro-batch after the first, state durable",
+        shares=True,
         lags=spark_lag,
     ),
     Engine(
@@ -241,6 +253,7 @@ PEERS = (
         spark_with(ROCKSDB, 2),
         "rows",
         "the same with RocksDB as state store",
+        shares=True,
         lags=spark_lag,
     ),
     Engine(
@@ -252,6 +265,7 @@ PEERS = (
         "SQL in streaming mode, parallelism 2, state on the heap, object reuse, no checkpoints; "
         "two CSV files a stream, as its Python package reads no Parquet",
         environments.FLINK,
+        shares=True,
     ),
     Engine(
         "pathway",

@@ -55,6 +55,11 @@ class MemoryWatch:
         assert self._thread is not None
         self._thread.join()
 
+    def take(self) -> int:
+        """Return the peak since this was asked last, and begin anew."""
+        peak, self.peak = max(self.peak, tree_bytes(self.root)), 0
+        return peak
+
     def _look(self) -> None:
         while True:
             self.peak = max(self.peak, tree_bytes(self.root))

@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import threading
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +24,11 @@ SHOWN = 300
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run of a request: its name, its seconds, and what else the driver told of it."""
+    """One run of a request: name, seconds, most memory meanwhile, and what else was told of it."""
 
     name: str
     seconds: float
+    peak_bytes: int = 0
     facts: dict[str, Any] = field(default_factory=dict)
 
 
@@ -40,9 +41,13 @@ class Outcome:
 
     ready_seconds: float = 0.0
     runs: tuple[Run, ...] = ()
-    peak_bytes: int = 0
     failure: str = ""
     cannot: str = ""
+
+    @property
+    def peak_bytes(self) -> int:
+        """The most memory of all runs."""
+        return max((run.peak_bytes for run in self.runs), default=0)
 
     def named(self, name: str) -> tuple[Run, ...]:
         """Return the runs of a name, in order."""
@@ -69,17 +74,15 @@ def ask(
                 start_new_session=True,
                 cwd=folder,
             )
-            events, late, peak = watched(process, patience)
+            events, late = watched(process, patience)
             errors.seek(0)
             if late:
-                return Outcome(peak_bytes=peak, cannot=f"not done after {patience:g} seconds")
-            return outcome(events, peak, failure_of(process.returncode, errors.read()))
+                return replace(outcome(events, ""), cannot=f"not done after {patience:g} seconds")
+            return outcome(events, failure_of(process.returncode, errors.read()))
 
 
-def watched(
-    process: subprocess.Popen[str], patience: float
-) -> tuple[list[dict[str, Any]], bool, int]:
-    """Read a process to its end; return its events, whether it was too late, and its memory."""
+def watched(process: subprocess.Popen[str], patience: float) -> tuple[list[dict[str, Any]], bool]:
+    """Read a process to its end; return its events, and whether it was too late."""
     late = threading.Event()
 
     def give_up() -> None:
@@ -91,12 +94,12 @@ def watched(
     try:
         assert process.stdout is not None
         with MemoryWatch(process.pid) as watch, process.stdout as lines:
-            found = list(events_of(lines))
+            found = [event | {"peak_bytes": watch.take()} for event in events_of(lines)]
             process.wait()
     finally:
         timer.cancel()
         end_group(process.pid)
-    return found, late.is_set(), watch.peak
+    return found, late.is_set()
 
 
 def end_group(leader: int) -> None:
@@ -129,7 +132,7 @@ def failure_of(code: int, errors: str) -> str:
     return told.removeprefix("Caused by: ")[:SHOWN]
 
 
-def outcome(events: list[dict[str, Any]], peak: int, failure: str) -> Outcome:
+def outcome(events: list[dict[str, Any]], failure: str) -> Outcome:
     """Make one outcome of a driver's events."""
     ready, runs, cannot = 0.0, [], ""
     for event in events:
@@ -137,7 +140,8 @@ def outcome(events: list[dict[str, Any]], peak: int, failure: str) -> Outcome:
             case "ready":
                 ready = event["seconds"]
             case "run":
-                runs.append(Run(event.pop("name"), event.pop("seconds"), event))
+                name, seconds = event.pop("name"), event.pop("seconds")
+                runs.append(Run(name, seconds, event.pop("peak_bytes"), event))
             case "cannot":
                 cannot = event["reason"]
-    return Outcome(ready, tuple(runs), peak, failure, cannot)
+    return Outcome(ready, tuple(runs), failure, cannot)

@@ -78,6 +78,10 @@ def notes(results: Results) -> list[str]:
     differing = [task for task in tasks if task.told.meaning != SAME]
     lines += [f"{task.name}, peers tell: {task.told.meaning}." for task in differing]
     lines += [f"{engine.title}: {engine.note}." for engine in engines]
+    for (name, _), result in results.items():
+        if "rows_read_per_second" in result.work:
+            rate = result.work["rows_read_per_second"]
+            lines.append(f"{ENGINES[name].title}: reading alone, without a query, {rate:,} rows/s.")
     reasons: dict[str, list[str]] = {}
     for (name, task), result in results.items():
         reason = result.skipped or ("" if result.good else result.check)

@@ -15,10 +15,10 @@ def run(session: Any, request: dict[str, Any], each: dict[str, Any]) -> dict[str
     from windrow.cli.bench.spark.baselines import source  # noqa: PLC0415 - it counts as start-up
     from windrow.cli.bench.spark.runs import run_frame  # noqa: PLC0415 - as above
 
-    for name in request["reads"]:
+    for name in each["reads"]:
         stream = source(session, Path(each["folder"]), name)
         stream.withWatermark("ts", "0 seconds").createOrReplaceTempView(name)
-    frame = session.sql(request["text"])
+    frame = session.sql(each["text"])
     if each["answer"]:
         start = perf_counter()
         writer = frame.writeStream.format("parquet").option("path", each["answer"])

@@ -16,9 +16,9 @@ def run(session: Any, request: dict[str, Any], each: dict[str, Any]) -> dict[str
     from windrow.cli.bench.spark.data import Feed  # noqa: PLC0415 - as above
     from windrow.cli.bench.spark.runs import Shot, run_windrow  # noqa: PLC0415 - as above
 
-    tables = dict.fromkeys(request["reads"])
+    tables = dict.fromkeys(each["reads"])
     feed = Feed(Path(each["folder"]), Scale(), tables, 0)
-    shot = Shot(session, feed, {"q": request["text"]}, Path(each["checkpoint"]), request["shards"])
+    shot = Shot(session, feed, {"q": each["text"]}, Path(each["checkpoint"]), request["shards"])
     if each["answer"]:
         start = perf_counter()
         with shot.started(f"parquet:{each['answer']}") as (started, _):

@@ -100,3 +100,11 @@ def run(
 def columns(workload: str, told: Rows) -> str:
     """Return the columns of an answer with their types."""
     return ", ".join(f"`{name}` {type_of(name, workload)}" for name in told.columns)
+
+
+def reading(name: str, folder: Path, reads: tuple[str, ...]) -> dict[str, Any]:
+    """Return a run that only reads streams: what of a figure is due to the files."""
+    sources = [source(stream, folder) for stream in reads]
+    text = " UNION ALL ".join(f"SELECT ms, k, src, v FROM {stream}" for stream in reads)
+    columns = "ms BIGINT, k BIGINT, src STRING, v DOUBLE"
+    return run(name, f"INSERT INTO told {text}", sources, columns, None)
