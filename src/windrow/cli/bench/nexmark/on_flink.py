@@ -90,8 +90,8 @@ def measure(query: NexmarkQuery, flink: Flink) -> Measured | Cannot:
         ],
     }
     outcome = ask(flink.python, DRIVER, request)
-    if outcome.failure:
-        return Cannot(outcome.failure, expected=False)
+    if outcome.failure or outcome.cannot:
+        return Cannot(outcome.failure or outcome.cannot, expected=False)
     return measured(query, flink, outcome, read_changes(answer, SLIDES.get(query.name)))
 
 
