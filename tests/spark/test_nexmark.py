@@ -38,7 +38,7 @@ def test_duckdb_answers_the_same_and_micro_batches_are_timed(
 ) -> None:
     found = on_spark.measure(nexmark_query("q9"), spark, files, feed)
     assert found.check == "equal"
-    assert found.results > 0
+    assert found.results
     assert found.rows_per_second > 0
 
 

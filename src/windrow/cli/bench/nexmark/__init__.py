@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from windrow.cli.bench.nexmark.local import Feed
     from windrow.cli.bench.nexmark.report import Cannot, Found, Measured
 
-EVENTS, QUICK = 3_000_000, 300_000
+EVENTS, QUICK = 4_000_000, 400_000
 REPEATS = 3
 
 Engine = Callable[[NexmarkQuery], "Measured | Cannot"]

@@ -134,8 +134,12 @@ def measured(query: NexmarkQuery, flink: Flink, outcome: Outcome, changes: pa.Ta
     (timed,) = outcome.named("timed")
     streams = [name for name in reads(SELECTS[query.name]) if name != SIDE_INPUT]
     rows = sum(len(flink.timed[name]) for name in streams)
-    work: dict[str, object] = {"peak_bytes": outcome.peak_bytes, "ready": outcome.ready_seconds}
-    return Measured(verdict_of(difference), timed.seconds, rows, len(changes), work)
+    work: dict[str, object] = {
+        "changes_compared": len(changes),
+        "peak_bytes": outcome.peak_bytes,
+        "start_seconds": outcome.ready_seconds,
+    }
+    return Measured(verdict_of(difference), timed.seconds, rows, None, work)
 
 
 def read_changes(path: Path, slide: int | None) -> pa.Table:

@@ -17,12 +17,15 @@ CANNOT = "cannot"
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A query on one engine: its answer's check, seconds for so many tuples, changes told."""
+    """A query on one engine: its answer's check, seconds for so many tuples, changes told.
+
+    `results` is None where nobody counts them.
+    """
 
     check: str
     seconds: float
     rows: float
-    results: int
+    results: int | None
     work: Facts = field(default_factory=dict)
 
     @property

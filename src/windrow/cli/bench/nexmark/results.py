@@ -73,6 +73,6 @@ def row_of(found: Found, name: str, engine: Measured) -> Row:
         "rows_per_second": round(engine.rows_per_second),
         "seconds": engine.seconds,
         "rows": engine.rows,
-        "results": engine.results,
     }
-    return Row(levels, counts=counts)
+    told = {} if engine.results is None else {"results": engine.results}
+    return Row(levels, counts=counts | told)
