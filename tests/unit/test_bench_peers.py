@@ -61,6 +61,15 @@ def test_a_failure_is_told_with_the_runs_before_it(tmp_path: Path) -> None:
     assert len(found.runs) == 1
 
 
+def test_the_exception_is_told_and_not_the_report_after_it() -> None:
+    text = "Traceback (most recent call last):\n  File x\na.b.QueryException: two times\n=== plan\n"
+    assert process.failure_of(1, text) == "a.b.QueryException: two times"
+    java = "py4j.Error: x\nCaused by: java.E: outer\nCaused by: java.F: no column\n\tat a.b(C)\n"
+    assert process.failure_of(1, java) == "java.F: no column"
+    assert process.failure_of(3, "") == "ended with code 3"
+    assert process.failure_of(0, text) == ""
+
+
 def test_what_an_engine_cannot_say_is_its_failure(tmp_path: Path) -> None:
     body = "tell(event='cannot', reason='no OVER')\n"
     assert process.ask(sys.executable, driver(tmp_path, body), {}).cannot == "no OVER"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import tempfile
@@ -20,6 +21,8 @@ PATIENCE = 600.0
 """Seconds that a process gets for all runs of a request."""
 SHOWN = 300
 """Characters of a failure that are told."""
+RAISED = re.compile(r"[\w.]+(Error|Exception|Exit|Interrupt)\b")
+"""The line of a traceback that says what was raised; an engine's own report may follow it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,11 +128,10 @@ def failure_of(code: int, errors: str) -> str:
     """Return why a process failed; empty if it did not."""
     if code == 0:
         return ""
-    stripped = (line.strip() for line in errors.splitlines())
-    lines = [line for line in stripped if line and not line.startswith(("at ", "... "))]
-    causes = [line for line in lines if line.startswith("Caused by: ")]
-    told = (causes or lines or [f"ended with code {code}"])[-1]
-    return told.removeprefix("Caused by: ")[:SHOWN]
+    lines = [line.strip() for line in errors.splitlines() if line.strip()]
+    causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
+    raised = [line for line in lines if RAISED.match(line)]
+    return (causes or raised or lines or [f"ended with code {code}"])[-1][:SHOWN]
 
 
 def outcome(events: list[dict[str, Any]], failure: str) -> Outcome:

@@ -19,11 +19,11 @@ SELECTS: dict[str, str | Cannot] = {
     "AND b.ts > a.ts - {near} AND b.ts <= a.ts WHERE b.k IS NULL",
     "W6": f"SELECT {AT}, src, COUNT(*) AS n, SUM(v) AS s FROM "
     f"(SELECT a.ts, a.src, b.v FROM {JOIN}) AS pairs GROUP BY {HOP}, src",
-    "W7": "SELECT unix_millis(p.ts) AS ats, unix_millis(p.bts) AS bts, unix_millis(c.ts) AS cts, "
+    "W7": "SELECT unix_millis(p.ts) AS ats, p.bts, unix_millis(c.ts) AS cts, "
     "p.k, p.av, p.bv, c.v AS cv FROM "
-    f"(SELECT a.k, a.ts, a.v AS av, b.ts AS bts, b.v AS bv FROM {JOIN}) AS p "
+    f"(SELECT a.k, a.ts, a.v AS av, unix_millis(b.ts) AS bts, b.v AS bv FROM {JOIN}) AS p "
     "JOIN c ON p.k = c.k AND p.ts < c.ts + {near} AND c.ts < p.ts + {near} "
-    "AND p.bts < c.ts + {near} AND c.ts < p.bts + {near}",
+    "AND abs(p.bts - unix_millis(c.ts)) < {window}",
 }
 
 LAGS = {"W5": 1, "W6": 1}
