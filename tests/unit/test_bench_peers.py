@@ -201,6 +201,7 @@ def test_bars_compare_rates_with_the_better_of_sparks_stores() -> None:
     (bar,) = bars_of(results)
     assert (bar.ratio, bar.bar, bar.met) == (13.0, 12.0, True)
     assert bar.facts["against"] == "spark, 10 rows/s"
+    assert bar.name == "W1 windrow-spark / spark"
 
 
 def test_a_wrong_answer_misses_its_bar_and_a_skipped_peer_has_none() -> None:

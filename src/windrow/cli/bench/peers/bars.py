@@ -50,7 +50,7 @@ def bar_of(mine: Result, theirs: Result, limit: float) -> Bar:
     wrong = [f"{r.engine}: {r.skipped or r.check}" for r in (mine, theirs) if not r.good]
     ratio = 0.0 if wrong else mine.rows_per_second / theirs.rows_per_second
     return Bar(
-        f"{mine.task} {mine.engine}",
+        f"{mine.task} {mine.engine} / {theirs.engine}",
         ratio,
         limit,
         mine.seconds,

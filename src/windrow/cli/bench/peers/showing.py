@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from importlib.util import find_spec
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 from rich.console import Console
@@ -28,6 +29,9 @@ COLUMNS = (
     "check",
     "skipped",
 )
+
+GREYS = {"duckdb": "#AAAAAA", "polars": "#666666"}
+"""Batches are no streams: they have no colour."""
 
 
 def parts(results: Results) -> tuple[list[Engine], list[Task]]:
@@ -132,7 +136,7 @@ def draw(axes: Any, results: Results) -> None:
         found = [results.get((engine.name, task.name)) for task in tasks]
         rates = [r.rows_per_second if r and r.good else 0.0 for r in found]
         places = [i + (n - (len(engines) - 1) / 2) * width for i in range(len(tasks))]
-        colour = COLOURS[n % len(COLOURS)]
+        colour = GREYS.get(engine.name) or COLOURS[n % len(COLOURS)]
         axes.bar(places, rates, width * 0.92, label=engine.title, color=colour)
         for x, rate in zip(places, rates, strict=True):
             if rate:
@@ -141,7 +145,9 @@ def draw(axes: Any, results: Results) -> None:
                 )
     axes.set_yscale("log")
     axes.margins(y=0.12)
-    axes.set_xticks(range(len(tasks)), [f"{t.name}\n{t.title}" for t in tasks], fontsize=7)
+    axes.set_xticks(
+        range(len(tasks)), [f"{t.name}\n{fill(t.title, 16)}" for t in tasks], fontsize=7
+    )
     axes.grid(visible=False, axis="x")
     axes.set(title="Rows a second: more is better", ylabel="rows a second")
     axes.legend(frameon=False, ncols=4, fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.2))
