@@ -19,7 +19,7 @@ from windrow.cli.main import windrow
 from windrow.core.errors import BindError, InputError, RunError, SemanticError, StateError
 from windrow.runtime.spark.database import SparkDatabase
 from windrow.runtime.spark.metrics import MetricsServer
-from windrow.runtime.spark.session import TOGETHER, checked, run_at_once
+from windrow.runtime.spark.session import FILE_MANAGER, TOGETHER, checked, improve, run_at_once
 
 pytestmark = pytest.mark.spark
 
@@ -276,6 +276,14 @@ def test_tasks_run_at_once_only_where_each_has_a_slot(spark: SparkSession) -> No
         assert not run_at_once(spark, 1)
     finally:
         spark.conf.unset(TOGETHER)
+
+
+def test_a_session_of_ours_keeps_what_spark_is_configured_with(spark: SparkSession) -> None:
+    given = spark.conf.get("spark.app.name")
+    improve(spark, {"spark.app.name": "other", "spark.sql.unheard.of": "1"})
+    assert spark.conf.get("spark.app.name") == given
+    assert spark.conf.get("spark.sql.unheard.of") == "1"
+    assert spark.conf.get(FILE_MANAGER, "").endswith("FileSystemBasedCheckpointFileManager")
 
 
 def test_a_session_in_another_zone_is_refused(spark: SparkSession) -> None:

@@ -6,6 +6,7 @@ import logging
 import os
 import re
 import sys
+from collections.abc import Mapping
 from importlib.resources import files
 
 from pyspark.sql import SparkSession
@@ -21,13 +22,11 @@ TOGETHER = "spark.windrow.together"
 """Whether the tasks of all shards may run at the same time; "true" unless set."""
 
 RECORDS = "spark.sql.execution.arrow.maxRecordsPerBatch"
-SPARKS_BATCH_ROWS, BATCH_ROWS = 10_000, 65_536
-"""Rows of an Arrow batch: Spark's default, and ours."""
+SPARKS_BATCH_ROWS, BATCH_ROWS = 10_000, 32_768
+"""Rows of an Arrow batch: Spark's default, and ours. A row may have 64 kB: a batch has 2 GB."""
 
 SETTINGS: dict[str, str] = {
     "spark.sql.session.timeZone": "UTC",
-    RECORDS: str(BATCH_ROWS),  # each batch costs a call
-    "spark.sql.execution.arrow.maxBytesPerBatch": "2147483647",  # no limit: it is asked every row
     "spark.sql.adaptive.enabled": "false",  # partitions are shards: they must not be merged
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -37,16 +36,22 @@ SETTINGS: dict[str, str] = {
 }
 """What a session of ours is made with."""
 
-LOCAL_SETTINGS = {
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.bindAddress": "127.0.0.1",
-    "spark.sql.streaming.checkpointFileManagerClass": (
-        "org.apache.spark.sql.execution.streaming.checkpointing"
-        ".FileSystemBasedCheckpointFileManager"
-    ),
+LOCAL_SETTINGS = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+"""The same on this machine alone."""
+
+BETTER = {
+    RECORDS: str(BATCH_ROWS),  # each batch costs a call
+    "spark.sql.execution.arrow.maxBytesPerBatch": "2147483647",  # no limit: it is asked every row
 }
-"""The same on this machine alone. Without the last, Spark starts ten processes (chmod, readlink)
-for every file of its checkpoint, four files a batch; a rename is atomic all the same."""
+"""What a session of ours has unless Spark is configured otherwise."""
+
+FILE_MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
+BETTER_LOCALLY = {
+    FILE_MANAGER: "org.apache.spark.sql.execution.streaming.checkpointing"
+    ".FileSystemBasedCheckpointFileManager"
+}
+"""The same on this machine alone. By default Spark starts ten processes (chmod, readlink) for every
+file of its checkpoint, four files a batch; a rename is atomic all the same."""
 
 
 def open_session(master: str | None, shards: int) -> SparkSession:
@@ -66,13 +71,23 @@ def open_session(master: str | None, shards: int) -> SparkSession:
     for name, value in settings.items():
         builder = builder.config(name, value)
     try:
-        return builder.getOrCreate()
+        session = builder.getOrCreate()
     except Exception as error:
         raise RunError(
             f"Spark does not start on {place}",
             detail=str(error).splitlines()[0] if str(error) else type(error).__name__,
             hint="windrow doctor tells what is missing; --master chooses another place.",
         ) from error
+    return improve(session, BETTER | (BETTER_LOCALLY if place.startswith("local") else {}))
+
+
+def improve(spark: SparkSession, settings: Mapping[str, str]) -> SparkSession:
+    """Set what nobody has configured."""
+    known = spark.sparkContext.getConf()
+    for name, value in settings.items():
+        if not known.contains(name):
+            spark.conf.set(name, value)
+    return spark
 
 
 def with_retries(master: str) -> str:

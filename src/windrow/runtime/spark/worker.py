@@ -105,6 +105,7 @@ def spare_modules() -> None:
 
     Spark's workers collect after every task: 20 ms of looking at modules, while it commits.
     """
+    gc.collect()
     gc.freeze()
 
 

@@ -13,12 +13,12 @@ from typing import Any
 import pyarrow as pa
 
 from windrow.cli.bench.spark.data import COLUMNS, Feed
+from windrow.runtime.spark.session import FILE_MANAGER
 
 Frame = Any
 """A streaming DataFrame; its types are not seen outside `runtime/spark`."""
 
 HDFS = "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider"
-FILE_MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
 PAIR = "ts TIMESTAMP, k BIGINT, src STRING, v DOUBLE, bts TIMESTAMP, bsrc STRING, bv DOUBLE"
 GROUP = "ts TIMESTAMP, src STRING, n BIGINT, s DOUBLE, m DOUBLE"
 
