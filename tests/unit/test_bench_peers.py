@@ -11,16 +11,26 @@ import pytest
 from click.testing import CliRunner
 
 from windrow.cli.bench.data import Scale, streams
-from windrow.cli.bench.peers import environments, process
-from windrow.cli.bench.peers.bars import bars_of
-from windrow.cli.bench.peers.contest import Contest, Result, absent
-from windrow.cli.bench.peers.engines import ENGINES, WINDROW, Engine
+from windrow.cli.bench.peers import PEERS, WORKLOADS, environments, process, rows
+from windrow.cli.bench.peers.bars import LIMITS, bars_of, passed
+from windrow.cli.bench.peers.contest import Contest, Result, absent, result_of
+from windrow.cli.bench.peers.engines import (
+    CHECK,
+    ENGINES,
+    TIMED,
+    WINDROW,
+    Engine,
+    Job,
+    Kind,
+    Request,
+)
 from windrow.cli.bench.peers.environments import Environment, ensure
 from windrow.cli.bench.peers.files import TINY
+from windrow.cli.bench.peers.forms import Cannot
 from windrow.cli.bench.peers.memory import tree_bytes
 from windrow.cli.bench.peers.showing import notes, write_csv, write_picture
 from windrow.cli.bench.peers.tasks import TASKS, Task
-from windrow.cli.bench.report import EQUAL
+from windrow.cli.bench.report import EQUAL, Bar, summary
 from windrow.cli.main import windrow
 from windrow.core.errors import RunError
 
@@ -163,9 +173,26 @@ def test_a_wrong_answer_is_seen(task: Task) -> None:
     assert task.told.difference(right.sample(fraction=1, shuffle=True), frames, scale, 0) == ""
     assert "rows, expected" in task.told.difference(right[1:], frames, scale, 0)
     for name in task.told.columns:
-        spoilt = right[0].with_columns(other_value(right, name))
-        difference = task.told.difference(pl.concat([spoilt, right[1:]]), frames, scale, 0)
-        assert "differ" in difference, name
+        for value in (other_value(right, name), pl.lit(None).cast(right.schema[name]).alias(name)):
+            spoilt = pl.concat([right[0].with_columns(value), right[1:]])
+            assert "differ" in task.told.difference(spoilt, frames, scale, 0), (name, str(value))
+    nothing = right.clear(n=1)
+    more = pl.concat([right, nothing])
+    assert "rows, expected" in task.told.difference(more, frames, scale, 0)
+    values = pl.exclude(task.told.exact[0])
+    emptied = right.with_columns(pl.when(False).then(values).name.keep())
+    assert emptied.drop(task.told.exact[0]).null_count().sum_horizontal().item() >= right.height
+    assert "differ" in task.told.difference(emptied, frames, scale, 0)
+
+
+def test_sums_that_are_missing_on_both_sides_are_equal() -> None:
+    missing = pl.DataFrame({"ts": [1, 2], "s": [None, 0.5]}, {"ts": pl.Int64, "s": pl.Float64})
+    told = rows.Rows(("ts",), ("s",), lambda _frames, _scale: missing, rows.SAME)
+    assert told.difference(missing, {}, Scale(rows=1_000), 0) == ""
+    assert "1 of 2" in told.difference(missing.fill_null(0.0), {}, Scale(rows=1_000), 0)
+    assert "1 of 2" in told.difference(
+        missing[[0, 0]].with_columns(ts=pl.Series([1, 2])), {}, Scale(), 0
+    )
 
 
 def other_value(frame: pl.DataFrame, name: str) -> pl.Expr:
@@ -198,24 +225,69 @@ def test_bars_compare_rates_with_the_better_of_sparks_stores() -> None:
     results = table_of(
         result("windrow-spark", 130.0), result("spark", 10.0), result("spark-rocksdb", 5.0)
     )
-    (bar,) = bars_of(results)
+    (bar,) = bars_of(results, ("spark", "spark-rocksdb"), ("W1",))
     assert (bar.ratio, bar.bar, bar.met) == (13.0, 12.0, True)
     assert bar.facts["against"] == "spark, 10 rows/s"
     assert bar.name == "W1 windrow-spark / spark"
 
 
-def test_a_wrong_answer_misses_its_bar_and_a_skipped_peer_has_none() -> None:
-    wrong = table_of(result("windrow", 1e6), result("flink", 1.0, check="3 rows differ"))
-    (bar,) = bars_of(wrong)
-    assert not bar.met
+def against_flink(*results: Result) -> Bar:
+    """Return the bar of windrow in process."""
+    _, bar = bars_of(table_of(*results), ("flink",), ("W1",))
+    assert bar.name == "W1 windrow / flink"
+    return bar
+
+
+def test_a_wrong_answer_misses_its_bar() -> None:
+    bar = against_flink(result("windrow", 1e6), result("flink", 1.0, check="3 rows differ"))
+    assert bar.verdict == "missed"
     assert bar.check == "flink: 3 rows differ"
-    gone = table_of(result("windrow", 1e6), result("flink", 0.0, skipped="not installed"))
-    assert list(bars_of(gone)) == []
+
+
+@pytest.mark.parametrize("asked", [PEERS, ("flink",), ("spark-rocksdb", "duckdb"), ("polars",)])
+def test_a_peer_that_was_asked_for_and_has_no_figure_fails_all_its_bars(
+    contest: Contest, asked: tuple[str, ...]
+) -> None:
+    """Whether it is not installed, too slow, or has left nothing: no bar is met by default."""
+    good = [Result(ours, task, 1e9, 1.0, 10) for ours, _ in LIMITS for task in WORKLOADS]
+    for others in ([], list(contest.results(ENGINES["flink"], TASKS))):
+        results = table_of(*good, *others)
+        found = list(bars_of(results, asked, WORKLOADS))
+        limits = [
+            f"{task} {ours} / {peer}"
+            for (ours, peer), tasks in LIMITS.items()
+            for task in tasks
+            if peer in {name.removesuffix("-rocksdb") for name in asked}
+        ]
+        named = [bar.name.removesuffix("-rocksdb") for bar in found]
+        assert named == limits
+        assert len(set(named)) == len(named)
+        assert {bar.verdict for bar in found} <= {"not measured"}
+        assert not passed(results, found) or not limits
+        assert "every bar is met" not in summary(found)
+
+
+def test_all_bars_are_met_only_if_there_are_some_and_all_are_measured() -> None:
+    met, missed = (Bar(name, ratio, 1.0, 0.1, 10.0) for name, ratio in (("a", 2.0), ("b", 0.5)))
+    unmeasured = Bar("c", 0.0, 1.0, 0.0, 0.0, "not measured: flink: not installed")
+    assert summary([met]) == "every bar is met"
+    assert summary([met, missed, unmeasured]) == "missed: b\nnot measured: c"
+    assert summary([met, unmeasured]) == "not measured: c"
+    assert summary([]) == "no bar was measured"
+
+
+def test_quick_bars_against_flink_are_indicative() -> None:
+    names = ("windrow", "windrow-spark", "spark", "flink")
+    results = table_of(*(result(name, 1e6) for name in names))
+    for bar in bars_of(results, ("spark", "flink"), ("W1",), quick=True):
+        of_flink = bar.name.endswith("flink")
+        assert (bar.facts.get("quick") == "indicative") == of_flink
+        assert ("indicative" in str(bar.facts["against"])) == of_flink
+    assert all("quick" not in bar.facts for bar in bars_of(results, ("flink",), ("W1",)))
 
 
 def test_windrow_without_a_figure_misses_its_bar() -> None:
-    late = table_of(result("windrow", 0.0, check="not done"), result("flink", 1.0))
-    (bar,) = bars_of(late)
+    bar = against_flink(result("windrow", 0.0, check="not done"), result("flink", 1.0))
     assert not bar.met
     assert bar.ratio == 0
     assert bar.check == "windrow: not done"
@@ -258,6 +330,74 @@ def test_after_a_failure_the_other_workloads_get_a_new_process(tmp_path: Path) -
     contest = Contest(tmp_path, replace(TINY, shared=True), {})
     found = list(contest.results(broken, TASKS[:2]))
     assert [r.check for r in found] == ["ValueError: not W1 check", "ValueError: not W2 check"]
+
+
+REPEATED = """
+for n, run in enumerate(request['runs']):
+    if n == request['bad']: {spoil}
+    tell(event='run', name=run['name'], seconds=1.0, results=7 + (n == request['odd']))
+"""
+
+
+def repeating(folder: Path, spoil: str, kind: Kind, **places: int) -> Engine:
+    """Return an engine of one check and three timed runs; one of them may be bad, or odd."""
+    script = str(driver(folder, REPEATED.format(spoil=spoil)))
+
+    def request(job: Job) -> Request:
+        runs = [{"name": job.run(name)} for name in (CHECK, TIMED, TIMED, TIMED)]
+        return {"runs": runs, "bad": -1, "odd": -1, **places}
+
+    return Engine("some", "Some", script, request, kind, "", pace="slow")
+
+
+@pytest.mark.parametrize("bad", [0, 2])
+@pytest.mark.parametrize("kind", ["changes", "rows"])
+@pytest.mark.parametrize(
+    ("spoil", "reason"),
+    [
+        ("raise ValueError('broke')", "ValueError: broke"),
+        ("sys.exit(0)", "ended before its last run"),
+        ("time.sleep(60)", "not done after 1 seconds"),
+    ],
+)
+def test_every_run_must_end(tmp_path: Path, spoil: str, reason: str, kind: Kind, bad: int) -> None:
+    engine = repeating(tmp_path, spoil, kind, bad=bad)
+    contest = Contest(tmp_path, replace(TINY, patience=1.0), {})
+    (found,) = contest.results(engine, TASKS[:1])
+    assert not found.good
+    assert reason in (found.check + found.skipped)
+    too_slow = "sleep" in spoil and kind == "rows" and bad <= 1
+    assert bool(found.skipped) == too_slow
+
+
+def test_repeats_tell_equally_many_results(tmp_path: Path) -> None:
+    job = Contest(tmp_path, TINY, {}).job(WINDROW, TASKS[0])
+    for odd in (-1, 1, 2, 3):
+        engine = repeating(tmp_path, "pass", "rows", odd=odd)
+        asked = engine.request(job)
+        assert not isinstance(asked, Cannot)
+        outcome = process.ask(sys.executable, engine.driver, asked)
+        assert (result_of(engine, job, outcome, "").check == EQUAL) == (odd == -1)
+
+
+@by_task
+@pytest.mark.parametrize("name", ENGINES)
+def test_results_of_timed_runs_are_counted_where_they_mean_the_same(
+    tmp_path: Path, task: Task, name: str
+) -> None:
+    contest = Contest(tmp_path, TINY, {})
+
+    def told(engine: str, results: int | None) -> Result:
+        work = {} if results is None else {"results": results}
+        return contest.counted(ENGINES[engine], Result(engine, task.name, work=work), task)
+
+    assert told("windrow", 5).good
+    same = task.name in ("W1", "W7") and name in ("duckdb", "polars")
+    must = name in ("windrow-spark",) or same
+    assert told(name, 5).good
+    if name != "windrow":
+        assert told(name, 4).good != must
+    assert told(name, None).good != (must or name == "windrow")
 
 
 @pytest.mark.slow

@@ -161,7 +161,7 @@ class SameGroups:
         if mine.height != theirs.height:
             return f"groups change {mine.height:,} times, the other's {theirs.height:,}"
         both = pl.concat([mine, theirs.rename(lambda name: f"{name}_")], how="horizontal")
-        place = (pl.col("ts") == pl.col("ts_")) & (pl.col("src") == pl.col("src_"))
+        place = pl.all_horizontal(pl.col(name).eq_missing(pl.col(f"{name}_")) for name in PLACE)
         different = both.filter(~(place & same_values(mine.columns))).height
         return f"{different:,} of {mine.height:,} states differ" if different else ""
 

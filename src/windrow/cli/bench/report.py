@@ -10,6 +10,8 @@ from rich.table import Table
 
 Facts = dict[str, object]
 EQUAL = "equal"
+UNMEASURED = "not measured"
+"""How the check of a bar begins that has no figure on one side."""
 NARROWEST = 120
 """Columns to assume where there is no terminal to ask."""
 
@@ -35,6 +37,18 @@ class Bar:
         """Tell whether the answer is right and the bar is reached."""
         return self.check == EQUAL and (self.bar is None or self.ratio >= self.bar)
 
+    @property
+    def measured(self) -> bool:
+        """Tell whether both sides have a figure."""
+        return not self.check.startswith(UNMEASURED)
+
+    @property
+    def verdict(self) -> str:
+        """Return "met", "missed" or "not measured"."""
+        if not self.measured:
+            return UNMEASURED
+        return "met" if self.met else "missed"
+
     def line(self) -> str:
         """Return the bar as one line of JSON."""
         return json.dumps(
@@ -51,6 +65,10 @@ class Bar:
             },
             default=rounded,
         )
+
+
+VERDICTS = ("missed", UNMEASURED)
+"""Those that somebody has to look at."""
 
 
 def rounded(value: object) -> object:
@@ -77,7 +95,7 @@ def print_table(bars: list[Bar]) -> None:
     table.add_column("against", header_style="bold")
     for bar in bars:
         table.add_row(
-            "[green]met[/]" if bar.met else "[red]missed[/]",
+            f"[{'green' if bar.met else 'red'}]{bar.verdict}[/]",
             bar.name,
             f"{bar.ratio:,.2f}",
             "" if bar.bar is None else f"{bar.bar:g}",
@@ -87,5 +105,13 @@ def print_table(bars: list[Bar]) -> None:
             str(bar.facts.get("against", "")),
         )
     console.print(table)
-    missed = [bar.name for bar in bars if not bar.met]
-    console.print(f"\nmissed: {', '.join(missed)}" if missed else "\nevery bar is met")
+    console.print(f"\n{summary(bars)}")
+
+
+def summary(bars: list[Bar]) -> str:
+    """Return what came of the bars altogether: that all are met is said only of measured ones."""
+    if not bars:
+        return "no bar was measured"
+    found = {verdict: [b.name for b in bars if b.verdict == verdict] for verdict in VERDICTS}
+    told = [f"{verdict}: {', '.join(names)}" for verdict, names in found.items() if names]
+    return "\n".join(told) or "every bar is met"

@@ -45,14 +45,21 @@ class Rows:
         if mine.height != theirs.height:
             return f"{theirs.height:,} rows, expected are {mine.height:,}"
         both = pl.concat([theirs, mine.rename(lambda name: f"{name}_")], how="horizontal")
-        same = [pl.col(name) == pl.col(f"{name}_") for name in self.exact]
-        same += [near(name, f"{name}_") for name in self.sums]
+        same = [pl.col(name).eq_missing(pl.col(f"{name}_")) for name in self.exact]
+        same += [near_missing(name, f"{name}_") for name in self.sums]
         different = both.filter(~pl.all_horizontal(same)).height
         return f"{different:,} of {mine.height:,} rows differ" if different else ""
 
     def _ordered(self, frame: pl.DataFrame, last: int) -> pl.DataFrame:
-        kept = frame.filter(pl.col(self.exact[0]) <= last)
+        time = pl.col(self.exact[0])
+        kept = frame.filter(time.is_null() | (time <= last))
         return kept.select(self.columns).sort(self.exact)
+
+
+def near_missing(one: str, other: str) -> pl.Expr:
+    """Tell whether two sums are equal but for rounding, or both are NULL."""
+    both_missing = pl.col(one).is_null() & pl.col(other).is_null()
+    return near(one, other).fill_null(value=False) | both_missing
 
 
 def in_ms(frame: pl.DataFrame) -> pl.DataFrame:
