@@ -83,3 +83,64 @@ def test_a_wrong_answer_is_never_accepted(tmp_path: Path, accepted: Path) -> Non
 def test_without_accepted_ratios_the_next_step_is_told(tmp_path: Path) -> None:
     with pytest.raises(Exception, match="is not there"):
         ran(printed(tmp_path / "new.txt", join=1.0), tmp_path / "none.jsonl")
+
+
+def with_work(path: Path, **work: object) -> Path:
+    path.write_text(Bar("join", 2.0, 1.0, 0.1, 10.0, work=work).line())
+    return path
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "told", "bad"),
+    [
+        (1_000, 1_005, "", False),
+        (1_000, 995, "", False),
+        (1_000, 1_020, "work: probes +2.0%", False),
+        (1_000, 500, "work: probes -50.0%", False),
+        (1_000, 1_101, "work: probes +10.1%", True),
+        (0, 1, "work: probes 0 to 1", True),
+        (0, 0, "", False),
+        (1_000, None, "work: probes gone", False),
+        ([0.1, 0.2], [0.9, 0.8], "", False),
+        (0.5, 5.0, "", False),
+    ],
+)
+def test_work_that_changes_is_told_and_looked_at_if_it_grows(
+    before: object, after: object, told: str, bad: bool, tmp_path: Path
+) -> None:
+    accepted, new = tmp_path / "accepted.jsonl", tmp_path / "new.txt"
+    ran(with_work(tmp_path / "old.txt", probes=before, rows=7), accepted, "--accept")
+    now = {"rows": 7} if after is None else {"probes": after, "rows": 7}
+    code, said = ran(with_work(new, **now), accepted)
+    assert ("work:" in said) == bool(told)
+    assert told in said
+    assert code == int(bad)
+    assert ("look at: join" in said) == bad
+
+
+def test_a_bar_that_was_not_measured_is_no_wrong_answer(tmp_path: Path, accepted: Path) -> None:
+    new = tmp_path / "new.txt"
+    new.write_text(Bar("join", 0.0, 1.0, 0.1, 0.0, "not measured: flink: gone").line())
+    code, said = ran(new, accepted)
+    assert (code, "not measured" in said, "wrong answer" in said) == (1, True, False)
+    with pytest.raises(Exception, match="not accepted: join"):
+        ran(new, accepted, "--accept", "--drop")
+
+
+def test_bars_that_are_gone_are_dropped_only_on_demand(tmp_path: Path, accepted: Path) -> None:
+    before = accepted.read_text()
+    new = printed(tmp_path / "new.txt", join=2.0)
+    with pytest.raises(Exception, match="bars are gone: group"):
+        ran(new, accepted, "--accept")
+    assert accepted.read_text() == before
+    code, _ = ran(new, accepted, "--accept", "--drop")
+    assert code == 0
+    assert [json.loads(line)["name"] for line in accepted.read_text().splitlines()] == ["join"]
+
+
+@pytest.mark.parametrize("ratio", [2.0, 3.0])
+def test_two_bars_of_one_name_are_refused(ratio: float, tmp_path: Path, accepted: Path) -> None:
+    new = printed(tmp_path / "new.txt", join=2.0, group=1.0)
+    new.write_text(Bar("join", ratio, 1.0, 0.1, 10.0).line() + "\n" + new.read_text())
+    with pytest.raises(Exception, match="more than one bar of a name: join"):
+        ran(new, accepted)

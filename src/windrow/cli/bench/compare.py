@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,11 +11,15 @@ from typing import Any
 
 import click
 
-from windrow.cli.bench.report import EQUAL
+from windrow.cli.bench.report import EQUAL, NARROWEST, UNMEASURED
 from windrow.core.errors import InputError
 
 ALLOWED = 0.25
 """How much a ratio may fall: on a busy machine a good one falls by that much, too."""
+NOTICED = 0.01
+"""How much a counter of work may change without being told."""
+GROWN = 0.10
+"""How much it may grow before somebody has to look."""
 KEPT = ("name", "ratio", "bar", "work")
 """What of a bar is accepted. Times are the machine's; ratios and counted work are ours."""
 
@@ -22,25 +27,63 @@ Line = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
+class Count:
+    """A counter of work then and now; None where it is not counted any more."""
+
+    name: str
+    before: int
+    after: int | None
+
+    @property
+    def noticed(self) -> bool:
+        """Tell whether it has changed by more than a little, either way."""
+        return self.after is None or abs(self.after - self.before) > NOTICED * abs(self.before)
+
+    @property
+    def grown(self) -> bool:
+        """Tell whether there is so much more work that somebody has to look."""
+        return self.after is not None and self.after - self.before > GROWN * abs(self.before)
+
+    def __str__(self) -> str:
+        if self.after is None:
+            return f"{self.name} gone"
+        if not self.before:
+            return f"{self.name} 0 to {self.after:,}"
+        return f"{self.name} {self.after / self.before - 1:+.1%}"
+
+
+@dataclass(frozen=True, slots=True)
 class Move:
-    """A bar then and now. `verdict`: "same", "up", "down", "new", "gone" or "wrong answer"."""
+    """A bar then and now, and what of its counted work has changed.
+
+    `verdict`: "same", "up", "down", "new", "gone", "not measured" or "wrong answer".
+    """
 
     name: str
     before: float | None
     after: float | None
     verdict: str
+    work: tuple[Count, ...] = ()
 
     @property
     def bad(self) -> bool:
         """Tell whether somebody has to look."""
-        return self.verdict in ("down", "gone", "wrong answer")
+        worse = self.verdict in ("down", "gone", UNMEASURED, "wrong answer")
+        return worse or any(count.grown for count in self.work)
+
+    @property
+    def told(self) -> str:
+        """The verdict, and the work that has changed."""
+        if not self.work:
+            return self.verdict
+        return f"{self.verdict}; work: {', '.join(map(str, self.work))}"
 
     @property
     def change(self) -> str:
         """The ratio now as a share of what it was."""
         if self.before is None or self.after is None:
             return ""
-        return f"{self.after / self.before - 1:+.0%}"
+        return f"{self.after / self.before - 1:+.0%}" if self.before else ""
 
 
 @click.command("compare")
@@ -48,12 +91,16 @@ class Move:
 @click.argument("accepted", type=click.Path(path_type=Path, dir_okay=False))
 @click.option("--allow", default=ALLOWED, show_default=True, help="How much a ratio may fall.")
 @click.option("--accept", is_flag=True, help="Write the new ratios to ACCEPTED.")
+@click.option("--drop", is_flag=True, help="With --accept: bars that are gone may go.")
 @click.pass_context
-def compare(ctx: click.Context, new: Path, accepted: Path, *, allow: float, accept: bool) -> None:
-    """Tell which ratios have moved since they were accepted.
+def compare(
+    ctx: click.Context, new: Path, accepted: Path, *, allow: float, accept: bool, drop: bool
+) -> None:
+    """Tell which ratios have moved since they were accepted, and which work.
 
     NEW is what a benchmark has printed: its lines of JSON are read, the rest is passed over.
-    Ends with code 1 if a ratio has fallen, is gone, or belongs to a wrong answer.
+    Ends with code 1 if a ratio has fallen, is gone, was not measured or belongs to a wrong
+    answer, or if counted work has grown by more than a tenth.
     """
     found = bars_in(new)
     if not accepted.exists() and not accept:
@@ -66,6 +113,7 @@ def compare(ctx: click.Context, new: Path, accepted: Path, *, allow: float, acce
     print_moves(moves, allow)
     if accept:
         refuse_wrong(found)
+        refuse_gone(moves, drop=drop)
         accepted.parent.mkdir(parents=True, exist_ok=True)
         accepted.write_text("".join(f"{kept_line(line)}\n" for line in found.values()))
         click.echo(f"accepted: {len(found)} ratios in {accepted}")
@@ -73,9 +121,17 @@ def compare(ctx: click.Context, new: Path, accepted: Path, *, allow: float, acce
 
 
 def bars_in(path: Path) -> dict[str, Line]:
-    """Return the bars of a benchmark's output by name."""
+    """Return the bars of a benchmark's output by name. Refuses two of one name."""
     lines = (line for line in path.read_text().splitlines() if line.startswith("{"))
-    bars = (bar for bar in map(json.loads, lines) if "name" in bar and "ratio" in bar)
+    bars = [bar for bar in map(json.loads, lines) if "name" in bar and "ratio" in bar]
+    times = Counter(str(bar["name"]) for bar in bars)
+    twice = [name for name, count in times.items() if count > 1]
+    if twice:
+        raise InputError(
+            f"{path} has more than one bar of a name: {', '.join(twice)}",
+            detail="Only one of them could be compared.",
+            hint="Leave the output of one run in the file.",
+        )
     return {str(bar["name"]): bar for bar in bars}
 
 
@@ -94,9 +150,34 @@ def refuse_wrong(found: dict[str, Line]) -> None:
         )
 
 
+def refuse_gone(moves: list[Move], *, drop: bool) -> None:
+    """Refuse to forget bars, unless that is what is wanted."""
+    gone = [move.name for move in moves if move.verdict == "gone"]
+    if gone and not drop:
+        raise InputError(
+            f"bars are gone: {', '.join(gone)}",
+            detail="Accepting would forget that they ever were.",
+            hint="Run the whole benchmark, or add --drop.",
+        )
+
+
 def is_wrong(bar: Line) -> bool:
-    """Tell whether the answer of a bar was checked and differs."""
+    """Tell whether the answer of a bar was checked and differs, or there is none."""
     return bool(bar.get("check", EQUAL) != EQUAL)
+
+
+def counters(bar: Line) -> dict[str, int]:
+    """Return the counted work of a bar: whole numbers. Seconds and shares are none."""
+    return {name: n for name, n in bar.get("work", {}).items() if type(n) is int}
+
+
+def work_moved(old: Line, new: Line) -> Iterator[Count]:
+    """Yield the counters that have changed, of those that were accepted."""
+    now = counters(new)
+    for name, before in counters(old).items():
+        count = Count(name, before, now.get(name))
+        if count.noticed:
+            yield count
 
 
 def moved(before: dict[str, Line], after: dict[str, Line], allow: float) -> Iterator[Move]:
@@ -105,12 +186,17 @@ def moved(before: dict[str, Line], after: dict[str, Line], allow: float) -> Iter
         old, new = before.get(name), after.get(name)
         then = None if old is None else float(old["ratio"])
         now = None if new is None else float(new["ratio"])
-        yield Move(name, then, now, _verdict(then, now, allow, wrong=bool(new and is_wrong(new))))
+        work = tuple(work_moved(old, new)) if old and new and not is_wrong(new) else ()
+        yield Move(name, then, now, _wrong(new) or _verdict(then, now, allow), work)
 
 
-def _verdict(then: float | None, now: float | None, allow: float, *, wrong: bool) -> str:
-    if wrong:
-        return "wrong answer"
+def _wrong(bar: Line | None) -> str:
+    if bar is None or not is_wrong(bar):
+        return ""
+    return UNMEASURED if str(bar["check"]).startswith(UNMEASURED) else "wrong answer"
+
+
+def _verdict(then: float | None, now: float | None, allow: float) -> str:
     if now is None:
         return "gone"
     if then is None:
@@ -131,16 +217,18 @@ def print_moves(moves: list[Move], allow: float) -> None:
     if not moves:
         return
     console = Console(highlight=False)
+    if not console.is_terminal:
+        console = Console(highlight=False, width=NARROWEST)
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("name", header_style="bold")
     for title in ("accepted", "now", "change"):
         table.add_column(title, justify="right", header_style="bold")
     table.add_column("", header_style="bold")
     for move in moves:
-        colour = COLOURS.get(move.verdict, "red")
+        colour = "red" if move.bad else COLOURS[move.verdict]
         ratios = ("" if r is None else f"{r:,.2f}" for r in (move.before, move.after))
-        table.add_row(move.name, *ratios, move.change, f"[{colour}]{move.verdict}[/]")
+        table.add_row(move.name, *ratios, move.change, f"[{colour}]{move.told}[/]")
     console.print(table)
     bad = [move.name for move in moves if move.bad]
-    good = f"no ratio has fallen by more than {allow:.0%}"
+    good = f"no ratio has fallen by more than {allow:.0%}, no work has grown by {GROWN:.0%}"
     console.print(f"\nlook at: {', '.join(bad)}" if bad else f"\n{good}")
