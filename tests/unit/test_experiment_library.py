@@ -11,7 +11,6 @@ from windrow.core.errors import RunError
 from windrow.experiments.library import figure
 from windrow.experiments.library.experiment import (
     Experiment,
-    Finding,
     Measurement,
     Options,
     Panel,
@@ -20,8 +19,21 @@ from windrow.experiments.library.files import write_index, write_result
 from windrow.experiments.library.machine import facts
 from windrow.experiments.library.run import count_steps, run
 from windrow.experiments.library.series import Axis, series_of
-from windrow.experiments.library.table import Levels, Row, Spread, Table
+from windrow.experiments.library.spread import Ratio, Spread
+from windrow.experiments.library.table import Levels, Row, Table
 from windrow.experiments.library.text_plot import plot
+from windrow.experiments.library.verdict import (
+    Finding,
+    Kind,
+    Outcome,
+    above,
+    all_of,
+    below,
+    share_of,
+    verdict,
+    waiting,
+    within,
+)
 
 
 class Slow(Experiment[Iterator[float]]):
@@ -55,14 +67,17 @@ class Slow(Experiment[Iterator[float]]):
     def _clocks(self, seconds: float, name: str) -> Iterator[float]:
         for n in range(10):
             self.order.append(name)
-            yield seconds * (100 if n < self.warmups else n)
+            yield seconds * (100 if n < self.warmups else 10 + n)
 
     def measure(self, case: Iterator[float]) -> Measurement:
         return Measurement({"seconds": next(case)}, {"rows": 3})
 
     def findings(self, table: Table) -> list[Finding]:
         ratio = table.ratio("seconds", "pace", "slow", "fast", size=10)
-        return [Finding("Slow is slower.", ratio >= 5, f"{ratio:g} times.")]
+        return [
+            Finding("Slow is slower.", above(ratio, 5), f"{ratio}."),
+            Finding("It is much slower.", above(ratio, 50), "", Kind.OURS),
+        ]
 
 
 class Wrong(Slow):
@@ -90,7 +105,7 @@ def test_contestants_of_a_block_run_by_turns_after_all_are_prepared() -> None:
 def test_medians_are_of_the_repeats_without_the_warm_ups() -> None:
     table = run(Slow(Options(repeats=3))).table
     row = table.where(size=10, pace="slow").rows[0]
-    assert row.clocks["seconds"] == Spread(200.0, 150.0, 250.0)
+    assert row.clocks["seconds"] == Spread(1200.0, 1150.0, 1250.0, 3)
     assert row.counts == {"rows": 3}
 
 
@@ -107,13 +122,71 @@ def test_a_wrong_answer_has_no_speed() -> None:
     assert caught.value.detail == "one row is missing"
 
 
-def test_the_verdict_comes_from_the_findings() -> None:
+def test_only_the_papers_findings_make_the_verdict() -> None:
     result = run(Slow())
-    assert (result.held, result.verdict) == (True, "held")
-    missed = type(result)(
-        result.table, (*result.findings, Finding("More.", held=False, by="")), {}, 0.0
-    )
-    assert (missed.held, missed.verdict) == (False, "held in part (1 of 2)")
+    assert [f.outcome for f in result.findings] == [Outcome.HELD, Outcome.REFUTED]
+    assert result.verdict == "held"
+
+
+def finding(outcome: Outcome, kind: Kind = Kind.PAPER) -> Finding:
+    return Finding("Some.", outcome, "", kind)
+
+
+def test_one_refuted_refutes_and_one_open_leaves_open() -> None:
+    held, close, refuted = map(finding, (Outcome.HELD, Outcome.CLOSE, Outcome.REFUTED))
+    wait = waiting("Some.", "It does not exist.")
+    assert verdict([held, held]) == "held"
+    assert verdict([held, close]) == "too close to call"
+    assert verdict([held, close, wait]) == "cannot be judged yet"
+    assert verdict([held, close, wait, refuted]) == "not held"
+    ours = finding(Outcome.HELD, Kind.OURS)
+    assert verdict([ours, wait]) == "cannot be judged yet"
+    assert verdict([ours]) == "held (windrow's own claim)"
+    assert verdict([ours, finding(Outcome.REFUTED, Kind.MODEL)]) == "not held (by the model)"
+
+
+def timed(median: float, low: float, high: float, runs: int = 5) -> Spread:
+    return Spread(median, low, high, runs)
+
+
+def test_clocks_whose_quartiles_overlap_are_too_close_to_call() -> None:
+    fast, slow = timed(10, 9, 12), timed(13, 11.9, 14)
+    assert above(Ratio.of(slow, fast), 1) == below(Ratio.of(slow, fast), 1) == Outcome.CLOSE
+    slower = timed(13, 12.1, 14)
+    assert above(Ratio.of(slower, fast), 1) == Outcome.HELD
+    assert above(Ratio.of(fast, slower), 1) == Outcome.REFUTED
+    assert below(Ratio.of(fast, slower), 1) == Outcome.HELD
+
+
+def test_a_bar_counts_as_its_multiple_of_the_other_clock() -> None:
+    one, other = timed(10, 9.9, 10.1), timed(22, 19, 25)
+    assert above(Ratio.of(other, one), 2) == Outcome.CLOSE  # 19 < 2 * 9.9
+    assert above(Ratio.of(other, one), 1.5) == Outcome.HELD
+    assert above(Ratio.of(other, one), 3) == Outcome.REFUTED
+    assert within(Ratio.of(other, one), 2.2, 2) == Outcome.HELD
+    assert within(Ratio.of(other, one), 9, 2) == Outcome.REFUTED
+
+
+def test_a_ratio_near_its_bar_is_too_close_however_steady_the_clocks() -> None:
+    steady = Ratio.of(timed(1.04, 1.039, 1.041), timed(1, 0.999, 1.001))
+    assert above(steady, 1) == above(steady.inverse, 1) == Outcome.CLOSE
+    assert above(Ratio.of(Spread.counted(1.04), Spread.counted(1)), 1) == Outcome.HELD
+
+
+def test_clocks_of_two_runs_decide_nothing() -> None:
+    assert above(Ratio.of(timed(9, 9, 9, 2), timed(1, 1, 1, 2)), 1) == Outcome.CLOSE
+
+
+def test_ratios_of_ratios_have_the_noise_of_both() -> None:
+    assert Ratio(4, 3, 5, 5).over(Ratio(2, 1, 3, 4)) == Ratio(2, 1, 5, 4)
+
+
+def test_a_share_is_open_as_long_as_the_close_ones_could_turn_it() -> None:
+    pairs = [Outcome.HELD] * 6 + [Outcome.CLOSE] * 2 + [Outcome.REFUTED] * 2
+    assert share_of(pairs, 0.6) == Outcome.HELD
+    assert share_of(pairs, 0.75) == Outcome.CLOSE
+    assert share_of(pairs, 0.9) == Outcome.REFUTED
+    assert all_of([]) == Outcome.CLOSE
 
 
 def test_files_tell_claim_verdict_numbers_and_what_is_missing(tmp_path: Path) -> None:
@@ -123,7 +196,9 @@ def test_files_tell_claim_verdict_numbers_and_what_is_missing(tmp_path: Path) ->
     assert [p.name for p in paths] == ["README.md", "results.csv", "figure.svg", "figure.png"]
     page = paths[0].read_text()
     assert "**Claim.** slow takes ten times as long." in page
-    assert "## Verdict: held" in page
+    assert "## Verdict: held\n\nFindings: paper: 1 held; ours: 1 not held.\n" in page
+    papers, ours = page.index("- **held**: Slow is"), page.index("- **not held**: It is much")
+    assert page.index("The paper's claims:") < papers < page.index("windrow's own claims") < ours
     assert "Missing: **slower**. Nobody can wait for it." in page
     assert "`windrow experiment slow --repeats 3 --seed 5`" in page
     with paths[1].open() as file:
@@ -132,23 +207,24 @@ def test_files_tell_claim_verdict_numbers_and_what_is_missing(tmp_path: Path) ->
     assert rows[3] == {
         "size": "10",
         "pace": "slow",
-        "seconds": "200",
-        "seconds_q1": "150",
-        "seconds_q3": "250",
+        "seconds": "1200",
+        "seconds_q1": "1150",
+        "seconds_q3": "1250",
         "rows": "3",
     }
 
 
 def test_the_index_lists_results_with_their_verdicts(tmp_path: Path) -> None:
-    for options in (Options(repeats=1), Options(repeats=1, trace="zeek")):
+    for options in (Options(repeats=3), Options(repeats=1, trace="zeek")):
         experiment = Slow(options)
         write_result(tmp_path / experiment.folder, experiment, run(experiment))
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "README.md").write_text("# Something else\n")
     lines = write_index(tmp_path).read_text().splitlines()
     assert lines[-2:] == [
-        "| [slow](slow/README.md) | slow and fast | held |",
-        "| [slow-zeek](slow-zeek/README.md) | slow and fast | held |",
+        "| [slow](slow/README.md) | slow and fast | held | paper: 1 held; ours: 1 not held |",
+        "| [slow-zeek](slow-zeek/README.md) | slow and fast | too close to call | "
+        "paper: 1 too close to call; ours: 1 too close to call |",
     ]
 
 

@@ -8,8 +8,11 @@ import pytest
 
 from windrow.core.errors import RunError
 from windrow.experiments.library.experiment import Experiment, Options
+from windrow.experiments.library.ranks import rank_correlation
 from windrow.experiments.library.run import Result, run
-from windrow.experiments.library.words import rank_correlation
+from windrow.experiments.library.spread import Spread
+from windrow.experiments.library.table import Row, Table
+from windrow.experiments.library.verdict import Kind, Outcome, of_kind
 from windrow.experiments.orders import lazy, ranking, scaling
 from windrow.experiments.orders.lazy_models import MultiFigure3
 from windrow.experiments.orders.streams import (
@@ -72,11 +75,13 @@ def test_costs_of_more_windows(monkeypatch: pytest.MonkeyPatch) -> None:
     for one, other in pairwise((2, 3, 4)):
         less, more = (table.where(windows=n, algorithm=scaling.TREE).rows[0] for n in (one, other))
         assert more.number("work_a_unit") > less.number("work_a_unit")
+    assert result.verdict == "held (by the model)"
+    assert "1, 12, 15.1 times as much at 2, 3, 4 windows" in result.findings[0].by
 
 
 def test_the_lazy_models_draw_figure_3() -> None:
     result = run(MultiFigure3())
-    assert result.verdict == "held"
+    assert result.verdict == "held (by the model)"
     assert result.table.number("cost_1", interval=1, algorithm="LAZY") == pytest.approx(
         2868.6, abs=1
     )
@@ -87,7 +92,7 @@ def test_eager_lazy_and_restore_tell_what_is_true(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(lazy, "STRETCH", 20)
     table = in_small(lazy.ThesisLazy, {"interval": (5, 20)}).table
     kept = [
-        table.ratio("results", "algorithm", lazy.LAZY, lazy.RESTORE, interval=interval)
+        table.ratio("results", "algorithm", lazy.LAZY, lazy.RESTORE, interval=interval).value
         for interval in (5, 20)
     ]
     assert 1 > kept[0] > kept[1]
@@ -100,6 +105,40 @@ def test_a_lazy_answer_that_is_not_true_is_found(monkeypatch: pytest.MonkeyPatch
     with pytest.raises(RunError) as caught:
         in_small(lazy.ThesisLazy, {"interval": (10,)})
     assert "0 rows should not be there" in caught.value.detail
+
+
+def four_orders(*clocks: float) -> Table:
+    """Return a table of the thesis' four orders with such clocks, each sure to 1 %."""
+    costs = {"2134": 16200.0, "1234": 21000.0, "2341": 42600.0, "4312": 120000.0}
+    return Table(
+        tuple(
+            Row(
+                {"order": order},
+                {"ms_per_1000": Spread(ms, ms * 0.99, ms * 1.01, 5)},
+                {"model_cost": cost, "tree_rows": cost, "join_rows": 1.0},
+            )
+            for (order, cost), ms in zip(costs.items(), clocks, strict=True)
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    "clocks, outcomes",
+    [
+        ((10, 13, 25, 60), ("held", "held", "held", "held")),
+        ((10, 13, 12, 60), ("held", "not held", "not held", "held")),
+        ((10, 10.2, 25, 60), ("held", "too close to call", "held", "held")),
+        ((10, 10, 10, 10), ("held", "too close to call", "not held", "held")),
+        ((10, 13, 25, 99), ("held", "held", "held", "not held")),
+        ((20, 13, 25, 60), ("not held", "not held", "not held", "held")),
+    ],
+)
+def test_every_rank_and_distance_of_orders_is_judged(
+    clocks: tuple[float, ...], outcomes: tuple[str, ...]
+) -> None:
+    found = ranking.ThesisFigure52(Options(repeats=1)).findings(four_orders(*clocks))
+    assert [f.outcome for f in of_kind(found, Kind.PAPER)] == [Outcome.WAITING]
+    assert tuple(f.outcome.value for f in of_kind(found, Kind.OURS)) == outcomes
 
 
 def test_ranks_that_are_equal_share_their_mean() -> None:

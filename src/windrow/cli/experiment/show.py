@@ -18,11 +18,19 @@ from windrow.experiments.library.files import write_index, write_result
 from windrow.experiments.library.run import Result, count_steps, run
 from windrow.experiments.library.series import series_of
 from windrow.experiments.library.text_plot import plot
+from windrow.experiments.library.verdict import TITLES, Kind, Outcome, of_kind, tally
 
 NARROWEST = 100
 """Columns to assume where there is no terminal to ask."""
 
-Kind = type[Experiment[Any]]
+MARKS = {
+    Outcome.HELD: ("✓ ", "green"),
+    Outcome.REFUTED: ("✗ ", "red"),
+    Outcome.CLOSE: ("≈ ", "yellow"),
+    Outcome.WAITING: ("– ", "dim"),
+}
+
+ExperimentType = type[Experiment[Any]]
 
 
 def console_of() -> Console:
@@ -31,7 +39,7 @@ def console_of() -> Console:
     return console if console.is_terminal else Console(highlight=False, width=NARROWEST)
 
 
-def print_list(kinds: Sequence[Kind]) -> None:
+def print_list(kinds: Sequence[ExperimentType]) -> None:
     """Print a row for each experiment."""
     table = Table(box=None, padding=(0, 2, 0, 0))
     for title in ("name", "question", "source"):
@@ -42,7 +50,7 @@ def print_list(kinds: Sequence[Kind]) -> None:
     console_of().print(table)
 
 
-def run_one(kind: Kind, options: Options, out: Path) -> Result:
+def run_one(kind: ExperimentType, options: Options, out: Path) -> Result:
     """Run an experiment, show what it found, write its files."""
     require_packages()
     if options.trace != Options().trace and options.trace not in kind.traces:
@@ -78,24 +86,29 @@ def watched(experiment: Experiment[Any]) -> Result:
 def print_verdict(console: Console, experiment: Experiment[Any], result: Result) -> None:
     """Print the claim, each finding, and what is missing."""
     console.print(Text("claim    ", "bold").append(experiment.words().claim, "not bold"))
-    colour = "green" if result.held else "yellow"
-    console.print(Text("verdict  ", "bold").append(result.verdict, colour))
-    for finding in result.findings:
-        mark = ("✓ ", "green") if finding.held else ("✗ ", "red")
-        console.print(Text.assemble("  ", mark, f"{finding.claim} {finding.by}"))
+    console.print(Text("verdict  ", "bold").append(result.verdict, "not bold"))
+    for kind in Kind:
+        found = of_kind(result.findings, kind)
+        if found:
+            console.print(Text(f"  {TITLES[kind]}:"))
+        for finding in found:
+            mark = MARKS[finding.outcome]
+            told = f"{finding.outcome.value}: {finding.claim} {finding.by}"
+            console.print(Text.assemble("  ", mark, told))
     for level, reason in experiment.missing.items():
         console.print(Text(f"  – missing: {level}. {reason}", "dim"))
 
 
-def run_all(kinds: Sequence[Kind], options: Options, out: Path) -> None:
+def run_all(kinds: Sequence[ExperimentType], options: Options, out: Path) -> None:
     """Run all experiments, or those that another trace is for; then print their verdicts."""
     table = Table(box=None, padding=(0, 2, 0, 0))
-    for title in ("name", "verdict", "seconds"):
+    for title in ("name", "verdict", "findings", "seconds"):
         table.add_column(title, header_style="bold")
     usual = options.trace == Options().trace
     for kind in (k for k in kinds if usual or options.trace in k.traces):
         result = run_one(kind, options, out)
-        table.add_row(kind.name, result.verdict, f"{result.seconds:.0f}")
+        told = (result.verdict, tally(result.findings), f"{result.seconds:.0f}")
+        table.add_row(kind.name, *told)
     console = console_of()
     console.print(table)
     console.print(Text(f"wrote {write_index(out)}", "dim"))

@@ -2,7 +2,7 @@
 
     for each block of levels:   prepare every contestant
         warm-ups, then repeats:     each contestant by turns  ─► measure ─► answer right?
-    medians and spreads  ─► findings  ─► verdict
+    medians and spreads  ─► findings  ─► verdict (`verdict.py`)
 
 What else the machine does meets all contestants of a block alike.
 """
@@ -17,6 +17,7 @@ from textwrap import dedent
 from typing import ClassVar, Generic, TypeVar
 
 from windrow.experiments.library.table import Level, Levels, Table
+from windrow.experiments.library.verdict import Finding
 
 EQUAL = "equal"
 """What `Measurement.check` says of a right answer."""
@@ -67,15 +68,6 @@ class Panel:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """One part of the claim, whether the numbers bear it out, and the numbers."""
-
-    claim: str
-    held: bool
-    by: str
-
-
-@dataclass(frozen=True, slots=True)
 class Words:
     """An experiment's docstring, taken apart."""
 
@@ -90,7 +82,8 @@ class Experiment(ABC, Generic[CaseT]):
 
     `turns` names the factor whose levels are contestants: measured by turns in one block.
     `full` replaces levels of `factors` at the paper's size. `missing` tells levels of the paper
-    that windrow cannot run, with the reason: they are told in the results, and nothing stands in.
+    that windrow cannot run, with the reason. What a paper claims of them is a finding that waits;
+    what is measured in their place is a claim of ours, and marked so.
     """
 
     name: ClassVar[str]
@@ -145,7 +138,7 @@ class Experiment(ABC, Generic[CaseT]):
 
     @abstractmethod
     def findings(self, table: Table) -> list[Finding]:
-        """Return the parts of the claim, each held or not by the numbers."""
+        """Return the parts of the claim, each with what the numbers say of it."""
 
 
 def read_words(doc: str) -> Words:

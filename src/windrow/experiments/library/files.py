@@ -11,14 +11,16 @@ from windrow.experiments.library.experiment import Experiment
 from windrow.experiments.library.figure import write_figure
 from windrow.experiments.library.run import Result
 from windrow.experiments.library.table import Level, Table
+from windrow.experiments.library.verdict import TITLES, Kind, of_kind, tally
 
 INDEX = (
     "# Results of experiments",
     "",
     "Written by `windrow experiment all`. Each page has claim, figure, numbers and verdict.",
+    "The verdict is of the paper's claims; windrow's own are counted apart (docs/experiments.md).",
     "",
-    "| experiment | what | verdict |",
-    "| --- | --- | --- |",
+    "| experiment | what | verdict | findings |",
+    "| --- | --- | --- | --- |",
 )
 
 
@@ -38,11 +40,10 @@ def write_index(folder: Path) -> Path:
     for page in sorted(folder.glob("*/README.md")):
         text = page.read_text(encoding="utf-8")
         title = re.search(r"^# (\S+): (.*)$", text, re.MULTILINE)
-        verdict = re.search(r"^## Verdict: (.*)$", text, re.MULTILINE)
-        if title and verdict:
-            rows.append(
-                f"| [{title[1]}]({page.parent.name}/README.md) | {title[2]} | {verdict[1]} |"
-            )
+        told = re.search(r"^## Verdict: (.*)\n\nFindings: (.*)\.$", text, re.MULTILINE)
+        if title and told:
+            link = f"[{title[1]}]({page.parent.name}/README.md)"
+            rows.append(f"| {link} | {title[2]} | {told[1]} | {told[2]} |")
     index = folder / "README.md"
     index.write_text("\n".join([*INDEX, *rows]) + "\n", encoding="utf-8")
     return index
@@ -64,9 +65,8 @@ def readme(experiment: Experiment[Any], result: Result) -> str:
         f"*{words.question}*",
         f"**Claim.** {words.claim}  \n**Refuted** {words.refuted}  \n**Source.** {words.source}",
         f"## Verdict: {result.verdict}",
-        "\n".join(
-            f"- {'held' if f.held else '**not held**'}: {f.claim} {f.by}" for f in result.findings
-        ),
+        f"Findings: {tally(result.findings)}.",
+        *(findings_text(result, kind) for kind in Kind),
         "![figure](figure.svg)",
         "## Set-up",
         set_up(experiment),
@@ -78,6 +78,13 @@ def readme(experiment: Experiment[Any], result: Result) -> str:
         f"Written by `{command(experiment)}`.",
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def findings_text(result: Result, kind: Kind) -> str:
+    """Return the findings of a kind as a list under its title; empty if there are none."""
+    found = of_kind(result.findings, kind)
+    lines = [f"- **{f.outcome.value}**: {f.claim} {f.by}" for f in found]
+    return "\n".join([f"{TITLES[kind]}:", "", *lines]) if found else ""
 
 
 def set_up(experiment: Experiment[Any]) -> str:

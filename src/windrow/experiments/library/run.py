@@ -12,9 +12,11 @@ from time import perf_counter
 from typing import TypeVar
 
 from windrow.core.errors import RunError
-from windrow.experiments.library.experiment import EQUAL, Experiment, Finding, Measurement
+from windrow.experiments.library.experiment import EQUAL, Experiment, Measurement
 from windrow.experiments.library.machine import Facts, facts
-from windrow.experiments.library.table import Levels, Row, Spread, Table
+from windrow.experiments.library.spread import Spread
+from windrow.experiments.library.table import Levels, Row, Table
+from windrow.experiments.library.verdict import Finding, verdict
 
 CaseT = TypeVar("CaseT")
 Progress = Callable[[int, str], None]
@@ -31,17 +33,9 @@ class Result:
     seconds: float
 
     @property
-    def held(self) -> bool:
-        """Tell whether every part of the claim held."""
-        return all(finding.held for finding in self.findings)
-
-    @property
     def verdict(self) -> str:
         """Return the verdict in a few words."""
-        kept = sum(finding.held for finding in self.findings)
-        if kept == len(self.findings):
-            return "held"
-        return f"held in part ({kept} of {len(self.findings)})" if kept else "not held"
+        return verdict(self.findings)
 
 
 def silent(_done: int, _now: str) -> None:

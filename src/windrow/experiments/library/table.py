@@ -4,31 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from statistics import median, quantiles
+
+from windrow.experiments.library.spread import Ratio, Spread
 
 Level = int | float | str
 Levels = dict[str, Level]
-
-
-@dataclass(frozen=True, slots=True)
-class Spread:
-    """A clock over the repeats: its median, and between which quartiles it lay."""
-
-    median: float
-    low: float
-    high: float
-
-    @classmethod
-    def of(cls, values: list[float]) -> Spread:
-        """Return the spread of some values.
-
-        >>> Spread.of([4.0, 1.0, 2.0])
-        Spread(median=2.0, low=1.5, high=3.0)
-        """
-        if len(values) == 1:
-            return cls(values[0], values[0], values[0])
-        low, _, high = quantiles(values, n=4, method="inclusive")
-        return cls(median(values), low, high)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +35,14 @@ class Row:
         """Return a clock's median, a count or a level that is a number."""
         return float(self.value(name))
 
+    def spread(self, name: str) -> Spread:
+        """Return a clock with its quartiles, or a number that has no noise."""
+        return self.clocks[name] if name in self.clocks else Spread.counted(self.number(name))
+
+    def over(self, other: Row, name: str) -> Ratio:
+        """Return how many times larger a measure is than another row's, with its noise."""
+        return Ratio.of(self.spread(name), other.spread(name))
+
 
 @dataclass(frozen=True, slots=True)
 class Table:
@@ -72,19 +60,23 @@ class Table:
         kept = (r for r in self.rows if all(r.levels[k] == v for k, v in levels.items()))
         return Table(tuple(kept))
 
+    def row(self, **levels: Level) -> Row:
+        """Return the one row that has these levels."""
+        (row,) = self.where(**levels).rows
+        return row
+
     def number(self, name: str, **levels: Level) -> float:
         """Return a measure of the one row that has these levels."""
-        (row,) = self.where(**levels).rows
-        return row.number(name)
+        return self.row(**levels).number(name)
 
     def levels(self, factor: str) -> list[Level]:
         """Return a factor's levels in order of their first row."""
         return list(dict.fromkeys(row.levels[factor] for row in self.rows))
 
-    def ratio(self, name: str, factor: str, over: Level, under: Level, **levels: Level) -> float:
+    def ratio(self, name: str, factor: str, over: Level, under: Level, **levels: Level) -> Ratio:
         """Return how many times larger a measure is at one level of a factor than at another."""
-        above = self.number(name, **{**levels, factor: over})
-        return above / self.number(name, **{**levels, factor: under})
+        above = self.row(**{**levels, factor: over})
+        return above.over(self.row(**{**levels, factor: under}), name)
 
     def columns(self) -> Iterator[str]:
         """Yield the names of all columns: levels, clocks with their quartiles, counts."""

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from windrow.experiments.library.experiment import Finding
 from windrow.experiments.library.table import Table
-from windrow.experiments.library.words import times
+from windrow.experiments.library.verdict import Finding, above, all_of
 from windrow.experiments.links.base import (
-    NOISE,
     PARTITIONS,
     LinkExperiment,
     largest,
@@ -54,19 +52,19 @@ class Query1Ftp(LinkExperiment):
         ]
         return [
             Finding(
-                f"UPA is nearly twice as fast as the others at window {window:,}.",
-                nt >= 1.5 and direct >= 1.5,
-                f"NT takes {times(nt)} as long, DIRECT {times(direct)}.",
+                f"UPA is nearly twice as fast as the others at window {window:,} (1.5 counts).",
+                all_of((above(nt, 1.5), above(direct, 1.5))),
+                f"NT takes {nt} as long, DIRECT {direct}.",
             ),
             Finding(
                 "DIRECT beats NT where results are few.",
-                lead[0] > NOISE,
-                f"NT takes {times(lead[0])} as long as DIRECT at the smallest window.",
+                above(lead[0], 1),
+                f"NT takes {lead[0]} as long as DIRECT at the smallest window.",
             ),
             Finding(
                 "DIRECT degrades as the window grows.",
-                lead[-1] * NOISE < lead[0],
-                f"NT takes {times(lead[-1])} as long as DIRECT at the largest.",
+                above(lead[0].over(lead[-1]), 1),
+                f"NT takes {lead[-1]} as long as DIRECT at the largest.",
             ),
         ]
 
@@ -94,20 +92,20 @@ class Query1Telnet(LinkExperiment):
         """Judge by the clocks."""
         window, clock = largest(table), "ms_per_1000"
         nt = table.ratio(clock, "strategy", "NT", "UPA", window=window)
-        direct = table.ratio(clock, "strategy", "DIRECT", "NT", window=window)
+        slow = [table.ratio(clock, "strategy", "DIRECT", s, window=window) for s in ("NT", "UPA")]
         negatives = table.number("negatives_told", strategy="NT", window=window)
         scanned = table.number("comparisons", strategy="DIRECT", window=window)
         return [
             Finding(
-                f"DIRECT is by far the slowest at window {window:,}.",
-                direct >= 5 and direct * nt >= 5,
-                f"It takes {times(direct)} as long as NT, {times(direct * nt)} as long as UPA; "
-                f"it looks at {scanned:,.0f} rows per 1,000 tuples.",
+                f"DIRECT is by far the slowest at window {window:,} (5 times counts).",
+                all_of(above(ratio, 5) for ratio in slow),
+                f"It takes {slow[0]} as long as NT, {slow[1]} as long as UPA; it looks at "
+                f"{scanned:,.0f} rows per 1,000 tuples.",
             ),
             Finding(
                 "UPA is up to ten times as fast as NT (at least twice counts).",
-                nt >= 2,
-                f"NT takes {times(nt)} as long; its operators tell {negatives:,.0f} negative "
-                "tuples per 1,000 tuples.",
+                above(nt, 2),
+                f"NT takes {nt} as long; its operators tell {negatives:,.0f} negative tuples per "
+                "1,000 tuples.",
             ),
         ]

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from windrow.experiments.library.experiment import Finding
 from windrow.experiments.library.table import Table
-from windrow.experiments.library.words import times
+from windrow.experiments.library.verdict import Finding, above, all_of
 from windrow.experiments.links.base import (
-    NOISE,
     PARTITIONS,
     LinkExperiment,
     largest,
@@ -69,8 +67,8 @@ class Query2Pairs(LinkExperiment):
             slower(table, ("NT",), 1.5, "UPA is twice as fast as NT (at least 1.5 counts)"),
             Finding(
                 "DIRECT is slow where the result is large.",
-                direct > NOISE,
-                f"It takes {times(direct)} as long as NT.",
+                above(direct, 1),
+                f"It takes {direct} as long as NT.",
             ),
             larger(table, 1.5, "UPA takes less space (1.5 times counts)"),
         ]
@@ -80,9 +78,9 @@ def slower(table: Table, others: tuple[str, ...], bar: float, claim: str) -> Fin
     """Tell how many times as long as UPA others take at the largest window."""
     window = largest(table)
     found = {o: table.ratio("ms_per_1000", "strategy", o, "UPA", window=window) for o in others}
-    told = ", ".join(f"{other} takes {times(ratio)} as long" for other, ratio in found.items())
-    held = min(found.values()) >= bar
-    return Finding(f"{claim} at window {window:,}.", held, f"{told}.")
+    told = ", ".join(f"{other} takes {ratio} as long" for other, ratio in found.items())
+    outcome = all_of(above(ratio, bar) for ratio in found.values())
+    return Finding(f"{claim} at window {window:,}.", outcome, f"{told}.")
 
 
 def larger(table: Table, bar: float, claim: str) -> Finding:
@@ -92,6 +90,6 @@ def larger(table: Table, bar: float, claim: str) -> Finding:
         other: table.ratio("space_bytes", "strategy", other, "UPA", window=window)
         for other in ("NT", "DIRECT")
     }
-    told = ", ".join(f"{other} takes {times(ratio)} its bytes" for other, ratio in found.items())
-    held = min(found.values()) >= bar
-    return Finding(f"{claim} at window {window:,}.", held, f"{told}.")
+    told = ", ".join(f"{other} takes {ratio} its bytes" for other, ratio in found.items())
+    outcome = all_of(above(ratio, bar) for ratio in found.values())
+    return Finding(f"{claim} at window {window:,}.", outcome, f"{told}.")

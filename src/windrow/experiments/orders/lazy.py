@@ -18,14 +18,13 @@ from windrow.experiments.library.contest import work_of
 from windrow.experiments.library.experiment import (
     EQUAL,
     Experiment,
-    Finding,
     Measurement,
     Options,
     Panel,
 )
 from windrow.experiments.library.table import Levels, Table
 from windrow.experiments.library.truth import answer_difference
-from windrow.experiments.library.words import times
+from windrow.experiments.library.verdict import Finding, Kind, above, waiting
 from windrow.experiments.orders.streams import (
     THESIS_5_5,
     JoinFeed,
@@ -71,8 +70,8 @@ class ThesisLazy(Experiment[LazyCase]):
 
     Claim    lazy evaluation is more efficient than eager, and more so as the interval grows; to
              restore what would be lost has a noticeable price, yet stays below eager.
-    Refuted  if at the largest interval lazy is not 5 % faster than eager, not faster than at the
-             smallest, restore not 5 % slower than lazy, or not faster than eager.
+    Refuted  if (ours, of trees) at the largest interval lazy is slower than eager, or than at the
+             smallest; restore is faster than lazy, or slower than eager.
     Source   [THESIS 5.4.3, figures 5.3 and 5.4; streams of table 5.5 with λ1 = 10].
     """
 
@@ -109,7 +108,7 @@ class ThesisLazy(Experiment[LazyCase]):
         return (
             "A tree of binary hash joins in the order S2, S1, S3, S4. A run is "
             f"{self.stretch:,} ticks, {self.stretch // self.unit} units of time, after all windows "
-            "have filled; windows are 100 units. What the first and the last run tell is DuckDB's."
+            "have filled; windows are 100 units. What every run tells is DuckDB's."
         )
 
     def prepare(self, levels: Levels) -> LazyCase:
@@ -143,9 +142,7 @@ class ThesisLazy(Experiment[LazyCase]):
         done = work_of(case.query.stats())
         counts = {name: (done[name] - before[name]) * 1e3 / tuples for name in done}
         counts["results"] = len(changes) * 1e3 / tuples
-        check = EQUAL
-        if case.turns in (0, self.runs - 1):
-            check = self.difference(case, changes, low) or EQUAL
+        check = self.difference(case, changes, low) or EQUAL
         case.turns += 1
         return Measurement({"ms_per_1000": seconds * 1e6 / tuples}, counts, check)
 
@@ -163,29 +160,42 @@ class ThesisLazy(Experiment[LazyCase]):
         case.db.close()
 
     def findings(self, table: Table) -> list[Finding]:
-        """Judge by the clocks, and tell what is lost."""
+        """Judge trees by their clocks, and tell what is lost."""
         clock, levels = "ms_per_1000", table.levels("interval")
         low, high = levels[0], levels[-1]
         gain = table.ratio(clock, "algorithm", EAGER, LAZY, interval=high)
-        first = table.number(clock, algorithm=LAZY, interval=low)
-        falls = first / table.number(clock, algorithm=LAZY, interval=high)
+        falls = table.ratio(clock, "interval", low, high, algorithm=LAZY)
         price = table.ratio(clock, "algorithm", RESTORE, LAZY, interval=high)
         below = table.ratio(clock, "algorithm", EAGER, RESTORE, interval=high)
-        lost = 1 - table.ratio("results", "algorithm", LAZY, RESTORE, interval=high)
+        lost = 1 - table.ratio("results", "algorithm", LAZY, RESTORE, interval=high).value
         return [
-            Finding(
-                f"Lazy is faster than eager at interval {high}.",
-                gain > 1.05,
-                f"Eager takes {times(gain)} as long; lazy loses {lost:.0%} of the results.",
+            waiting(
+                "Lazy is more efficient than eager, more so as Δ grows; restore lies between.",
+                "The thesis speaks of multi-way joins, which windrow does not have yet.",
             ),
             Finding(
-                "Lazy becomes faster as the interval grows.",
-                falls > 1,
-                f"It takes {times(falls)} as long at interval {low}.",
+                f"As a tree, lazy is faster than eager at interval {high}.",
+                above(gain, 1),
+                f"Eager takes {gain} as long; lazy loses {lost:.0%} of the results.",
+                Kind.OURS,
             ),
-            Finding("Restore has a price.", price > 1.05, f"It takes {times(price)} as long."),
             Finding(
-                "Restore stays below eager.", below > 1, f"Eager takes {times(below)} as long."
+                "As a tree, lazy becomes faster as the interval grows.",
+                above(falls, 1),
+                f"It takes {falls} as long at interval {low}.",
+                Kind.OURS,
+            ),
+            Finding(
+                "As a tree, restore has a price.",
+                above(price, 1),
+                f"It takes {price} as long.",
+                Kind.OURS,
+            ),
+            Finding(
+                "As a tree, restore stays below eager.",
+                above(below, 1),
+                f"Eager takes {below} as long.",
+                Kind.OURS,
             ),
         ]
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from windrow.experiments.library.experiment import Experiment, Finding, Measurement, Panel
+from windrow.experiments.library.experiment import Experiment, Measurement, Panel
+from windrow.experiments.library.spread import short
 from windrow.experiments.library.table import Levels, Table
-from windrow.experiments.library.words import times
+from windrow.experiments.library.verdict import Finding, Kind, known
 from windrow.optimize.join_costs import (
     JoinStream,
     Streams,
@@ -17,6 +18,7 @@ from windrow.optimize.join_costs import (
 INTERVALS = (1, 2, 5, 10, 20, 30, 40, 50)
 ALIKE = 1.001
 """Costs within a thousandth are the same."""
+NEARLY = 1.05
 
 
 def panel(rate: int, letter: str) -> Panel:
@@ -31,9 +33,10 @@ class MultiFigure3(Experiment[dict[str, float]]):
     """Should new tuples always come first, if a join is evaluated now and then?
 
     Claim    with equal streams LAZY is as good as GENERAL, costs rise with the interval, and NAIVE
-             is worse, most at small intervals; with a fast stream GENERAL is never worse than the
-             others, LAZY is as good for small intervals only, and for large ones worse than NAIVE.
-    Refuted  if any of these does not hold for the best order of each algorithm.
+             is worse, most at small intervals; with a fast stream LAZY is as good as GENERAL for
+             small intervals only, and for large ones worse than NAIVE, which is nearly as good.
+    Refuted  if any of these does not hold for the best order of each algorithm; nearly is 5 %. That
+             GENERAL is never worse follows from its definition, and is a test.
     Source   [MULTI 4.2, figure 3; the model, as in the paper].
     """
 
@@ -86,7 +89,7 @@ def best_cost(algorithm: str, streams: Streams, interval: float) -> float:
 def ratios(table: Table, cost: str, over: str, under: str) -> list[float]:
     """Return how many times more one algorithm costs than another, interval by interval."""
     return [
-        table.ratio(cost, "algorithm", over, under, interval=interval)
+        table.ratio(cost, "algorithm", over, under, interval=interval).value
         for interval in table.levels("interval")
     ]
 
@@ -99,18 +102,21 @@ def equal_streams(table: Table) -> list[Finding]:
     return [
         Finding(
             "Equal streams: LAZY costs as much as GENERAL.",
-            max(same) <= ALIKE,
-            f"At most {times(max(same))}.",
+            known(max(same) <= ALIKE),
+            f"At most {short(max(same))} times.",
+            Kind.MODEL,
         ),
         Finding(
             "Equal streams: costs rise with the interval.",
-            costs == sorted(costs),
+            known(costs == sorted(costs)),
             f"From {costs[0]:,.0f} to {costs[-1]:,.0f}.",
+            Kind.MODEL,
         ),
         Finding(
             "Equal streams: NAIVE costs more, most at small intervals.",
-            min(worse) > 1 and worse[0] == max(worse),
-            f"{times(worse[0])} as much at the smallest, {times(worse[-1])} at the largest.",
+            known(min(worse) > 1, worse[0] == max(worse)),
+            f"{short(worse[0])} times as much at the smallest, {short(worse[-1])} at the largest.",
+            Kind.MODEL,
         ),
     ]
 
@@ -121,18 +127,22 @@ def fast_stream(table: Table) -> list[Finding]:
     naive_over = ratios(table, "cost_10", "NAIVE", "GENERAL")
     return [
         Finding(
-            "A fast stream: GENERAL is never worse than the others.",
-            min(lazy_over + naive_over) >= 1 / ALIKE,
-            f"LAZY costs up to {times(max(lazy_over))}, NAIVE up to {times(max(naive_over))}.",
+            "A fast stream: NAIVE costs most at small intervals, nearly as GENERAL at large.",
+            known(naive_over[0] > lazy_over[0] * ALIKE, naive_over[-1] <= NEARLY),
+            f"{short(naive_over[0])} times GENERAL's cost at the smallest, "
+            f"{short(naive_over[-1])} times at the largest.",
+            Kind.MODEL,
         ),
         Finding(
             "A fast stream: LAZY is as good for small intervals.",
-            lazy_over[0] <= ALIKE,
-            f"{times(lazy_over[0])} GENERAL's cost at the smallest.",
+            known(lazy_over[0] <= ALIKE),
+            f"{short(lazy_over[0])} times GENERAL's cost at the smallest.",
+            Kind.MODEL,
         ),
         Finding(
             "A fast stream: for large intervals LAZY is worse than NAIVE.",
-            lazy_over[-1] > naive_over[-1],
-            f"{times(lazy_over[-1])} GENERAL's cost against {times(naive_over[-1])}.",
+            known(lazy_over[-1] > naive_over[-1]),
+            f"{short(lazy_over[-1])} times GENERAL's cost against {short(naive_over[-1])}.",
+            Kind.MODEL,
         ),
     ]

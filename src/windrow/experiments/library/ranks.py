@@ -1,19 +1,9 @@
-"""Numbers in words, and how numbers go together."""
+"""How numbers go together."""
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from statistics import StatisticsError, correlation
-
-
-def times(ratio: float) -> str:
-    """Return a ratio as words.
-
-    >>> times(1.0), times(23.45), times(1234.5)
-    ('1.00 times', '23.4 times', '1,234 times')
-    """
-    digits = 2 if ratio < 10 else 1 if ratio < 100 else 0
-    return f"{ratio:,.{digits}f} times"
 
 
 def rank_correlation(one: list[float], other: list[float]) -> float:
