@@ -23,7 +23,7 @@ NEXT_LEFT, NEXT_RIGHT, MADE, COMPARED, OPEN, KEYS, ROWS, NOW = range(8)
 TOTAL, NULLS, TOTAL_BEFORE, NULLS_BEFORE = range(8, 12)
 """And for NOT IN: all copies on the right, and those of NULL; now, and before the instant."""
 PREMATURE = 12
-"""And the results that were taken back though their left row is still there."""
+"""And the results that were taken back though their left tuples are still there: copies."""
 WORK_WORDS = 13
 
 
@@ -61,12 +61,15 @@ def apply_instant(left, right, rows, heads, touched_keys, touched_rows, null_cod
         if rows[slot, EXTRA] == 0:
             touched_rows[work[ROWS], 0] = slot
             touched_rows[work[ROWS], 1] = rows[slot, COUNT]
+            touched_rows[work[ROWS], 2] = 0
             work[ROWS] += 1
             rows[slot, EXTRA] = work[ROWS]
             rows[slot, TOUCHED] = 1
             if rows[slot, CODE] == 0:
                 link(rows, slot, code, heads, LEFT)
         rows[slot, COUNT] += lweight[i]
+        if lweight[i] < 0:
+            touched_rows[rows[slot, EXTRA] - 1, 2] -= lweight[i]
         i += 1
     while j < len(rts) and rts[j] == now:
         touch_key(rcodes[j], heads, touched_keys, work)
@@ -82,9 +85,10 @@ def apply_instant(left, right, rows, heads, touched_keys, touched_rows, null_cod
 def tell_row(slot, was, is_, rows, touched_rows, made, out, work):
     """Add what a left row's part in the answer changed by; return the rows made, -1 if full."""
     slots, ts, weight = out
-    before = rows[slot, COUNT]
+    before, ended = rows[slot, COUNT], 0
     if rows[slot, EXTRA] > 0:
         before = touched_rows[rows[slot, EXTRA] - 1, 1]
+        ended = touched_rows[rows[slot, EXTRA] - 1, 2]
     change = (rows[slot, COUNT] if is_ else 0) - (before if was else 0)
     work[COMPARED] += 1
     if change == 0:
@@ -92,8 +96,8 @@ def tell_row(slot, was, is_, rows, touched_rows, made, out, work):
     if made == len(ts):
         return -1
     slots[made], ts[made], weight[made] = slot, work[NOW], change
-    if was and not is_ and rows[slot, COUNT] > 0:
-        work[PREMATURE] += 1
+    if was and not is_ and before > ended:
+        work[PREMATURE] += before - ended
     return made + 1
 
 
@@ -151,7 +155,8 @@ def semi_changes(kind, left, right, rows, heads, touched_keys, touched_rows, nul
     """Tell how left rows enter and leave the answer, instant by instant; stop if `out` is full.
 
     `left` is (ts, weights, slots, codes), `right` (ts, weights, codes), `out` (slots, ts,
-    weights). Goes on where `work` says, as `joins.join_arrivals` does: done when none is open.
+    weights). `touched_rows` of an instant: slot, copies before, copies that end. Goes on where
+    `work` says, as `joins.join_arrivals` does: done when none is open.
     """
     while work[OPEN] == 1 or work[NEXT_LEFT] < len(left[0]) or work[NEXT_RIGHT] < len(right[0]):
         if work[OPEN] == 0:

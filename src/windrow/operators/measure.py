@@ -54,4 +54,7 @@ def _keys(task: object) -> list[int]:
 
 
 def _is_negation(task: object) -> bool:
-    return isinstance(task, HalfJoinTask) and task.kind is not Kind.SEMI
+    """Tell whether a task is a negation that counts what ends early: one by keys."""
+    if not isinstance(task, HalfJoinTask) or task.kind is Kind.SEMI:
+        return False
+    return isinstance(task.form, KeyedForm)

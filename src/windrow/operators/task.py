@@ -16,7 +16,8 @@ Saved = dict[str, object]
 class Counters:
     """Work that was done, counted. `negatives` are rows of negative weight.
 
-    `premature` counts results that a negation took back before their tuples ended.
+    Of a negation, `told` counts the results that it gave, and `premature` those that it took back
+    before their tuples ended; both count each copy of a row.
     """
 
     tuples_in: int = 0
@@ -26,6 +27,7 @@ class Counters:
     probes: int = 0
     comparisons: int = 0
     expiries: int = 0
+    told: int = 0
     premature: int = 0
 
     def reset(self) -> None:

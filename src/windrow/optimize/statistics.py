@@ -19,8 +19,7 @@ COMMON_KEYS = 0.1
 class Counted(Protocol):
     """What a negation at work has counted (`operators.task.Counters`)."""
 
-    tuples_out: int
-    negatives_out: int
+    told: int
     premature: int
 
 
@@ -70,7 +69,7 @@ def measured(
     {'bids': 0.5}
     """
     rates = {name: count / elapsed for name, count in tuples.items() if count and elapsed > 0}
-    told = sum(n.tuples_out - n.negatives_out for n in negations)
+    told = sum(n.told for n in negations)
     early = sum(n.premature for n in negations)
     common = sum(keys) / len(keys) if keys else KEYS
     return Statistics(rates, common, min(1.0, early / told) if told else None)

@@ -71,7 +71,7 @@ class KeyedForm:
         codes, more = self._codes(self.match.left, left), self._codes(self.match.right, right)
         slots = self.left.encode(left)
         events = len(left) + len(right)
-        touched_keys, touched_rows = np.empty((2, events, 2), np.int64)
+        touched_keys, touched_rows = (np.empty((events, n), np.int64) for n in (2, 3))
         work = np.zeros(WORK_WORDS, np.int64)
         work[TOTAL], work[NULLS] = self.total, self.nulls
         out = np.empty((3, events), np.int64)

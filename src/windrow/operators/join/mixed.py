@@ -66,6 +66,7 @@ class MixedAntiJoinTask:
             made = self._change(left, right)
             count_out(self.counters, made.ts, made.weights())
             self.counters.premature = self.counters.negatives_out
+            self.counters.told = self.counters.tuples_out - self.counters.negatives_out
         else:
             made = Delta(NO_TIMES, Delta.empty(self.output, signed=True).columns, NO_TIMES)
         self._expire(clock)

@@ -50,6 +50,8 @@ class HalfJoinTask:
             right = self.match.right.joinable(right)
         made = _merged(self.form.change(left, right, self.counters), free)
         count_out(self.counters, made.ts, made.weights())
+        if self.kind is not Kind.SEMI:
+            self.counters.told += int(np.maximum(made.weights(), 0).sum())
         return made
 
     def state_rows(self) -> int:
