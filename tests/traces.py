@@ -42,9 +42,14 @@ class Trace:
         return [self.rows.slice(low, high - low) for low, high in pairwise(bounds)]
 
 
+def folder() -> Path:
+    """Return the folder of real traces, which may not exist."""
+    return Path(os.environ.get(ENVIRONMENT) or BESIDE)
+
+
 def zeek(log: str, columns: dict[str, str], hours: int) -> Trace:
     """Return the first hours of a log; `columns` are its names by ours, `ts` comes by itself."""
-    path = Path(os.environ.get(ENVIRONMENT, BESIDE)) / "zeek-3day" / f"{log}.tsv.gz"
+    path = folder() / "zeek-3day" / f"{log}.tsv.gz"
     if not path.exists():
         pytest.skip(f"{ENVIRONMENT} names no folder with zeek-3day, nor does one lie beside")
     read = csv.read_csv(

@@ -1,11 +1,18 @@
 """`windrow experiment`: lists, refuses, runs."""
 
+from io import StringIO
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from rich.console import Console
 
+from windrow.cli.experiment.show import print_verdict
 from windrow.cli.main import windrow
+from windrow.experiments.library.run import Result
+from windrow.experiments.library.table import Table
+from windrow.experiments.library.verdict import Finding, Kind, Outcome, waiting
+from windrow.experiments.orders.lazy_models import MultiFigure3
 from windrow.experiments.registry import ALL, EXPERIMENTS
 
 
@@ -42,3 +49,26 @@ def test_the_real_trace_is_refused_where_it_is_not(
     result = CliRunner().invoke(windrow, args)
     assert (result.exit_code, "the real trace is not here" in result.stderr) == (1, True)
     assert "--trace lbl" in result.stderr
+
+
+def test_the_terminal_tells_outcomes_by_kind() -> None:
+    findings = (
+        Finding("Ours.", Outcome.REFUTED, "0.5 times.", Kind.OURS),
+        Finding("One.", Outcome.HELD, "2 times."),
+        Finding("Two.", Outcome.CLOSE, "1.01 times."),
+        waiting("Three.", "Nobody has it."),
+    )
+    console = Console(width=100, file=StringIO())
+    with console.capture() as shown:
+        print_verdict(console, MultiFigure3(), Result(Table(()), findings, {}, 0.0))
+    lines = [line.strip() for line in shown.get().splitlines()]
+    start = next(i for i, line in enumerate(lines) if line.startswith("verdict"))
+    assert lines[start : start + 7] == [
+        "verdict  cannot be judged yet",
+        "The paper's claims:",
+        "✓ held: One. 2 times.",
+        "≈ too close to call: Two. 1.01 times.",
+        "– cannot be judged yet: Three. Nobody has it.",
+        "windrow's own claims, which the paper does not make:",
+        "✗ not held: Ours. 0.5 times.",
+    ]

@@ -1,9 +1,11 @@
 """The thesis' queries over links, in small: right answers pass, wrong ones are found."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.traces import folder
 
 from windrow.core.errors import InputError, RunError
 from windrow.experiments.library.experiment import EQUAL, Options
@@ -71,11 +73,31 @@ def test_strategies_that_disagree_are_found() -> None:
     assert "differ from those of the first contestant" in caught.value.detail
 
 
-def test_the_real_trace_has_three_links_in_order_of_time() -> None:
+@pytest.fixture
+def real_trace(monkeypatch: pytest.MonkeyPatch) -> trace.Trace:
+    monkeypatch.setenv(trace.ENVIRONMENT, str(folder()))
     try:
-        found = trace.load("zeek", 0, 0)
+        return trace.load("zeek", 0, 0)
     except InputError:
         pytest.skip(f"{trace.ENVIRONMENT} names no folder with zeek-3day, nor does one lie beside")
+
+
+def test_the_real_trace_is_looked_for_only_where_the_environment_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(trace.ENVIRONMENT, raising=False)
+    with pytest.raises(InputError) as caught:
+        trace.zeek_path()
+    assert caught.value.detail == "The environment variable WINDROW_DATA is not set."
+    monkeypatch.setenv(trace.ENVIRONMENT, str(tmp_path))
+    with pytest.raises(InputError) as caught:
+        trace.zeek_path()
+    assert "has no zeek-3day/conn.tsv.gz" in caught.value.detail
+    assert "Set WINDROW_DATA to the folder that has it" in caught.value.hint
+
+
+def test_the_real_trace_has_three_links_in_order_of_time(real_trace: trace.Trace) -> None:
+    found = real_trace
     assert sum(map(len, found.tables.values())) == 105_918
     assert found.ticks > 35_000
     for name in found.tables:
@@ -86,11 +108,8 @@ def test_the_real_trace_has_three_links_in_order_of_time() -> None:
 
 
 @pytest.mark.long
+@pytest.mark.usefixtures("real_trace")
 def test_the_queries_run_on_the_real_trace() -> None:
-    try:
-        trace.zeek()
-    except InputError:
-        pytest.skip(f"{trace.ENVIRONMENT} names no folder with zeek-3day, nor does one lie beside")
     for kind in (query1.Query1Telnet, query3.Query3):
         small = type(kind.__name__, (kind,), {"__doc__": kind.__doc__})
         small.factors = {**kind.factors, "window": (400,)}

@@ -29,7 +29,7 @@ class Query1Ftp(LinkExperiment):
     Claim    as the window grows, UPA is nearly twice as fast as NT and DIRECT; DIRECT beats NT,
              as there are few results to scan, but degrades as the window grows.
     Refuted  if at the largest window either takes less than 1.5 times as long as UPA, if DIRECT is
-             not faster than NT at the smallest window, or if its lead does not shrink.
+             slower than NT at the smallest window, or if its lead over NT grows.
     Source   [THESIS 3.6.2, figure 3.8].
     """
 

@@ -3,7 +3,7 @@
 `lbl` is generated, with the proportions that the thesis tells of its trace. `zeek` is real: three
 days at one host, cut into three links by the clients' port; its clock counts every third
 connection. The real trace is not part of the project: it is read from the folder that
-``WINDROW_DATA`` names, or from ``../shared/data`` beside the checkout.
+``WINDROW_DATA`` names.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ import pyarrow as pa
 from pyarrow import compute, csv
 
 from windrow.core.errors import InputError
-from windrow.experiments.library.machine import ROOT
 from windrow.generate.lbl import Lbl, lbl
 
 ENVIRONMENT = "WINDROW_DATA"
@@ -81,15 +80,8 @@ def load(name: str, ticks: int, seed: int) -> Trace:
 
 def zeek() -> Trace:
     """Return the real trace: ssh for telnet, http for ftp."""
-    path = folder() / "zeek-3day" / "conn.tsv.gz"
-    if not path.exists():
-        raise InputError(
-            "the real trace is not here",
-            detail=f"{ENVIRONMENT} names no folder with zeek-3day/conn.tsv.gz.",
-            hint="Use --trace lbl, which is generated.",
-        )
     read = csv.read_csv(
-        path,
+        zeek_path(),
         parse_options=csv.ParseOptions(delimiter="\t", quote_char=False),
         convert_options=csv.ConvertOptions(
             null_values=["-"],
@@ -118,6 +110,17 @@ def zeek() -> Trace:
     return Trace(tables, "http", "ssh", told)
 
 
-def folder() -> Path:
-    """Return the folder of real traces, which may not exist."""
-    return Path(os.environ.get(ENVIRONMENT) or ROOT.parent / "shared" / "data")
+def zeek_path() -> Path:
+    """Return where the real trace is, in the folder that the environment names."""
+    named = os.environ.get(ENVIRONMENT)
+    path = Path(named or "") / "zeek-3day" / "conn.tsv.gz"
+    if not named or not path.exists():
+        unset = f"The environment variable {ENVIRONMENT} is not set."
+        empty = f"The folder that {ENVIRONMENT} names has no zeek-3day/conn.tsv.gz."
+        raise InputError(
+            "the real trace is not here",
+            detail=empty if named else unset,
+            hint=f"Set {ENVIRONMENT} to the folder that has it, or use --trace lbl, which is "
+            "generated.",
+        )
+    return path
