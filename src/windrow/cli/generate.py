@@ -81,7 +81,7 @@ def nexmark(folder: Path, files: int, **shape: int) -> None:
     from rich.console import Console  # noqa: PLC0415 - --help stays fast
     from rich.progress import Progress  # noqa: PLC0415 - as above
 
-    from windrow.generate.nexmark.scale import Nexmark  # noqa: PLC0415 - as above
+    from windrow.generate.nexmark.scale import Nexmark, forgetting  # noqa: PLC0415 - as above
     from windrow.generate.nexmark.writing import SCRIPT, write_nexmark  # noqa: PLC0415 - as above
 
     require_positive({"--files": files})
@@ -93,6 +93,8 @@ def nexmark(folder: Path, files: int, **shape: int) -> None:
             progress.advance(task, events)
     click.echo(f"{folder}: {scale.events:,} events in {perf_counter() - start:.1f} s")
     click.echo(f"declared in {folder / SCRIPT}")
+    if told := forgetting(scale):
+        click.echo(f"warning: {told}; their answers miss later bids", err=True)
 
 
 def require_positive(options: dict[str, int]) -> None:

@@ -26,6 +26,8 @@ FIRST_ID = 1_000
 """Of persons and of auctions."""
 IN_FLIGHT = 100
 """Auctions that bids choose from; an auction lives while so many others open, on average."""
+REMEMBERED = 20 * SECOND
+"""How long q4, q6 and q9 remember auctions for the bids to come."""
 STRIDE = 953
 """Steps by which events of a group come out of order."""
 LARGEST_STEP = 1 << 62
@@ -89,6 +91,23 @@ class Nexmark:
     def longest_auction(self) -> int:
         """The time, in µs, that no auction's life exceeds."""
         return 2 * IN_FLIGHT * CYCLE // AUCTIONS * SECOND // self.rate + 2 * MILLISECOND
+
+
+def forgetting(scale: Nexmark) -> str:
+    """Return that queries forget auctions that still run; empty if none runs so long.
+
+    >>> forgetting(Nexmark(rate=100))
+    'auctions run for up to 34 seconds at this rate; q4, q6 and q9 remember them for 20'
+    >>> forgetting(Nexmark())
+    ''
+    """
+    if scale.longest_auction < REMEMBERED:
+        return ""
+    longest, kept = -(-scale.longest_auction // SECOND), REMEMBERED // SECOND
+    return (
+        f"auctions run for up to {longest} seconds at this rate; "
+        f"q4, q6 and q9 remember them for {kept}"
+    )
 
 
 def newest_person(events: I64) -> I64:

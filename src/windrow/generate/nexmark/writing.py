@@ -15,7 +15,7 @@ from pathlib import Path
 from windrow.generate.files import FIRST_WRITTEN, refuse_used, write_piece
 from windrow.generate.nexmark.declarations import declarations
 from windrow.generate.nexmark.events import SIDE_INPUT, STREAMS, side_input, stretch
-from windrow.generate.nexmark.scale import Nexmark
+from windrow.generate.nexmark.scale import Nexmark, forgetting
 
 SCRIPT = "streams.cql"
 
@@ -29,7 +29,8 @@ def write_nexmark(folder: Path, scale: Nexmark, *, files: int) -> Iterator[int]:
     for name in (*STREAMS, SIDE_INPUT):
         refuse_used(folder / name)
     write_piece(folder / SIDE_INPUT / "00000.parquet", side_input(), FIRST_WRITTEN)
-    (folder / SCRIPT).write_text(declarations(scale, folder.resolve()), encoding="utf-8")
+    note = f"-- Note: {told}.\n" if (told := forgetting(scale)) else ""
+    (folder / SCRIPT).write_text(note + declarations(scale, folder.resolve()), encoding="utf-8")
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         yield from pool.map(lambda n: write_stretch(folder, scale, n, files), range(files))
 
