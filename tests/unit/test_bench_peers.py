@@ -1,6 +1,7 @@
 """`windrow bench peers`: environments, and peers that are processes of their own."""
 
 import csv
+import re
 import sys
 import time
 from dataclasses import replace
@@ -330,6 +331,13 @@ def test_after_a_failure_the_other_workloads_get_a_new_process(tmp_path: Path) -
     contest = Contest(tmp_path, replace(TINY, shared=True), {})
     found = list(contest.results(broken, TASKS[:2]))
     assert [r.check for r in found] == ["ValueError: not W1 check", "ValueError: not W2 check"]
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_drivers_in_other_environments_import_nothing_of_windrow(name: str) -> None:
+    script = process.DRIVERS / ENGINES[name].driver
+    imports = re.search(r"^\s*(from|import) windrow\b", script.read_text(), re.MULTILINE)
+    assert bool(imports) == (ENGINES[name].environment is None and name != "duckdb")
 
 
 REPEATED = """
