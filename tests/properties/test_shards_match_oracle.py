@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from unittest.mock import patch
 
+import pytest
 from hypothesis import given, note
 from hypothesis import strategies as st
 from tests.generate.effort import examples
@@ -15,6 +16,8 @@ from tests.reference.histories import World
 from tests.reference.shards import ShardedDrive, drive_shards
 
 from windrow.runtime.shards import agenda
+
+pytestmark = pytest.mark.long  # half a minute of random queries
 
 
 @st.composite
