@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pyarrow as pa
+import pytest
 from hypothesis import given, note
 from hypothesis import strategies as st
 from tests.generate.effort import examples
@@ -15,6 +16,8 @@ from tests.properties.test_shards_match_oracle import assert_sharded, sharded_dr
 from tests.reference.shards import ShardedDrive, ShardSet, program_of
 
 from windrow.runtime.shards.ports import TIME
+
+pytestmark = pytest.mark.long
 
 CALLS = (
     "COUNT(*) AS n",
