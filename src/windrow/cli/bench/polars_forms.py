@@ -55,19 +55,21 @@ def group_by_columns(frames: Frames, scale: Scale) -> Iterator[pl.DataFrame]:
 
 def group_slide(frames: Frames, scale: Scale) -> Iterator[pl.DataFrame]:
     """Each group at each refresh: `group_by_dynamic`, from the first window that has a tuple."""
-    yield (
-        frames["a"]
-        .group_by_dynamic(
-            "ts",
-            every=f"{scale.slide}ms",
-            period=f"{scale.window}ms",
-            offset=f"-{scale.window}ms",
-            closed="right",
-            label="right",
-            group_by="src",
-        )
-        .agg(*FOLDS)
+    yield sliding(frames, scale, *FOLDS)
+
+
+def sliding(frames: Frames, scale: Scale, *folds: pl.Expr) -> pl.DataFrame:
+    """Return aggregates of `a` a source at each refresh."""
+    windows = frames["a"].group_by_dynamic(
+        "ts",
+        every=f"{scale.slide}ms",
+        period=f"{scale.window}ms",
+        offset=f"-{scale.window}ms",
+        closed="right",
+        label="right",
+        group_by="src",
     )
+    return windows.agg(*folds)
 
 
 def distinct(frames: Frames, scale: Scale) -> Iterator[pl.DataFrame]:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
+from windrow.cli.bench.looking import Looking
+
 PROC = Path("/proc")
-POLL = 0.2
-"""Seconds between two looks."""
 PAGE = os.sysconf("SC_PAGE_SIZE")
 PARENT, RSS = 1, 21
 """Fields of /proc/PID/stat, counted after the name: the parent, and the pages in memory."""
@@ -36,32 +35,19 @@ def tree_bytes(root: int) -> int:
     return total * PAGE
 
 
-@dataclass(slots=True)
-class MemoryWatch:
+@dataclass
+class MemoryWatch(Looking):
     """Keeps the most memory that a process tree had while the block ran."""
 
     root: int
     peak: int = 0
-    _ended: threading.Event = field(default_factory=threading.Event)
-    _thread: threading.Thread | None = None
-
-    def __enter__(self) -> MemoryWatch:
-        self._thread = threading.Thread(target=self._look, daemon=True)
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._ended.set()
-        assert self._thread is not None
-        self._thread.join()
 
     def take(self) -> int:
         """Return the peak since this was asked last, and begin anew."""
-        peak, self.peak = max(self.peak, tree_bytes(self.root)), 0
+        self.look()
+        peak, self.peak = self.peak, 0
         return peak
 
-    def _look(self) -> None:
-        while True:
-            self.peak = max(self.peak, tree_bytes(self.root))
-            if self._ended.wait(POLL):
-                return
+    def look(self) -> None:
+        """Remember the peak."""
+        self.peak = max(self.peak, tree_bytes(self.root))

@@ -85,19 +85,7 @@ def arrivals(frames: Frames, scale: Scale) -> pl.DataFrame:
 
 def count_distinct(frames: Frames, scale: Scale) -> Iterator[pl.DataFrame]:
     """Return how many keys each group has at each refresh: `group_by_dynamic`."""
-    yield (
-        frames["a"]
-        .group_by_dynamic(
-            "ts",
-            every=f"{scale.slide}ms",
-            period=f"{scale.window}ms",
-            offset=f"-{scale.window}ms",
-            closed="right",
-            label="right",
-            group_by="src",
-        )
-        .agg(n=pl.col("k").n_unique().cast(pl.Int64))
-    )
+    yield forms.sliding(frames, scale, pl.col("k").n_unique().cast(pl.Int64).alias("n"))
 
 
 def counts(frames: Frames, scale: Scale) -> pl.DataFrame:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
@@ -15,11 +14,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import windrow
+from windrow.cli.bench.looking import Looking
 from windrow.cli.bench.spark.data import COLUMNS, Feed
 from windrow.cli.bench.workloads import Workload
-
-POLL = 0.05
-"""Seconds between two looks at what a run has written: files stay for a batch at least."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,35 +164,24 @@ def checked(workload: Workload, shot: Shot) -> str:
     return check.difference()
 
 
-@dataclass(slots=True)
-class Watch:
-    """Counts the bytes that shards write to a checkpoint, by looking again and again."""
+@dataclass
+class Watch(Looking):
+    """Counts the bytes that shards write to a checkpoint: files stay for a batch at least."""
 
     folder: Path
     sizes: dict[Path, int] = field(default_factory=dict)
-    _ended: threading.Event = field(default_factory=threading.Event)
-    _thread: threading.Thread | None = None
+    seconds = 0.05
 
     @property
     def written(self) -> int:
         """Bytes of all files that were seen, those that are gone by now included."""
         return sum(self.sizes.values())
 
-    def __enter__(self) -> Watch:
-        self._thread = threading.Thread(target=self._look, daemon=True)
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._ended.set()
-        assert self._thread is not None
-        self._thread.join()
-
-    def _look(self) -> None:
-        while not self._ended.wait(POLL):
-            for path in (self.folder / "shards").glob("*/*/*"):
-                try:
-                    size = path.stat().st_size
-                except FileNotFoundError:
-                    continue
-                self.sizes[path] = max(size, self.sizes.get(path, 0))
+    def look(self) -> None:
+        """Remember how large each file is."""
+        for path in (self.folder / "shards").glob("*/*/*"):
+            try:
+                size = path.stat().st_size
+            except FileNotFoundError:
+                continue
+            self.sizes[path] = max(size, self.sizes.get(path, 0))

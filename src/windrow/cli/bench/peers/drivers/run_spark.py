@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import os
 import sys
 from pathlib import Path
 from time import perf_counter
 from typing import Any
+
+from windrow.cli.bench.peers.drivers.on_spark import serve, told
 
 
 def run(session: Any, request: dict[str, Any], each: dict[str, Any]) -> dict[str, object]:
@@ -25,35 +25,8 @@ def run(session: Any, request: dict[str, Any], each: dict[str, Any]) -> dict[str
         writer = writer.option("checkpointLocation", each["checkpoint"])
         writer.trigger(availableNow=True).start().awaitTermination()
         return {"seconds": perf_counter() - start}
-    batches = run_frame(frame, Path(each["checkpoint"]), warm=each["warm"])
-    return {
-        "seconds": batches.seconds,
-        "rows": batches.rows,
-        "seconds_a_batch": [batch.seconds for batch in batches.all],
-    }
-
-
-def main(path: str) -> None:
-    """Answer the request in a file."""
-    start = perf_counter()
-    request = json.loads(Path(path).read_text())
-    os.environ.setdefault("PYSPARK_SUBMIT_ARGS", request["submit"])
-    from windrow.runtime.spark.session import open_session  # noqa: PLC0415 - start-up is timed
-
-    session = open_session(request["master"], request["shards"])
-    session.conf.set("spark.sql.streaming.stateStore.providerClass", request["store"])
-    tell({"event": "ready", "seconds": perf_counter() - start})
-    try:
-        for each in request["runs"]:
-            tell({"event": "run", "name": each["name"], **run(session, request, each)})
-    finally:
-        session.stop()
-
-
-def tell(event: dict[str, object]) -> None:
-    """Write one line of JSON."""
-    print(json.dumps(event), flush=True)
+    return told(run_frame(frame, Path(each["checkpoint"]), warm=each["warm"]))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    serve(sys.argv[1], run, store="spark.sql.streaming.stateStore.providerClass")
