@@ -316,7 +316,10 @@ NAMES = Names(
         ("CREATE STREAM x (ts ", "bi", ["bigint", "binary"]),
     ],
 )
-def test_tab_offers_what_can_stand_there(before: str, word: str, found: list[str]) -> None:
+def test_tab_offers_what_can_stand_there(
+    before: str, word: str, found: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # files are offered too: here there are none
     assert complete(before, word, NAMES) == found
 
 
