@@ -60,7 +60,7 @@ class DeltaStarDistinct:
 
     def _rows(self, told: I64) -> Delta:
         if told.shape[1] > 1:
-            told = told[:, np.argsort(told[0], kind="stable")]
+            told = told.take(np.argsort(told[0], kind="stable"), axis=1)  # each row in one piece
         ts, exp, codes = told
         columns = self.codec.columns(self.table.words[codes])
         return Delta(ts, dict(zip(self._names, columns, strict=True)), exp)
