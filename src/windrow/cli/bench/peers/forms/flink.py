@@ -14,14 +14,12 @@ SETTINGS = {
     "pipeline.object-reuse": "true",
     "state.backend.type": "hashmap",
     "table.exec.mini-batch.enabled": "false",
-    "table.optimizer.distinct-agg.split.enabled": "true",
     "table.local-time-zone": "UTC",
 }
 """Two slots, state as objects on the heap, no checkpoints, no copies between operators.
 
 Mini-batches serve aggregations without a window only, of which there are none here. Distinct
-counts (W4) are made in two steps, as in Nexmark's suite: the planner splits them for windows of
-event time that slide or tumble, by the hash of the counted value.
+counts are not split in two steps: W4 was 5.6 times slower with that.
 """
 
 HOP = "TABLE(HOP(TABLE {table}, DESCRIPTOR(ts), {{slide}}, {{window}}, {{tick}}))"
