@@ -39,6 +39,14 @@ def test_what_is_accepted_holds_no_times_of_this_machine(accepted: Path) -> None
     assert not {"seconds", "rows_per_second"} & {key for bar in kept for key in bar}
 
 
+def test_of_work_only_what_is_counted_is_accepted(tmp_path: Path) -> None:
+    work = {"probes": 7, "seconds_a_batch": [0.25], "state_bytes_written_a_batch": 1.5}
+    new = tmp_path / "new.txt"
+    new.write_text(Bar("join", 2.0, 1.0, 0.1, 10.0, work=work).line())
+    ran(new, tmp_path / "accepted.jsonl", "--accept")
+    assert json.loads((tmp_path / "accepted.jsonl").read_text())["work"] == {"probes": 7}
+
+
 def test_noise_is_no_move(tmp_path: Path, accepted: Path) -> None:
     code, said = ran(printed(tmp_path / "new.txt", join=1.6, group=1.3), accepted)
     assert code == 0

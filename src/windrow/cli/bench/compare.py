@@ -20,8 +20,8 @@ NOTICED = 0.01
 """How much a counter of work may change without being told."""
 GROWN = 0.10
 """How much it may grow before somebody has to look."""
-KEPT = ("name", "ratio", "bar", "work")
-"""What of a bar is accepted. Times are the machine's; ratios and counted work are ours."""
+KEPT = ("name", "ratio", "bar")
+"""What of a bar is accepted, beside its counted work. Times are the machine's: they are not."""
 
 Line = dict[str, Any]
 
@@ -137,7 +137,8 @@ def bars_in(path: Path) -> dict[str, Line]:
 
 def kept_line(bar: Line) -> str:
     """Return what is accepted of a bar, as a line of JSON."""
-    return json.dumps({name: bar[name] for name in KEPT if bar.get(name) is not None})
+    kept = {name: bar[name] for name in KEPT if bar.get(name) is not None}
+    return json.dumps({**kept, "work": counters(bar)})
 
 
 def refuse_wrong(found: dict[str, Line]) -> None:
