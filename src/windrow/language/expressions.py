@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from abc import abstractmethod
 from collections.abc import Callable
 from functools import partial
 from typing import ClassVar, TypeVar
@@ -73,13 +74,13 @@ class ExpressionParser(WindowParser):
     }
     PLACEHOLDER_PARSERS: ClassVar[dict[TokenType, Callable[..., exp.Expr]]] = {}
 
+    @abstractmethod
     def query(self) -> exp.Expr:
-        """Take a whole query."""
-        raise NotImplementedError
+        """Take a whole query: `QueryParser` does."""
 
+    @abstractmethod
     def at_query(self, *, brackets: bool = True) -> bool:
         """Tell whether a query begins here."""
-        raise NotImplementedError
 
     # -- places --------------------------------------------------------------------------------
 

@@ -6,6 +6,8 @@ clock > τ      net: +b         now it is: rows of τ, ordered by value
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+
 import numpy as np
 
 from windrow.core.schema import Schema
@@ -19,7 +21,7 @@ from windrow.operators.vector import I64
 from windrow.operators.window.slide import next_multiples
 
 
-class ClosingTask:
+class ClosingTask(ABC):
     """The common part: changes wait until their instant is past.
 
     A subclass says in `_spoken` what closed instants amount to. Remembers the open instant.
@@ -34,8 +36,9 @@ class ClosingTask:
         self._order = RowOrder(schema, (), interner) if ordered else None
         self._open = Backlog(schema, signed=True)
 
+    @abstractmethod
     def _spoken(self, delta: Delta) -> Delta:
-        raise NotImplementedError
+        """Return what the changes of closed instants amount to."""
 
     def _timed(self, delta: Delta) -> Delta:
         """Return the changes at the instants they are reported for."""

@@ -8,6 +8,8 @@ They remember nothing, but for tuples that wait for the next multiple.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+
 import numpy as np
 
 from windrow.core.schema import Field, Schema
@@ -20,7 +22,7 @@ from windrow.operators.vector import I64, Vector
 from windrow.operators.window.slide import next_multiples
 
 
-class BirthWindow:
+class BirthWindow(ABC):
     """The common part: hold tuples back until the multiple of `slide` at which they enter.
 
     A subclass says in `_born` which tuples enter and when each leaves.
@@ -34,8 +36,9 @@ class BirthWindow:
         self._held = Backlog(schema, signed=False)
         self._empty = Delta.empty(schema, signed=False)
 
+    @abstractmethod
     def _born(self, delta: Delta) -> Delta:
-        raise NotImplementedError
+        """Return the tuples that enter, each with the time at which it leaves."""
 
     def begin(self, start: int) -> Delta | None:
         """Nothing is there before any tuple is."""
