@@ -47,7 +47,7 @@ slow: $(TEST_STAMP)  ## the tests that take minutes
 	$(BIN)/pytest -q -m slow || [ $$? -eq 5 ]  # 5: there are none
 
 clean:  ## everything that can be made again
-	rm -rf $(VENV) windrow-demo build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis src/*.egg-info
+	rm -rf $(VENV) windrow-demo windrow-peers build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis src/*.egg-info
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:

@@ -3,6 +3,7 @@
 import csv
 from collections.abc import Iterator
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from rich.console import Console
@@ -48,11 +49,11 @@ class Slow(Experiment[Iterator[float]]):
     name = "slow"
     title = "slow and fast"
     figures = "1"
-    factors = {"size": (1, 10), "pace": ("fast", "slow")}
-    full = {"size": (1, 10, 100)}
+    factors: ClassVar = {"size": (1, 10), "pace": ("fast", "slow")}
+    full: ClassVar = {"size": (1, 10, 100)}
     turns = "pace"
     panels = (Panel("size", "seconds", "pace", "Pace", "size", "seconds"),)
-    missing = {"slower": "Nobody can wait for it."}
+    missing: ClassVar = {"slower": "Nobody can wait for it."}
     set_up = "Nothing is run."
 
     def __init__(self, options: Options | None = None) -> None:

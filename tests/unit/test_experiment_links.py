@@ -1,7 +1,7 @@
 """The thesis' queries over links, in small: right answers pass, wrong ones are found."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -118,7 +118,7 @@ def test_the_queries_run_on_the_real_trace() -> None:
 
 def test_structures_of_any_number_of_partitions_let_results_go_in_time() -> None:
     class Small(partitions.Query1Partitions):
-        factors = {**partitions.Query1Partitions.factors, "window": (3_000,)}
+        factors: ClassVar = {**partitions.Query1Partitions.factors, "window": (3_000,)}
 
     rows = run(Small(Options(repeats=1))).table.rows
     assert len(rows) == 4
