@@ -36,6 +36,17 @@ def test_more_ticks_and_links_leave_what_was_there() -> None:
         assert longer[name].slice(0, 1_000) == table
 
 
+def test_without_users_only_the_sources_of_ftp_and_telnet_differ() -> None:
+    with_users, without = (lbl(Lbl(20_000, 1, users=users))["link1"] for users in (True, False))
+    assert with_users["proto"] == without["proto"]
+    personal = "proto IN ('ftp', 'telnet')"
+    both = {"a": with_users, "b": without}
+    pairs = "FROM a POSITIONAL JOIN b AS b(bt, bsrc, bdst, bproto, bbytes)"
+    assert number(f"SELECT COUNT(*) {pairs} WHERE NOT {personal} AND src <> bsrc", both) == 0
+    most = f"SELECT MAX(n) FROM (SELECT COUNT(*) n FROM {{}} WHERE {personal} GROUP BY src)"
+    assert number(most.format("b"), both) > 10 * number(most.format("a"), both)
+
+
 def test_a_link_has_two_thousand_sources_and_about_twenty_thousand_pairs(
     links: dict[str, pa.Table],
 ) -> None:

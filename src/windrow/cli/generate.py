@@ -46,7 +46,13 @@ def traffic(folder: Path, rows: int, seconds: int, seed: int, files: int) -> Non
 @click.option("--links", default=3, show_default=True, help="How many links.")
 @click.option("--seed", default=7, show_default=True, help="The same seed gives the same rows.")
 @click.option("--files", default=24, show_default=True, help="Files a link.")
-def lbl(folder: Path, ticks: int, links: int, seed: int, files: int) -> None:
+@click.option(
+    "--users/--no-users",
+    default=True,
+    show_default=True,
+    help="ftp and telnet for some sources, each as often as another, or for all by Zipf's law.",
+)
+def lbl(folder: Path, ticks: int, links: int, seed: int, files: int, users: bool) -> None:
     """Links with the proportions of the thesis' trace: DIR/link1, DIR/link2, ...
 
     Columns: t, src, dst, proto, bytes. The clock is an integer, one connection a tick and link.
@@ -56,7 +62,7 @@ def lbl(folder: Path, ticks: int, links: int, seed: int, files: int) -> None:
     from windrow.generate.lbl import lbl as make  # noqa: PLC0415 - as above
 
     start = perf_counter()
-    scale = Lbl(ticks, links, seed)
+    scale = Lbl(ticks, links, seed, users)
     counts = write(folder, link_names(links), partial(make, scale), files, "t")
     tell(folder, counts, files, start)
 

@@ -13,7 +13,8 @@ cuts its trace into links by destination.
 
 ftp and telnet are for people: some sources, the users, each as often as another. ftp is rare: in
 windows of 33,000 ticks, the join of two links' ftp has as many results as inputs. Telnet is √10
-times as frequent, so its join has ten times as many.
+times as frequent, so its join has ten times as many. The thesis does not tell who uses them:
+`users=False` lets them be used as the others are, by Zipf's law.
 """
 
 from __future__ import annotations
@@ -22,9 +23,12 @@ from dataclasses import dataclass
 from math import sqrt
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from windrow.generate.traffic import F64, I64, addresses, named
+
+Bools = npt.NDArray[np.bool_]
 
 SOURCES = 2_000
 FANOUT = 16
@@ -47,11 +51,15 @@ PROTOCOLS = {
 
 @dataclass(frozen=True, slots=True)
 class Lbl:
-    """How many ticks, which are connections of a link, and how many links."""
+    """How many ticks, which are connections of a link, how many links, and who uses ftp and telnet.
+
+    With `users` these are some sources, each as often as another; without, all by Zipf's law.
+    """
 
     ticks: int = 400_000
     links: int = 3
     seed: int = 7
+    users: bool = True
 
     def __post_init__(self) -> None:
         if self.ticks < 1 or self.links < 1:
@@ -77,7 +85,8 @@ def link(scale: Lbl, number: int) -> pa.Table:
     """Return one link. Each column is drawn by a generator of its own."""
     streams = np.random.default_rng((scale.seed, number)).spawn(5)
     kinds = protocols(streams[3].random(scale.ticks))
-    source = sources(source_order(streams[0]), kinds, streams[1].random(scale.ticks))
+    personal = kinds < (2 if scale.users else 0)
+    source = sources(source_order(streams[0]), personal, streams[1].random(scale.ticks))
     target = streams[2].integers(0, FANOUT, scale.ticks)
     pool = addresses(172 + number, SOURCES * FANOUT // 4)
     size = 40 * (1.0 - streams[4].random(scale.ticks)) ** -0.9
@@ -105,13 +114,12 @@ def protocols(uniform: F64) -> I64:
     return found
 
 
-def sources(talkers: I64, kinds: I64, uniform: F64) -> I64:
-    """Turn uniform numbers into sources: users alike for ftp and telnet, else by Zipf's law.
+def sources(talkers: I64, personal: Bools, uniform: F64) -> I64:
+    """Turn uniform numbers into sources: users alike where `personal`, else by Zipf's law.
 
     Rank i has a weight of ``(i + 1) ** -SKEW``.
     """
     reached = np.cumsum(np.arange(1, len(talkers) + 1) ** -SKEW)
     users = talkers[talkers < USERS]
-    personal = kinds < 2
     at = (uniform * len(users)).astype(np.int64)
     return np.where(personal, users[at], talkers[np.searchsorted(reached, uniform * reached[-1])])

@@ -22,10 +22,10 @@ import click
 @click.option("--seed", type=int, help="Of what is generated.")
 @click.option(
     "--trace",
-    type=click.Choice(["lbl", "zeek"]),
+    type=click.Choice(["lbl", "lbl-zipf", "zeek"]),
     default="lbl",
     show_default=True,
-    help="Generated with the thesis' proportions, or the real one (WINDROW_DATA).",
+    help="Generated with the thesis' proportions, twice, or the real one (WINDROW_DATA).",
 )
 def command(
     name: str, full: bool, out: Path, repeats: int | None, seed: int | None, trace: str

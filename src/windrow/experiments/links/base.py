@@ -47,7 +47,7 @@ class LinkExperiment(Experiment[Contestant]):
     factors = {"window": WINDOWS, "strategy": tuple(STRATEGIES)}
     full = {"window": FULL_WINDOWS}
     turns = "strategy"
-    traces = ("lbl", "zeek")
+    traces = ("lbl", "lbl-zipf", "zeek")
 
     def __init__(self, options: Options | None = None) -> None:
         super().__init__(options)

@@ -1,9 +1,9 @@
 """The traces that the queries run on: links of an integer clock, one connection a tick on average.
 
-`lbl` is generated, with the proportions that the thesis tells of its trace. `zeek` is real: three
-days at one host, cut into three links by the clients' port; its clock counts every third
-connection. The real trace is not part of the project: it is read from the folder that
-``WINDROW_DATA`` names.
+`lbl` is generated, with the proportions that the thesis tells of its trace; `lbl-zipf` is the same
+but that ftp and telnet are used by all sources, not alike by some. `zeek` is real: three days at
+one host, cut into three links by the clients' port; its clock counts every third connection. It is
+not part of the project: it is read from the folder that ``WINDROW_DATA`` names.
 """
 
 from __future__ import annotations
@@ -73,8 +73,10 @@ def load(name: str, ticks: int, seed: int) -> Trace:
     """Return a trace by its name; a real one has as many ticks as it has."""
     if name == "zeek":
         return zeek()
-    tables = lbl(Lbl(ticks, LINKS, seed))
-    told = "Trace: generated with LBL's proportions (`windrow generate lbl`)."
+    users = name == "lbl"
+    option = "" if users else " --no-users"
+    tables = lbl(Lbl(ticks, LINKS, seed, users))
+    told = f"Trace: generated with LBL's proportions (`windrow generate lbl{option}`)."
     return Trace(tables, "ftp", "telnet", told)
 
 
