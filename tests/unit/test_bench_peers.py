@@ -78,6 +78,7 @@ def test_the_exception_is_told_and_not_the_report_after_it() -> None:
     java = "py4j.Error: x\nCaused by: java.E: outer\nCaused by: java.F: no column\n\tat a.b(C)\n"
     assert process.failure_of(1, java) == "java.F: no column"
     assert process.failure_of(3, "") == "ended with code 3"
+    assert process.failure_of(-9, "a warning\n") == "ended by SIGKILL"
     assert process.failure_of(0, text) == ""
 
 
@@ -99,6 +100,14 @@ def test_patience_ends_a_driver_and_its_children(tmp_path: Path) -> None:
     assert found.cannot == "not done after 1 seconds"
     assert time.monotonic() - start < 30
     assert tree_bytes(int(pid.read_text())) == 0
+
+
+def test_a_driver_that_takes_too_much_memory_is_ended(tmp_path: Path) -> None:
+    body = "held = bytearray(120_000_000)\nheld[::4096] = held[::4096]\ntime.sleep(60)\n"
+    start = time.monotonic()
+    found = process.ask(sys.executable, driver(tmp_path, body), {}, most=100_000_000)
+    assert found.cannot == "took more than 0.1 GB of memory"
+    assert time.monotonic() - start < 30
 
 
 def test_an_environment_is_below_the_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

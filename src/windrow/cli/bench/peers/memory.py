@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +14,8 @@ PROC = Path("/proc")
 PAGE = os.sysconf("SC_PAGE_SIZE")
 PARENT, RSS = 1, 21
 """Fields of /proc/PID/stat, counted after the name: the parent, and the pages in memory."""
+MOST = int(0.7 * PAGE * os.sysconf("SC_PHYS_PAGES"))
+"""Bytes that a process tree may take: the rest of the machine must live on."""
 
 
 def tree_bytes(root: int) -> int:
@@ -37,9 +40,14 @@ def tree_bytes(root: int) -> int:
 
 @dataclass
 class MemoryWatch(Looking):
-    """Keeps the most memory that a process tree had while the block ran."""
+    """Keeps the most memory that a process tree had while the block ran.
+
+    Calls `too_much` when it has more than `most`.
+    """
 
     root: int
+    too_much: Callable[[], None]
+    most: int = MOST
     peak: int = 0
 
     def take(self) -> int:
@@ -51,3 +59,5 @@ class MemoryWatch(Looking):
     def look(self) -> None:
         """Remember the peak."""
         self.peak = max(self.peak, tree_bytes(self.root))
+        if self.peak > self.most:
+            self.too_much()

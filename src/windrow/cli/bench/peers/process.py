@@ -11,10 +11,11 @@ import tempfile
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from windrow.cli.bench.peers.memory import MemoryWatch
+from windrow.cli.bench.peers.memory import MOST, MemoryWatch
 
 DRIVERS = Path(__file__).parent / "drivers"
 PATIENCE = 600.0
@@ -58,12 +59,17 @@ class Outcome:
 
 
 def ask(
-    python: Path | str, driver: Path, request: Mapping[str, Any], *, patience: float = PATIENCE
+    python: Path | str,
+    driver: Path,
+    request: Mapping[str, Any],
+    *,
+    patience: float = PATIENCE,
+    most: int = MOST,
 ) -> Outcome:
     """Let a driver answer a request in a new process, and wait for its end.
 
-    The process leads a group of its own, which is ended whole after `patience` seconds: an
-    engine's JVM and workers go with it.
+    The process leads a group of its own, which is ended whole after `patience` seconds, or when
+    it has taken `most` bytes: an engine's JVM and workers go with it.
     """
     with tempfile.TemporaryDirectory(prefix="windrow-peer-") as folder:
         path = Path(folder) / "request.json"
@@ -77,32 +83,35 @@ def ask(
                 start_new_session=True,
                 cwd=folder,
             )
-            events, late = watched(process, patience)
+            events, ended = watched(process, patience, most)
             errors.seek(0)
-            if late:
-                return replace(outcome(events, ""), cannot=f"not done after {patience:g} seconds")
+            if ended:
+                return replace(outcome(events, ""), cannot=ended)
             return outcome(events, failure_of(process.returncode, errors.read()))
 
 
-def watched(process: subprocess.Popen[str], patience: float) -> tuple[list[dict[str, Any]], bool]:
-    """Read a process to its end; return its events, and whether it was too late."""
-    late = threading.Event()
+def watched(
+    process: subprocess.Popen[str], patience: float, most: int
+) -> tuple[list[dict[str, Any]], str]:
+    """Read a process to its end; return its events, and why it was ended if it was."""
+    reasons: list[str] = []
 
-    def give_up() -> None:
-        late.set()
+    def end(reason: str) -> None:
+        reasons.append(reason)
         end_group(process.pid)
 
-    timer = threading.Timer(patience, give_up)
+    timer = threading.Timer(patience, end, (f"not done after {patience:g} seconds",))
     timer.start()
+    too_much = partial(end, f"took more than {most / 1e9:.3g} GB of memory")
     try:
         assert process.stdout is not None
-        with MemoryWatch(process.pid) as watch, process.stdout as lines:
+        with MemoryWatch(process.pid, too_much, most) as watch, process.stdout as lines:
             found = [event | {"peak_bytes": watch.take()} for event in events_of(lines)]
             process.wait()
     finally:
         timer.cancel()
         end_group(process.pid)
-    return found, late.is_set()
+    return found, reasons[0] if reasons else ""
 
 
 def end_group(leader: int) -> None:
@@ -131,6 +140,8 @@ def failure_of(code: int, errors: str) -> str:
     lines = [line.strip() for line in errors.splitlines() if line.strip()]
     causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
     raised = [line for line in lines if RAISED.match(line)]
+    if code < 0 and not causes and not raised:
+        return f"ended by {signal.Signals(-code).name}"
     return (causes or raised or lines or [f"ended with code {code}"])[-1][:SHOWN]
 
 
