@@ -121,14 +121,14 @@ class Match:
         """
         for i, band in enumerate(self.bands):
             if band.right_lag is not None:
-                exp = np.minimum(exp, _after(times[:, i], band.high + band.right_lag))
+                exp = np.minimum(exp, after(times[:, i], band.high + band.right_lag))
         return exp
 
     def right_keep(self, exp: I64, times: I64) -> I64:
         """Return until when a right row is of use: a partner has left <= right - low."""
         for i, band in enumerate(self.bands):
             if band.left_lag is not None:
-                exp = np.minimum(exp, _after(times[:, i], band.left_lag - band.low))
+                exp = np.minimum(exp, after(times[:, i], band.left_lag - band.low))
         return exp
 
 
@@ -147,7 +147,7 @@ def times_of(columns: dict[str, Vector], bands: list[str], rows: int, clock: int
     return np.minimum(latest, clock)
 
 
-def _after(times: I64, wait: int) -> I64:
+def after(times: I64, wait: int) -> I64:
     """Return the first instants after `times` + `wait`, FOREVER where that is out of range."""
     if not -FOREVER // 2 < wait < FOREVER // 2:
         return np.full(len(times), FOREVER)

@@ -49,7 +49,7 @@ class RowRecords:
                 self.nullable.append(k)
                 self.valid = np.vstack([self.valid, np.ones((1, self.capacity), np.bool_)])
 
-    def write(self, where: slice, columns: dict[str, Vector], part: slice) -> None:
+    def write(self, where: slice | I64, columns: dict[str, Vector], part: slice) -> None:
         """Put the rows `part` of admitted columns at `where`."""
         for k, column in enumerate(self.fields):
             self.words[where, k] = columns[column.name].data[part].view(np.int64)

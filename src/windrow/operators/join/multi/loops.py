@@ -1,0 +1,154 @@
+"""The loops of a join of many inputs, and what they count: common to all sorts of inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from windrow.core.time import BEGINNING
+from windrow.kernels.multi_joins import (
+    AT,
+    DEPTH,
+    EXPIRE_AT,
+    EXPIRE_EVERY,
+    GONE,
+    GROUP,
+    LOOKED,
+    MADE,
+    STACK_LINES,
+    STARTED,
+    STOP,
+    WORK_WORDS,
+    join_groups,
+)
+from windrow.operators.delta import Delta
+from windrow.operators.join.multi.arrivals import Arrivals
+from windrow.operators.join.multi.match import Method, Order
+from windrow.operators.join.multi.program import Program, compile_orders
+from windrow.operators.join.multi.results import Room
+from windrow.operators.join.multi.rows import Rows
+from windrow.operators.task import Counters
+from windrow.operators.vector import I64
+
+SLICE = 32_768
+"""Arrivals of an input that are joined at a time."""
+
+
+def sliced(inputs: list[Delta], clock: int) -> Iterator[tuple[list[Delta], int]]:
+    """Yield the arrivals of all inputs up to an instant, and the instant, in time order."""
+    while max(len(d) for d in inputs) > SLICE:
+        until = int(min(d.ts[SLICE - 1] for d in inputs if len(d) >= SLICE))
+        parts = [d.split(until) for d in inputs]
+        inputs = [rest for _, rest in parts]
+        yield [now for now, _ in parts], until
+    yield inputs, clock
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """What a join of many inputs knows of them: exact, at no cost.
+
+    `seen` and `rows` are the tuples that came, and that are there, of each input. `distinct` has
+    the values of each (input, class), 0 where it has no part in it. `started` and `looked` say,
+    by (origin, depth), how often a loop began and how many rows it looked at.
+    """
+
+    seen: tuple[int, ...]
+    rows: tuple[int, ...]
+    distinct: I64
+    started: I64
+    looked: I64
+
+
+@dataclass(slots=True)
+class Loops:
+    """The walk over `rows` by the orders of a program; `every` is how long tails may lag."""
+
+    rows: Rows
+    method: Method
+    every: int = 1
+    orders: tuple[Order, ...] = ()
+    program: Program = field(init=False)
+    room: Room = field(init=False)
+    stack: I64 = field(init=False)
+    counts: I64 = field(init=False)
+    work: I64 = field(init=False)
+
+    def __post_init__(self) -> None:
+        n = len(self.rows.rings)
+        self.room = Room(n)
+        self.stack = np.zeros((STACK_LINES, n + 1), np.int64)
+        self.counts = np.zeros((n, n, 2), np.int64)
+        self.work = np.zeros(WORK_WORDS, np.int64)
+        self.work[EXPIRE_AT], self.work[EXPIRE_EVERY] = BEGINNING, self.every
+        self.work[DEPTH] = -1
+        self.reorder(self.orders)
+
+    def reorder(self, orders: tuple[Order, ...]) -> None:
+        """Follow other orders from now on."""
+        self.orders = orders
+        self.program = compile_orders(self.rows.layout, orders, self.method, self.rows.live)
+
+    def run(
+        self, arrivals: Arrivals, results: Callable[[int], Delta], counters: Counters
+    ) -> Iterator[Delta]:
+        """Yield the results that arrivals make, a bounded part at a time."""
+        rows, work, layout = self.rows, self.work, self.rows.layout
+        total = len(arrivals.ts)
+        dead, arrays = rows.room_for_dead(total), arrivals.arrays
+        form = (layout.exp, layout.first, int(layout.signed))
+        looked = int(self.counts[:, :, LOOKED].sum())
+        work[AT] = work[STOP] = 0
+        self.room.reserve(total)
+        while True:
+            work[MADE] = 0
+            join_groups(
+                arrays,
+                arrivals.spans,
+                rows.state,
+                form,
+                self.program.arrays,
+                rows.live,
+                dead,
+                self.stack,
+                self.room.arrays,
+                self.counts,
+                work,
+            )
+            if work[MADE]:
+                yield results(int(work[MADE]))
+            if work[DEPTH] < 0:
+                break
+        counters.probes += total
+        counters.comparisons += int(self.counts[:, :, LOOKED].sum()) - looked
+
+    @property
+    def gone(self) -> int:
+        """How many codes the loops have listed as dead."""
+        return int(self.work[GONE])
+
+    def settle(self, gone: int) -> None:
+        """Forget the codes listed as dead."""
+        self.rows.release(gone)
+        self.work[GONE] = 0
+
+    @property
+    def group(self) -> int:
+        """The number of the last group of arrivals."""
+        return int(self.work[GROUP])
+
+    @group.setter
+    def group(self, number: int) -> None:
+        self.work[GROUP] = number
+
+    def statistics(self, seen: list[int], rows: list[int]) -> Statistics:
+        """Return what is known of the inputs."""
+        return Statistics(
+            tuple(seen),
+            tuple(rows),
+            self.rows.live[:, : len(self.rows.tables)].copy(),
+            self.counts[:, :, STARTED].copy(),
+            self.counts[:, :, LOOKED].copy(),
+        )

@@ -1,0 +1,224 @@
+"""What a join of many inputs remembers: the rows of all inputs in one array, chained by class.
+
+    rows:   │ ring of input 0  │ pool of input 1 │ ring of input 2 ...
+            base 0             base 1            base 2
+
+An index on every class of every input is always kept, so that any order can be followed at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from windrow.kernels.multi_rows import (
+    BASE,
+    GONE,
+    HEAD,
+    KEEP,
+    MASK,
+    PORTS,
+    RING,
+    SHAPE_WORDS,
+    TAIL,
+    link_all,
+    settle,
+)
+from windrow.operators.join.multi.layout import Layout
+from windrow.operators.state.aligned import aligned, row_words
+from windrow.operators.state.key_table import KeyTable
+from windrow.operators.vector import I64
+
+SMALLEST = 64
+
+NONE: I64 = np.empty(0, np.int64)
+
+State = tuple[I64, I64, I64, I64, I64, I64]
+"""What the loops read and write: rows, born, heads, shapes, classes, bases."""
+
+
+@dataclass(slots=True)
+class Rows:
+    """Rows, chains and codes of all inputs. `rings` says which inputs' rows leave as they came.
+
+    Invariants, asserted by `check`:
+      1. `heads` counts the rows of each code and input, and exactly the codes with rows are kept;
+      2. from the newest row of a code its chain leads to all others, newest first;
+      3. `live` counts the codes of each input and class;
+      4. `keep` never decreases from the tail of a ring to its head.
+    """
+
+    layout: Layout
+    rings: tuple[bool, ...]
+    rows: I64 = field(init=False)
+    born: I64 = field(init=False)
+    heads: I64 = field(init=False)
+    shapes: I64 = field(init=False)
+    classes: I64 = field(init=False)
+    bases: I64 = field(init=False)
+    live: I64 = field(init=False)
+    tables: list[KeyTable] = field(init=False)
+    dead: I64 = field(init=False)
+
+    def __post_init__(self) -> None:
+        layout, n = self.layout, len(self.rings)
+        equalities = layout.match.equalities
+        self.shapes = np.zeros((n, SHAPE_WORDS), np.int64)
+        self.shapes[:, RING] = self.rings
+        self.shapes[:, PORTS] = [len(p) for p in layout.ports]
+        self.classes = np.zeros((n, max(1, layout.most_ports)), np.int64)
+        for i, ports in enumerate(layout.ports):
+            self.classes[i, : len(ports)] = ports
+        self.tables = [KeyTable(len(e.columns[e.inputs[0]])) for e in equalities]
+        self.live = np.zeros((n, max(1, len(equalities))), np.int64)
+        self.bases = np.zeros(len(equalities) + 1, np.int64)
+        self.heads = np.zeros((0, row_words(2 * n)), np.int64)
+        self.dead = np.empty(1, np.int64)
+        self._place([SMALLEST] * n)
+        self.rows = self._emptied(SMALLEST * n)
+        self.born = np.zeros(SMALLEST * n, np.int64)
+        self.reserve_codes()
+
+    @property
+    def state(self) -> State:
+        """What the loops read and write."""
+        return self.rows, self.born, self.heads, self.shapes, self.classes, self.bases
+
+    @property
+    def capacities(self) -> list[int]:
+        """How many rows each input has room for."""
+        ends = np.append(self.shapes[1:, BASE], len(self.rows))
+        return [int(c) for c in ends - self.shapes[:, BASE]]
+
+    def _emptied(self, size: int) -> I64:
+        rows: I64 = aligned((size, row_words(self.layout.width)), np.int64)
+        if not self.layout.signed:
+            rows[:, KEEP] = GONE
+        return rows
+
+    def _place(self, capacities: list[int]) -> None:
+        self.shapes[:, BASE] = np.cumsum([0, *capacities[:-1]])
+        masks = [c - 1 if ring else -1 for c, ring in zip(capacities, self.rings, strict=True)]
+        self.shapes[:, MASK] = masks
+
+    def reserve(self, needed: list[int]) -> list[int]:
+        """Make room for so many rows of each input; return the capacities, powers of two."""
+        old = self.capacities
+        new = [
+            max(c, SMALLEST, 1 << (k - 1).bit_length()) for c, k in zip(old, needed, strict=True)
+        ]
+        if new == old:
+            return old
+        before, sources = self.shapes.copy(), [self.slots(i, old[i]) for i in range(len(old))]
+        rows, born = self.rows, self.born
+        self._place(new)
+        self.rows, self.born = self._emptied(sum(new)), np.zeros(sum(new), np.int64)
+        for i, source in enumerate(sources):
+            target = self.shapes[i, BASE] + self.slots(i, new[i])
+            self.rows[target] = rows[before[i, BASE] + source]
+            self.born[target] = born[before[i, BASE] + source]
+        return new
+
+    def slots(self, which: int, capacity: int) -> I64:
+        """Return the places, within its input, of all rows that a region of `capacity` has."""
+        shape = self.shapes[which]
+        if self.rings[which]:
+            return np.arange(shape[TAIL], shape[HEAD]) & (capacity - 1)
+        return np.arange(shape[HEAD])
+
+    def reserve_codes(self) -> None:
+        """Make room for all codes of all classes."""
+        sizes = [t.capacity for t in self.tables]
+        bases = np.cumsum([0, *sizes])
+        if np.array_equal(bases, self.bases):
+            return
+        old, was = self.heads, np.diff(self.bases)
+        self.heads = aligned((max(1, int(bases[-1])), old.shape[1]), np.int64)
+        for c, base in enumerate(self.bases[:-1]):
+            self.heads[bases[c] : bases[c] + was[c]] = old[base : base + was[c]]
+        self.bases = bases
+
+    def encode(self, which: int, words: list[I64]) -> list[I64]:
+        """Return the codes of new rows, for each port; `reserve_codes` must follow."""
+        return [
+            self.tables[c].encode(w) for c, w in zip(self.layout.ports[which], words, strict=True)
+        ]
+
+    def room_for_dead(self, more: int) -> I64:
+        """Return room for a code of each row and port, so many rows to come included."""
+        size = (len(self.rows) + more) * max(1, self.layout.most_ports) + 1
+        if len(self.dead) < size:
+            self.dead = np.empty(size, np.int64)
+        return self.dead
+
+    def release(self, gone: int) -> None:
+        """Forget the codes in `dead` that have no rows."""
+        if not gone:
+            return
+        count = settle(self.dead, gone, self.heads, len(self.rings))
+        codes = self.dead[:count]
+        for c, table in enumerate(self.tables):
+            own = codes[(codes >= self.bases[c]) & (codes < self.bases[c + 1])]
+            table.release(own - self.bases[c])
+
+    def link(self, which: int, numbers: I64) -> None:
+        """Chain stored rows, oldest first."""
+        link_all(
+            which, numbers, self.rows, self.layout.first, self.heads, self.shapes, self.classes,
+            self.bases, self.live,
+        )  # fmt: skip
+
+    def taken(self, which: int) -> I64:
+        """Return the numbers of the rows that are there, oldest first in a ring."""
+        shape = self.shapes[which]
+        numbers: I64 = np.arange(shape[TAIL], shape[HEAD])
+        if self.rings[which]:
+            return numbers
+        free = 0 if self.layout.signed else GONE
+        there: I64 = numbers[self.rows[shape[BASE] + numbers, KEEP] != free]
+        return there
+
+    def at(self, which: int, numbers: I64) -> I64:
+        """Return the slots of rows in all rows."""
+        slots: I64 = self.shapes[which, BASE] + (numbers & self.shapes[which, MASK])
+        return slots
+
+    @property
+    def nbytes(self) -> int:
+        """Exact size of rows, chains and codes."""
+        own = self.rows.nbytes + self.born.nbytes + self.heads.nbytes
+        return own + sum(t.nbytes for t in self.tables)
+
+    def check(self) -> None:
+        """Assert the invariants."""
+        n = len(self.rings)
+        counted = np.zeros((len(self.heads), n), np.int64)
+        for i in range(n):
+            slots = self.at(i, self.taken(i))
+            if self.rings[i]:
+                assert (np.diff(self.rows[slots, KEEP]) >= 0).all(), "invariant 4: out of order"
+            for c in self.layout.ports[i]:
+                codes = self.bases[c] + self.rows[slots, self.layout.code(i, c)]
+                counted[:, i] += np.bincount(codes, minlength=len(self.heads))
+                self._check_chains(i, c, counted[:, i])
+        assert np.array_equal(counted, self.heads[:, n : 2 * n]), "invariant 1: miscounted"
+        for c, table in enumerate(self.tables):
+            table.check()
+            own = counted[self.bases[c] : self.bases[c + 1]]
+            used = np.flatnonzero(own.any(axis=1))
+            assert np.array_equal(used, table.live()), "invariant 1: a useless code"
+            assert np.array_equal((own > 0).sum(axis=0), self.live[:, c]), "invariant 3: miscounted"
+
+    def _check_chains(self, which: int, of: int, counted: I64) -> None:
+        base, link = self.bases[of], self.layout.link(which, of)
+        codes = base + np.flatnonzero(counted[base : self.bases[of + 1]])
+        at, steps = self.heads[codes, which] - 1, 0
+        while len(codes):
+            assert (at >= self.shapes[which, TAIL]).all(), "invariant 2: a chain ends early"
+            slots = self.at(which, at)
+            own = base + self.rows[slots, self.layout.code(which, of)]
+            assert np.array_equal(own, codes), "invariant 2: a chain changes its code"
+            steps += 1
+            at, more = self.rows[slots, link] - 1, counted[codes] > steps
+            at, codes = at[more], codes[more]
