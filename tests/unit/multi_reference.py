@@ -6,6 +6,8 @@ import operator
 import random
 from collections import Counter
 from collections.abc import Callable
+from itertools import product
+from math import prod
 
 import numpy as np
 
@@ -180,3 +182,52 @@ def clocks(rng: random.Random, end: int) -> list[int]:
 def cut(found: list[Event], start: int | None, stop: int) -> list[Event]:
     """Return the tuples after `start`, up to and at `stop`."""
     return [e for e in found if (start is None or e[0] > start) and e[0] <= stop]
+
+
+Change = tuple[int, int, Row]
+"""A signed change: ts, weight and columns."""
+
+
+def changes(rng: random.Random, i: int, count: int, *, ordered: bool) -> list[Change]:
+    """Return random changes in time order; rows leave in order of arrival if asked."""
+    there: list[Row] = []
+    made = []
+    for t in sorted(rng.randrange(12) for _ in range(count)):
+        if there and rng.random() < 0.4:
+            made.append((t, -1, there.pop(0 if ordered else rng.randrange(len(there)))))
+        else:
+            (_, _, row), copies = events(rng, i, 1, Form.FIFO, 4)[0], rng.choice([1, 1, 1, 2])
+            there += [row] * copies
+            made.append((t, copies, row))
+    return made
+
+
+def net_of_joins(match: MultiMatch, inputs: list[list[Change]]) -> Counter[Result]:
+    """Return the net changes of the join at each instant: (ts, 0, row) -> copies."""
+    net: Counter[Result] = Counter()
+    before: Counter[Result] = Counter()
+    for now in sorted({c[0] for found in inputs for c in found}):
+        bags = [[(0, w, row) for t, w, row in found if t <= now] for found in inputs]
+        after: Counter[Result] = Counter()
+        for chosen in product(*bags):
+            if holds(match, tuple(c[2] for c in chosen)):
+                after[0, 0, output(match, list(chosen))] += prod(c[1] for c in chosen)
+        for key in before.keys() | after.keys():
+            if after[key] != before[key]:
+                net[now, 0, key[2]] = after[key] - before[key]
+        before = after
+    return net
+
+
+def to_changes(of: Schema, found: list[Change]) -> Delta:
+    delta = to_delta(of, found)
+    return Delta(delta.ts, delta.columns, None, delta.exp)
+
+
+def net_of(delta: Delta) -> Counter[Result]:
+    """Return the net changes that a signed delta tells."""
+    rows = results_of(Delta(delta.ts, delta.columns, np.arange(len(delta))))
+    net: Counter[Result] = Counter()
+    for ts, number, row in rows:
+        net[ts, 0, row] += int(delta.weights()[number])
+    return net

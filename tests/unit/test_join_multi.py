@@ -17,7 +17,7 @@ from tests.unit.multi_reference import (
     to_delta,
 )
 
-from windrow.operators.join.multi import loops, results
+from windrow.operators.join.multi import loops
 from windrow.operators.join.multi.match import Method, MultiMatch
 from windrow.operators.join.multi.task import MultiJoin
 from windrow.operators.join.rows import Form
@@ -80,6 +80,6 @@ def test_every_method_order_and_form_gives_the_join_by_definition(shape, seed, n
     ]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(loops, "SLICE", rng.choice([1, 4, loops.SLICE]))
-        patch.setattr(results, "ROOM", rng.choice([1, 7, results.ROOM]))
+        patch.setattr(loops, "ROOM", rng.choice([1, 7, loops.ROOM]))
         got = run(rng, match, forms, inputs, method, general)
     assert got == joined(match, inputs)

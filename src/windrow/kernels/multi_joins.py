@@ -51,9 +51,9 @@ CURSOR, SLOT, PLACE, FOUND = range(4)
 input; by depth, the end or weight of the rows so far."""
 STACK_LINES = 4
 
-MADE, ORIGIN, AT, STOP, NOW, DEPTH, GROUP, EXPIRE_AT, EXPIRE_EVERY, GONE = range(10)
-"""Places of `work`: results made; the group, the run, the depth; expiry; dead codes."""
-WORK_WORDS = 10
+MADE, ORIGIN, AT, STOP, NOW, DEPTH, GROUP, EXPIRE_AT, EXPIRE_EVERY, GONE, START = range(11)
+"""Places of `work`: results made; the group, run and depth; expiry; dead codes; where times go."""
+WORK_WORDS = 11
 
 STARTED, LOOKED = 0, 1
 """Columns of `counts`, by origin and depth: how often a loop began, and rows it looked at."""
@@ -203,27 +203,28 @@ def announce(k, which, stop, arrivals, state):
 
 
 @inlined
-def emit(origin, lowest, at, run, total, signed, arrivals, shapes, stack, now, out, made):
+def emit(
+    origin, lowest, at, run, total, signed, arrivals, shapes, stack, now, out, start, made
+):  # fmt: skip
     """Write a result for each row of the run."""
     _, last, _, refs, _, _, order = arrivals
     places, times = out
     for r in range(run):
-        to = place(made + r)
-        for i in range(places.shape[0]):
-            places[place(i), to] = stack[PLACE, i]
         end = total
         if lowest == 1:
             k = place(order[place(at + r)])
-            places[place(origin), to] = refs[k] & shapes[origin, MASK]
+            stack[PLACE, origin] = refs[k] & shapes[origin, MASK]
             end = total * last[k] if signed else min(total, last[k])
-        times[0, to] = now
-        times[1, to] = end
+        for i in range(places.shape[0]):
+            places[place(i), place(made + r)] = stack[PLACE, place(i)]
+        times[0, place(start + made + r)] = now
+        times[1, place(start + made + r)] = end
 
 
 @inlined
 def walk(
     origin, lowest, depth, at, run, now, group, signed, exp_column, arrivals, state, program,
-    stack, out, counts, made,
+    stack, out, begin, counts, made,
 ):  # fmt: skip
     """Go on with the loops from `depth` on; return the results made, and the depth if they stop.
 
@@ -231,7 +232,7 @@ def walk(
     """
     rows, born, heads, shapes, _, bases = state
     steps, checks, _ = program
-    deepest, room = len(shapes) - 1, out[1].shape[1]
+    deepest, room = len(shapes) - 1, out[0].shape[1]
     going = True
     while going and depth >= lowest:
         which, column = steps[origin, depth, INPUT], steps[origin, depth, LINK]
@@ -263,7 +264,7 @@ def walk(
                 if depth == deepest:
                     emit(
                         origin, lowest, at, run, total, signed, arrivals, shapes, stack, now, out,
-                        made,
+                        begin, made,
                     )  # fmt: skip
                     made += run
                 else:
@@ -293,7 +294,7 @@ def join_groups(arrivals, spans, state, form, program, live, dead, stack, out, c
     times and ends or weights).
 
     Goes on where `work` says, and leaves there how far it came: to be called again with an
-    empty `out` until it says that nothing is left.
+    empty `out` until it says that nothing is left; times go to where `work` says.
     """
     ts, _, _, refs, codes, values, order = arrivals
     rows, _, heads, shapes, classes, bases = state
@@ -327,7 +328,8 @@ def join_groups(arrivals, spans, state, form, program, live, dead, stack, out, c
         lowest, run = 1 - general[origin], stop - at
         if lowest == 1:
             k, run = order[place(at)], 1
-            while at + run < stop and alike(order[place(at + run)], k, codes, values):
+            most = min(stop - at, out[0].shape[1])
+            while run < most and alike(order[place(at + run)], k, codes, values):
                 run += 1
         if depth < 0:
             slot = place(
@@ -344,7 +346,7 @@ def join_groups(arrivals, spans, state, form, program, live, dead, stack, out, c
         if depth >= 0:
             made, depth = walk(
                 origin, lowest, depth, at, run if lowest == 1 else 1, now, group, signed == 1,
-                exp_column, arrivals, state, program, stack, out, counts, made,
+                exp_column, arrivals, state, program, stack, out, work[START], counts, made,
             )  # fmt: skip
             if depth >= lowest:
                 break

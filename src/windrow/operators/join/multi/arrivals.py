@@ -20,7 +20,10 @@ Sorting costs 60 ns a row, a walk that finds nothing 30.
 
 @dataclass(slots=True)
 class Arrivals:
-    """Room for new rows. `spans` has the first row of each input, and the last + 1."""
+    """Room for new rows, those of an input from its `first` on.
+
+    `spans` has the next row of each input that is to be taken in, and the last + 1.
+    """
 
     ts: I64
     last: I64
@@ -28,6 +31,7 @@ class Arrivals:
     numbers: I64
     codes: I64
     values: I64
+    first: I64
     spans: I64
 
     @classmethod
@@ -35,16 +39,23 @@ class Arrivals:
         """Return room for so many rows of each input."""
         total = sum(counts)
         ts, last, keep, numbers = (np.empty(total, np.int64) for _ in range(4))
-        ends = np.cumsum(counts)
-        spans = np.array([ends - counts, ends], np.int64)
+        sizes = np.array(counts, np.int64)
+        ends = np.cumsum(sizes)
+        first: I64 = ends - sizes
         return cls(
-            ts, last, keep, numbers, np.zeros((ports, total), np.int64),
-            np.zeros((values, total), np.int64), spans,
-        )  # fmt: skip
+            ts,
+            last,
+            keep,
+            numbers,
+            np.zeros((ports, total), np.int64),
+            np.zeros((values, total), np.int64),
+            first,
+            np.array([first, ends], np.int64),
+        )
 
     def part(self, which: int) -> slice:
         """Return where the rows of an input stand."""
-        return slice(int(self.spans[0, which]), int(self.spans[1, which]))
+        return slice(int(self.first[which]), int(self.spans[1, which]))
 
     @property
     def arrays(self) -> Arrays:

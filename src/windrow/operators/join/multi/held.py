@@ -61,9 +61,8 @@ class HeldRows:
         self.payload.move(capacity, moves)
 
     def add(self, delta: Delta, head: int) -> I64:
-        """Store the columns of new rows, for which there is room; return their numbers."""
+        """Store admitted columns of new rows, for which there is room; return their numbers."""
         count = len(delta)
-        self.payload.admit(delta.columns)
         if self.ring:
             done = 0
             while done < count:

@@ -44,6 +44,18 @@ def waits(match: MultiMatch, which: int) -> Waits | None:
     return tuple(found)
 
 
+def reach(match: MultiMatch, which: int) -> int | None:
+    """Return how far behind the clock the time of a row of use lies at most; None if not known.
+
+    Known if bands read the tuples' own time only, and let go of rows.
+    """
+    own = [lag for (i, _), lag in _lags(match).items() if i == which]
+    waiting = waits(match, which)
+    if waiting is None or len(own) != 1 or own[0] != 0:
+        return None
+    return max(min(wait for _, wait in ways) for ways in waiting)
+
+
 def keep_until(exp: I64, times: dict[str, I64], waiting: Waits | None) -> I64:
     """Return until when rows are of use, of those that end at `exp`."""
     if waiting is None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from windrow.core.time import BEGINNING
+from windrow.core.time import BEGINNING, FOREVER
 from windrow.kernels.multi_joins import (
     AT,
     DEPTH,
@@ -18,6 +18,7 @@ from windrow.kernels.multi_joins import (
     LOOKED,
     MADE,
     STACK_LINES,
+    START,
     STARTED,
     STOP,
     WORK_WORDS,
@@ -27,13 +28,16 @@ from windrow.operators.delta import Delta
 from windrow.operators.join.multi.arrivals import Arrivals
 from windrow.operators.join.multi.match import Method, Order
 from windrow.operators.join.multi.program import Program, compile_orders
-from windrow.operators.join.multi.results import Room
+from windrow.operators.join.multi.results import Results
 from windrow.operators.join.multi.rows import Rows
 from windrow.operators.task import Counters
 from windrow.operators.vector import I64
 
 SLICE = 32_768
 """Arrivals of an input that are joined at a time."""
+
+ROOM = 16_384
+"""Results made before their columns are gathered: what was written is still in the cache."""
 
 
 def sliced(inputs: list[Delta], clock: int) -> Iterator[tuple[list[Delta], int]]:
@@ -71,18 +75,20 @@ class Loops:
     every: int = 1
     orders: tuple[Order, ...] = ()
     program: Program = field(init=False)
-    room: Room = field(init=False)
+    places: I64 = field(init=False)
     stack: I64 = field(init=False)
     counts: I64 = field(init=False)
     work: I64 = field(init=False)
 
     def __post_init__(self) -> None:
         n = len(self.rows.rings)
-        self.room = Room(n)
+        self.places = np.empty((n, 1), np.int64)
         self.stack = np.zeros((STACK_LINES, n + 1), np.int64)
         self.counts = np.zeros((n, n, 2), np.int64)
         self.work = np.zeros(WORK_WORDS, np.int64)
-        self.work[EXPIRE_AT], self.work[EXPIRE_EVERY] = BEGINNING, self.every
+        signed = self.rows.layout.signed  # departures travel: no tail moves by itself
+        self.work[EXPIRE_AT] = FOREVER if signed else BEGINNING
+        self.work[EXPIRE_EVERY] = self.every
         self.work[DEPTH] = -1
         self.reorder(self.orders)
 
@@ -91,19 +97,20 @@ class Loops:
         self.orders = orders
         self.program = compile_orders(self.rows.layout, orders, self.method, self.rows.live)
 
-    def run(
-        self, arrivals: Arrivals, results: Callable[[int], Delta], counters: Counters
-    ) -> Iterator[Delta]:
-        """Yield the results that arrivals make, a bounded part at a time."""
+    def run(self, arrivals: Arrivals, results: Results, counters: Counters) -> None:
+        """Let arrivals in, and hand over the results that they make, a bounded part at a time."""
         rows, work, layout = self.rows, self.work, self.rows.layout
         total = len(arrivals.ts)
         dead, arrays = rows.room_for_dead(total), arrivals.arrays
         form = (layout.exp, layout.first, int(layout.signed))
         looked = int(self.counts[:, :, LOOKED].sum())
         work[AT] = work[STOP] = 0
-        self.room.reserve(total)
-        while True:
-            work[MADE] = 0
+        self._reserve(total)
+        going = True
+        while going:
+            done = int(arrivals.spans[0].sum() - arrivals.first.sum())
+            results.reserve(self.places.shape[1], done / total)
+            work[MADE], work[START] = 0, results.made
             join_groups(
                 arrays,
                 arrivals.spans,
@@ -113,16 +120,21 @@ class Loops:
                 rows.live,
                 dead,
                 self.stack,
-                self.room.arrays,
+                (self.places, results.times),
                 self.counts,
                 work,
             )
             if work[MADE]:
-                yield results(int(work[MADE]))
-            if work[DEPTH] < 0:
-                break
+                results.take(self.places, int(work[MADE]))
+            going = work[DEPTH] >= 0
         counters.probes += total
         counters.comparisons += int(self.counts[:, :, LOOKED].sum()) - looked
+
+    def _reserve(self, total: int) -> None:
+        """Take room for some results: few where arrivals are few."""
+        size = min(2 * total, ROOM)
+        if self.places.shape[1] < size:
+            self.places = np.empty((len(self.rows.rings), size), np.int64)
 
     @property
     def gone(self) -> int:

@@ -5,7 +5,8 @@
                                    2      1     chain of the code that 0 has   band with 2
 
 A loop is led to its rows by a class in which an outer loop's row has a code; other classes, bands
-and comparisons with outer loops are checked row by row, as early as both sides are bound.
+and comparisons with outer loops are checked row by row, as early as both sides are bound. A band
+is not checked where it follows from both rows being of use: one window for all pairs needs no look.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from windrow.kernels.multi_joins import (
     SOURCE_CODE,
     STEP_WORDS,
 )
+from windrow.operators.join.multi.keep import reach
 from windrow.operators.join.multi.layout import Layout
 from windrow.operators.join.multi.match import Method, Order
 from windrow.operators.vector import I64
@@ -67,6 +69,7 @@ def compile_orders(
     shortest.
     """
     n = len(layout.match.inputs)
+    reaches = [None if layout.signed else reach(layout.match, i) for i in range(n)]
     assert len(orders) == n, "an order for each origin"
     assert all(sorted(o) == list(range(n)) for o in orders), "an order names each input once"
     steps = np.zeros((n, n, STEP_WORDS), np.int64)
@@ -86,7 +89,8 @@ def compile_orders(
                 step[SOURCE_CODE] = layout.code(ways[chosen], chosen)
             step[FIRST_CHECK] = len(checks)
             checks += _equalities(layout, which, ways, chosen)
-            checks += _bands(layout, which, outer) + _compares(layout, which, outer)
+            spans = [r and r * (i != origin) for i, r in enumerate(reaches)]
+            checks += _bands(layout, which, outer, spans) + _compares(layout, which, outer)
             step[LAST_CHECK] = len(checks)
     made = np.array(checks, np.int64).reshape(len(checks), CHECK_WORDS)
     general = np.array([int(o[0] != i) for i, o in enumerate(orders)], np.int64)
@@ -111,10 +115,14 @@ def _equalities(layout: Layout, which: int, ways: dict[int, int], chosen: int) -
     ]
 
 
-def _bands(layout: Layout, which: int, outer: Order) -> list[Check]:
+def _bands(layout: Layout, which: int, outer: Order, spans: list[int | None]) -> list[Check]:
+    """Return the checks of bands with outer loops; `spans` say how old rows of use are at most."""
     found: list[Check] = []
     for b in layout.match.bands:
         low, high = b.band.low, b.band.high
+        first, second = spans[b.first], spans[b.second]
+        if first is not None and second is not None and low <= -second and first <= high:
+            continue
         if b.second == which and b.first in outer:
             found.append(_band(layout, which, b.band.right, b.first, b.band.left, (low, high)))
         elif b.first == which and b.second in outer:

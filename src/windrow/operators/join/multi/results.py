@@ -4,55 +4,126 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 
+from windrow.operators.buffers import room_for
+from windrow.operators.delta import Delta
 from windrow.operators.join.multi.match import MultiMatch
-from windrow.operators.vector import I64, Vector
+from windrow.operators.state.row_records import RowRecords
+from windrow.operators.vector import I64, Bools, Vector
 
-ROOM = 16_384
-"""Results made before their columns are gathered: what was written is still in the cache."""
+FORESIGHT = 4
+"""Times the results so far for which room is made ahead, at most."""
 
-Gather = Callable[[int, I64], dict[str, Vector]]
-"""Takes an input and places of its rows; returns the columns that results need."""
+
+class Results(Protocol):
+    """Takes the results that the loops make, part after part."""
+
+    times: I64
+    made: int
+
+    def reserve(self, more: int, share: float) -> None:
+        """Make room for the times of more results; those so far come of `share` of arrivals."""
+
+    def take(self, places: I64, count: int) -> None:
+        """Take results whose times are written: `places` has a line of rows for each input."""
 
 
 @dataclass(slots=True)
-class Room:
-    """Where results are made: the place of each input's row; time, and end or weight."""
+class Gathered:
+    """Columns of results, growing: what is gathered is not copied again, but to make room.
 
-    inputs: int
-    places: I64 = field(init=False)
+    The columns of the inputs stand one input after the other. Room is made ahead by how many
+    results there are of how many arrivals, so that most steps need it once.
+    """
+
+    match: MultiMatch
+    payloads: tuple[RowRecords, ...]
+    made: int = 0
     times: I64 = field(init=False)
+    words: I64 = field(init=False)
+    valid: Bools = field(init=False)
 
     def __post_init__(self) -> None:
-        self._take(ROOM)
+        self._resize(0)
 
-    def _take(self, size: int) -> None:
-        self.places = np.empty((self.inputs, size), np.int64)
-        self.times = np.empty((2, size), np.int64)
+    def _resize(self, room: int) -> None:
+        columns = sum(len(p.fields) for p in self.payloads)
+        nullable = sum(len(p.nullable) for p in self.payloads)
+        times, words = room_for(2, room), room_for(columns, room)
+        valid = np.empty((nullable, room), np.bool_)
+        if self.made:
+            for new, old in ((times, self.times), (words, self.words), (valid, self.valid)):
+                new[:, : self.made] = old[:, : self.made]
+        self.times, self.words, self.valid = times, words, valid
 
-    def reserve(self, size: int) -> None:
-        """Make room for at least `size` results; those made are lost."""
-        if size > self.times.shape[1]:
-            self._take(size)
+    def reserve(self, more: int, share: float) -> None:
+        """See `Results`."""
+        if self.made + more > self.times.shape[1]:
+            guess = int(1.1 * self.made / share) if share else 0
+            guess = min(guess, FORESIGHT * self.made)
+            self._resize(max(self.made + more, guess))
 
-    @property
-    def arrays(self) -> tuple[I64, I64]:
-        """What the loops write."""
-        return self.places, self.times
+    def take(self, places: I64, count: int) -> None:
+        """See `Results`. What the residual drops is dropped."""
+        line = bits = 0
+        for payload, at in zip(self.payloads, places, strict=True):
+            payload.gather(at[:count], self.words, self.valid, line, bits, self.made)
+            line, bits = line + len(payload.fields), bits + len(payload.nullable)
+        start, stop = self.made, self.made + count
+        self.made = stop
+        if self.match.residual is None:
+            return
+        kept = start + np.flatnonzero(self.match.residual(self._columns(start, stop)))
+        self.made = start + len(kept)
+        for lines in (self.times, self.words, self.valid):
+            lines[:, start : self.made] = lines[:, kept]
+
+    def _columns(self, start: int, stop: int) -> dict[str, Vector]:
+        read: dict[str, Vector] = {}
+        line = bits = 0
+        for payload in self.payloads:
+            lines = self.words[line : line + len(payload.fields), start:stop]
+            nulls = self.valid[bits : bits + len(payload.nullable), start:stop]
+            read |= payload.vectors(lines, nulls)
+            line, bits = line + len(payload.fields), bits + len(payload.nullable)
+        return read
+
+    def delta(self) -> Delta:
+        """Return all that was gathered."""
+        read = self._columns(0, self.made)
+        ts, exp = self.times[:, : self.made]
+        return Delta(ts, {name: read[name] for name in self.match.output.names}, exp)
 
 
-def gathered(
-    match: MultiMatch, room: Room, made: int, gather: Gather
-) -> tuple[I64, I64, dict[str, Vector]]:
-    """Return time, end or weight, and output columns of the results that the residual keeps."""
-    read: dict[str, Vector] = {}
-    for i in range(len(match.inputs)):
-        read |= gather(i, room.places[i, :made])
-    ts, last = room.times[0, :made].copy(), room.times[1, :made].copy()
-    if match.residual is None:
-        return ts, last, {name: read[name] for name in match.output.names}
-    kept = np.flatnonzero(match.residual(read))
-    columns = {name: read[name].take(kept) for name in match.output.names}
-    return ts[kept], last[kept], columns
+@dataclass(slots=True)
+class Weighted:
+    """Results of signed inputs, whose rows are the words of tables: part after part.
+
+    `columns` returns the columns of an input's rows at places, at least those that results need.
+    """
+
+    match: MultiMatch
+    columns: Callable[[int, I64], dict[str, Vector]]
+    made: int = 0
+    times: I64 = field(default_factory=lambda: np.empty((2, 0), np.int64))
+    parts: list[Delta] = field(default_factory=list)
+
+    def reserve(self, more: int, share: float) -> None:
+        """See `Results`. Each part has its own times."""
+        del share
+        self.times = np.empty((2, more), np.int64)
+
+    def take(self, places: I64, count: int) -> None:
+        """See `Results`."""
+        read: dict[str, Vector] = {}
+        for i in range(len(self.match.inputs)):
+            read |= self.columns(i, places[i, :count])
+        ts, weight = self.times[:, :count]
+        columns = {name: read[name] for name in self.match.output.names}
+        part = Delta(ts, columns, None, weight)
+        if self.match.residual is not None:
+            part = part.take(np.flatnonzero(self.match.residual(read)))
+        self.parts.append(part)

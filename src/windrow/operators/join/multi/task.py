@@ -16,7 +16,7 @@ from windrow.operators.join.multi.keep import keep_until, waits
 from windrow.operators.join.multi.layout import Layout
 from windrow.operators.join.multi.loops import Loops, Statistics, sliced
 from windrow.operators.join.multi.match import Method, MultiMatch, Order
-from windrow.operators.join.multi.results import gathered
+from windrow.operators.join.multi.results import Gathered
 from windrow.operators.join.multi.rows import Rows
 from windrow.operators.join.rows import Form
 from windrow.operators.state.bag import interned_words
@@ -77,13 +77,16 @@ class MultiJoin:
             self.counters.tuples_in += len(delta)
             self.seen[i] += len(delta)
             born.append(self.layout.joinable(i, delta).living())
-        parts, before = [self.nothing], self.state_rows() + sum(len(d) for d in born)
+            self.inputs[i].payload.admit(born[i].columns)
+        before = self.state_rows() + sum(len(d) for d in born)
+        results = Gathered(self.match, tuple(h.payload for h in self.inputs))
         for deltas, until in sliced(born, clock):
             if any(len(d) for d in deltas):
-                parts += self.loops.run(self._entered(deltas), self._results, self.counters)
+                self.loops.run(self._entered(deltas), results, self.counters)
             self._expire(until)
         self.counters.expiries += before - self.state_rows()
-        return Delta.concat(parts)
+        self.counters.tuples_out += results.made
+        return results.delta() if results.made else self.nothing
 
     def _entered(self, deltas: list[Delta]) -> Arrivals:
         """Store new rows; return what the loops read of them."""
@@ -119,14 +122,6 @@ class MultiJoin:
     def _spread(self, which: int) -> int:
         shape = self.rows.shapes[which]
         return int(shape[HEAD] - shape[TAIL])
-
-    def _results(self, made: int) -> Delta:
-        inputs = self.inputs
-        ts, exp, columns = gathered(
-            self.match, self.loops.room, made, lambda i, places: inputs[i].payload.take(places)
-        )
-        self.counters.tuples_out += len(ts)
-        return Delta(ts, columns, exp)
 
     def _expire(self, clock: int) -> None:
         """Forget what has left by `clock`, and the codes that no row is left of."""
@@ -203,6 +198,7 @@ class MultiJoin:
         tail = cast("int", saved["tail"])
         columns = load_columns(held.payload.fields, cast("Saved", saved["payload"]))
         held.resize(capacity, 0, 0)
+        held.payload.admit(columns)
         numbers = held.add(Delta(born, columns), tail)
         shape[TAIL], shape[HEAD] = tail, tail + len(born)
         slots = rows.at(which, numbers)
