@@ -364,7 +364,7 @@ def repeating(folder: Path, spoil: str, kind: Kind, **places: int) -> Engine:
         runs = [{"name": job.run(name)} for name in (CHECK, TIMED, TIMED, TIMED)]
         return {"runs": runs, "bad": -1, "odd": -1, **places}
 
-    return Engine("some", "Some", script, request, kind, "", pace="slow")
+    return Engine("some", "Some", script, request, kind, "", pace="slow", hurried=True)
 
 
 @pytest.mark.parametrize("bad", [0, 2])

@@ -22,8 +22,9 @@ WARM = 2
 class Size:
     """How much of everything: rows a trigger and triggers, for windrow and for its peers.
 
-    Slower peers get fewer rows of the same shape; figures are rows a second. `patience`: seconds
-    that those get which hardly come to an end. `shared`: JVMs do all workloads in one process.
+    Slower peers get fewer rows of the same shape; figures are rows a second. `patience`: seconds a
+    workload that those get which hardly come to an end. `shared`: JVMs do all workloads in one
+    process.
     """
 
     share: float
@@ -36,7 +37,7 @@ class Size:
     shared: bool = False
 
 
-FULL = Size(1.0, 1_000_000, 5, 1_000_000, 3, 3, 240.0)
+FULL = Size(1.0, 1_000_000, 5, 1_000_000, 3, 3, 150.0)
 QUICK = Size(0.1, 500_000, 4, 60_000, 3, 2, 20.0, shared=True)
 TINY = Size(0.01, 4_000, 3, 2_000, 2, 1, 120.0)
 
