@@ -1,0 +1,1 @@
+"""Joins of streams within windows of each other: the figures of WJOIN."""

@@ -1,0 +1,142 @@
+"""W-joins by turns over the same streams, after their windows have filled."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from time import perf_counter
+
+import numpy as np
+import pyarrow as pa
+
+from windrow.experiments.library.experiment import EQUAL, Measurement
+from windrow.experiments.library.truth import answer_difference
+from windrow.experiments.wjoins.streams import Streams, truth_text
+from windrow.operators.delta import Delta
+from windrow.operators.join.multi.match import MultiMatch
+from windrow.operators.join.wjoin import (
+    HashWJoin,
+    MergeWJoin,
+    NestedWJoin,
+    Windows,
+    WJoin,
+    reach_of,
+)
+
+Make = Callable[[MultiMatch], WJoin]
+
+CLEAN_EVERY = 10_000
+"""Tuples after which ripple join and XJoin let go of what is in no window [WJOIN 4.3]."""
+
+NLW, MW, HW = "NLW", "MW", "HW"
+MW_FROM = "MW, order of FROM"
+RIPPLE, XJOIN = "ripple", "XJoin"
+ALGORITHMS: dict[str, Make] = {
+    NLW: NestedWJoin,
+    MW: MergeWJoin,
+    MW_FROM: lambda match: MergeWJoin(match, fewest_first=False),
+    HW: HashWJoin,
+    RIPPLE: lambda match: NestedWJoin(match, clean_every=CLEAN_EVERY),
+    XJOIN: lambda match: HashWJoin(match, clean_every=CLEAN_EVERY),
+}
+"""The paper's algorithms. Ripple join and XJoin are the loops without knowledge of windows: they
+look at all that they hold, and let go of it now and then."""
+
+
+@dataclass(slots=True)
+class Arena:
+    """What contestants share: streams, joins whose results count together, and when to begin.
+
+    A run is `stretch` ticks, in steps of `step`. `told` has what the first contestant told.
+    """
+
+    streams: Streams
+    matches: Sequence[MultiMatch]
+    start: int
+    stretch: int
+    step: int
+    runs: int
+    told: dict[int, tuple[int, int]] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Contestant:
+    """Joins with their windows full; `turns` runs are behind them."""
+
+    arena: Arena
+    tasks: list[WJoin]
+    turns: int = 0
+
+    @classmethod
+    def filled(cls, arena: Arena, make: Make) -> Contestant:
+        """Start the joins and fill their windows."""
+        made = cls(arena, [make(match) for match in arena.matches])
+        made._feed(0, arena.start)
+        return made
+
+    def _feed(self, low: int, high: int) -> tuple[list[list[Delta]], int]:
+        count = len(self.arena.streams.times)
+        told: list[list[Delta]] = [[] for _ in self.tasks]
+        tuples = 0
+        for at in range(low, high, self.arena.step):
+            upto = min(at + self.arena.step, high)
+            inputs = tuple(self.arena.streams.part(i, at, upto) for i in range(count))
+            tuples += sum(map(len, inputs))
+            for task, results in zip(self.tasks, told, strict=True):
+                results.append(task.step(inputs, upto - 1))
+        return told, tuples
+
+    def run(self) -> Measurement:
+        """Run the next stretch; what it told must be right."""
+        low = self.arena.start + self.turns * self.arena.stretch
+        before = sum(task.counters.comparisons for task in self.tasks)
+        gc.collect()
+        start = perf_counter()
+        told, tuples = self._feed(low, low + self.arena.stretch)
+        seconds = perf_counter() - start
+        looked = sum(task.counters.comparisons for task in self.tasks) - before
+        results = sum(len(part) for parts in told for part in parts)
+        counts = {
+            "rows_looked_at": looked / tuples,
+            "results": results / tuples,
+            "state_rows": float(sum(task.state_rows() for task in self.tasks)),
+        }
+        check = self._check(told, low)
+        self.turns += 1
+        return Measurement({"us_a_tuple": seconds * 1e6 / tuples}, counts, check)
+
+    def _check(self, told: list[list[Delta]], low: int) -> str:
+        """Compare what was told with the first contestant; at the end, with DuckDB."""
+        merged = [Delta.concat(parts) for parts in told]
+        digest = sum(len(delta) for delta in merged), sum(map(digest_of, merged)) % 2**64
+        if digest != self.arena.told.setdefault(self.turns, digest):
+            return "the results differ from those of the first contestant"
+        if self.turns < self.arena.runs - 1:
+            return EQUAL
+        for match, delta in zip(self.arena.matches, merged, strict=True):
+            wrong = self._difference(match, delta, low)
+            if wrong:
+                return f"the results differ from DuckDB's: {wrong}"
+        return EQUAL
+
+    def _difference(self, match: MultiMatch, delta: Delta, low: int) -> str:
+        reach = int(reach_of(match, Windows.GLOBAL).keep.max())
+        tables = {}
+        for i in range(len(match.inputs)):
+            part = self.arena.streams.part(i, low - reach, low + self.arena.stretch)
+            names = ("t", "k", "id")
+            vectors = part.columns.values()
+            tables[f"s{i}"] = pa.table({n: v.data for n, v in zip(names, vectors, strict=True)})
+        told = pa.table({n: v.data for n, v in delta.columns.items()} | {"newest": delta.ts})
+        truth = f"SELECT * FROM ({truth_text(match)}) WHERE newest >= {low}"
+        return answer_difference(told, truth, tables)
+
+
+def digest_of(delta: Delta) -> int:
+    """Return a sum of hashes of all rows: equal for equal bags, and else hardly ever."""
+    mixed = delta.ts.astype(np.uint64)
+    for vector in delta.columns.values():
+        mixed = (mixed ^ vector.data.astype(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
+        mixed ^= mixed >> np.uint64(29)
+    return int(mixed.sum(dtype=np.uint64))

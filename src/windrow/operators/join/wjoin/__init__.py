@@ -1,0 +1,15 @@
+"""Joins of streams within windows of time of each other [WJOIN]: nested, hashed, merged."""
+
+from windrow.operators.join.wjoin.task import HashWJoin, MergeWJoin, NestedWJoin, WJoin
+from windrow.operators.join.wjoin.windows import Reach, Windows, reach_of, unfit
+
+__all__ = [
+    "HashWJoin",
+    "MergeWJoin",
+    "NestedWJoin",
+    "Reach",
+    "WJoin",
+    "Windows",
+    "reach_of",
+    "unfit",
+]

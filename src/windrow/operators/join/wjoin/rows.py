@@ -1,0 +1,163 @@
+"""What a W-join remembers: the rows of all streams in order of time, in the same arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from windrow.core.schema import Field
+from windrow.kernels.wjoin_rows import END, FIRST, SHIFT, SPAN_WORDS, STOP
+from windrow.operators.delta import Delta
+from windrow.operators.join.wjoin.terms import Terms
+from windrow.operators.state.row_records import RowRecords
+from windrow.operators.vector import I64, Vector
+
+SMALLEST = 64
+
+
+@dataclass(slots=True)
+class StreamRows:
+    """Rows of n streams, each in a stretch of positions of its own.
+
+        ║ gone │ of use │ to come │ room ║ gone │ of use │ ...
+        base  FIRST    END      STOP    base + room
+
+    `payload` has the columns of results, `aside` those that are only compared: they have become
+    words, and are there for who takes the rows over. Their places count from the stream's base.
+    Invariants, asserted by `check`:
+      1. each stream lies within its stretch, first <= end <= stop;
+      2. its times never decrease.
+    """
+
+    terms: Terms
+    indexed: bool
+    spans: I64 = field(init=False)
+    base: I64 = field(init=False)
+    room: I64 = field(init=False)
+    times: I64 = field(init=False)
+    words: I64 = field(init=False)
+    codes: I64 = field(init=False)
+    back: I64 = field(init=False)
+    payload: list[RowRecords] = field(init=False)
+    aside: list[RowRecords] = field(init=False)
+
+    def __post_init__(self) -> None:
+        match = self.terms.match
+        count = len(match.inputs)
+        self.room = np.full(count, SMALLEST, np.int64)
+        self.base = np.arange(count) * SMALLEST
+        self.spans = np.zeros((count, SPAN_WORDS), np.int64)
+        self.spans[:, FIRST : STOP + 1] = self.base[:, None]
+        self.spans[:, SHIFT] = -self.base
+        self._make_lines(count * SMALLEST)
+        fields = [stored_fields(self.terms, i) for i in range(count)]
+        self.payload = [RowRecords(kept, SMALLEST) for kept, _ in fields]
+        self.aside = [RowRecords(rest, SMALLEST) for _, rest in fields]
+
+    def _make_lines(self, total: int) -> None:
+        indexes = len(self.terms.match.equalities) if self.indexed else 0
+        self.times = np.zeros(total, np.int64)
+        self.words = np.zeros((self.terms.lines, total), np.int64)
+        self.codes = np.zeros((indexes, total), np.int64)
+        self.back = np.zeros((indexes, total), np.int64)
+
+    @property
+    def _lines(self) -> tuple[I64, I64, I64, I64]:
+        return self.times, self.words, self.codes, self.back
+
+    def __len__(self) -> int:
+        return int((self.spans[:, STOP] - self.spans[:, FIRST]).sum())
+
+    def add(self, i: int, delta: Delta) -> tuple[slice, I64]:
+        """Store new rows, that are to come; return where, and by how much each stream moved."""
+        moved = self._make_room(i, len(delta))
+        start = int(self.spans[i, STOP])
+        where = slice(start, start + len(delta))
+        self.times[where] = delta.ts
+        self.terms.write(i, delta, self.words, start)
+        local = slice(where.start - int(self.base[i]), where.stop - int(self.base[i]))
+        for records in (self.payload[i], self.aside[i]):
+            records.admit(delta.columns)
+            records.write(local, delta.columns, slice(0, len(delta)))
+        self.spans[i, STOP] = where.stop
+        return where, moved
+
+    def _make_room(self, i: int, count: int) -> I64:
+        """Make room for new rows of a stream; return by how much each stream's positions shrank."""
+        first, stop = int(self.spans[i, FIRST]), int(self.spans[i, STOP])
+        moved = np.zeros(len(self.spans), np.int64)
+        if stop + count <= self.base[i] + self.room[i]:
+            return moved
+        need = 2 * (stop - first + count)
+        local = slice(first - int(self.base[i]), stop - int(self.base[i]))
+        if need > self.room[i]:
+            self._grow(i, 1 << (need - 1).bit_length(), moved)
+            first, stop = int(self.spans[i, FIRST]), int(self.spans[i, STOP])
+        target = int(self.base[i])
+        for lines in self._lines:
+            lines[..., target : target + stop - first] = lines[..., first:stop].copy()
+        self._shift(i, first - target, moved)
+        for records in (self.payload[i], self.aside[i]):
+            records.move(int(self.room[i]), [(local, slice(0, stop - first))])
+        return moved
+
+    def _grow(self, i: int, room: int, moved: I64) -> None:
+        """Give a stream a longer stretch; the others' rows keep their places in theirs."""
+        old, starts = self._lines, self.base.copy()
+        sizes = self.room.copy()
+        self.room[i] = room
+        self.base = np.concatenate([[0], np.cumsum(self.room)[:-1]])
+        self._make_lines(int(self.room.sum()))
+        for j, (start, size) in enumerate(zip(starts.tolist(), sizes.tolist(), strict=True)):
+            target = int(self.base[j])
+            for source, lines in zip(old, self._lines, strict=True):
+                lines[..., target : target + size] = source[..., start : start + size]
+            self._shift(j, start - target, moved)
+
+    def _shift(self, i: int, by: int, moved: I64) -> None:
+        self.spans[i, FIRST : STOP + 1] -= by
+        self.spans[i, SHIFT] += by
+        moved[i] += by
+
+    def let_go(self, i: int, before: int) -> None:
+        """Forget a stream's rows before an instant."""
+        first, stop = int(self.spans[i, FIRST]), int(self.spans[i, STOP])
+        gone = int(np.searchsorted(self.times[first:stop], before, side="left"))
+        self.spans[i, FIRST] += gone
+
+    def take(self, i: int, positions: I64) -> dict[str, Vector]:
+        """Return the columns of results at positions of a stream."""
+        return self.payload[i].take(positions - self.base[i])
+
+    def held(self, i: int) -> Delta:
+        """Return the rows of use of a stream, with all columns that the join reads."""
+        first, stop = int(self.spans[i, FIRST]), int(self.spans[i, STOP])
+        places = np.arange(first, stop) - self.base[i]
+        columns = self.payload[i].take(places) | self.aside[i].take(places)
+        return Delta(self.times[first:stop].copy(), columns)
+
+    @property
+    def nbytes(self) -> int:
+        """Exact size of the arrays."""
+        stored = sum(records.nbytes for records in self.payload + self.aside)
+        return stored + sum(lines.nbytes for lines in self._lines)
+
+    def check(self) -> None:
+        """Assert the invariants."""
+        for records in self.payload + self.aside:
+            records.check()
+        for i, (first, end, stop, _) in enumerate(self.spans.tolist()):
+            assert self.base[i] <= first <= end <= stop, "invariant 1: a stream is out of order"
+            assert stop <= self.base[i] + self.room[i], "invariant 1: a stream has no room"
+            assert (np.diff(self.times[first:stop]) >= 0).all(), "invariant 2: time runs back"
+        assert (self.spans[:, END] == self.spans[:, STOP]).all(), "invariant 1: a row is to come"
+
+
+def stored_fields(terms: Terms, i: int) -> tuple[tuple[Field, ...], tuple[Field, ...]]:
+    """Return a stream's columns that results need, and those that are only compared or told."""
+    given = terms.match.inputs[i]
+    times = [p.band.left for p in terms.match.bands if p.first == i]
+    times += [p.band.right for p in terms.match.bands if p.second == i]
+    rest = [n for n in dict.fromkeys(terms.compared(i) + times) if n not in given.kept]
+    return tuple(given.schema[n] for n in given.kept), tuple(given.schema[n] for n in rest)

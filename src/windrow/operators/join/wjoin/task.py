@@ -1,0 +1,318 @@
+"""W-joins: streams joined within windows of time of each other [WJOIN].
+
+    { (s1, .. sn) | s_i ∈ S_i,  equalities, comparisons and the residual hold,
+                    low_ij <= s_j.ts - s_i.ts <= high_ij for every window of a pair }
+
+Streams never expire on their own, and a result stays once made: its ts is that of its newest row.
+Each arrival is joined with those before it, of all streams by time, so every result is made once,
+by the last of its rows; no step waits for a stream that is silent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from windrow.core.time import FOREVER
+from windrow.kernels.wjoin_loops import (
+    DEPTH,
+    FRAME_WORDS,
+    HASH,
+    LOOKED,
+    MADE,
+    MERGE,
+    NESTED,
+    SINCE,
+    WORK_WORDS,
+    join_arrivals,
+)
+from windrow.kernels.wjoin_rows import END, FIRST, STOP, link_rows
+from windrow.operators.delta import Delta
+from windrow.operators.join.multi.match import MultiMatch, Order
+from windrow.operators.join.wjoin.index import KeyIndex
+from windrow.operators.join.wjoin.rows import StreamRows, stored_fields
+from windrow.operators.join.wjoin.terms import Terms
+from windrow.operators.join.wjoin.windows import Windows, reach_of, unfit
+from windrow.operators.state.expirer import interned_codes
+from windrow.operators.state.row_columns import load_columns, save_columns
+from windrow.operators.task import Counters, Saved
+from windrow.operators.vector import I64, Vector
+
+SLICE = 32_768
+"""Arrivals of a stream that are joined at a time: what is made of them stays in the cache."""
+
+ROOM = 32_768
+"""Results that are made before their columns are gathered."""
+
+
+class WJoin:
+    """A W-join at work: predicted edges of pattern MON in, one such edge out.
+
+    Costs O(arrivals + rows looked at + results) a step, and remembers the rows that a later one
+    can match: for the longest window of their stream. `orders[i]` is the order of the loops for
+    new rows of stream i, itself first; `reorder` changes it at no cost. `clean_every` > 1 is for
+    comparisons with joins that do not know of windows: rows past their time are let go only after
+    so many arrivals, and the loops look at all.
+    """
+
+    method: ClassVar[int]
+
+    def __init__(
+        self,
+        match: MultiMatch,
+        orders: Sequence[Order] | None = None,
+        *,
+        windows: Windows = Windows.LOCAL,
+        fewest_first: bool = False,
+        clean_every: int = 1,
+    ) -> None:
+        assert not unfit(match), unfit(match)
+        count = len(match.inputs)
+        self.match, self.counters = match, Counters()
+        self.terms = Terms(match)
+        self.reach = reach_of(match, windows)
+        self.rows = StreamRows(self.terms, self.method == HASH)
+        self.index = KeyIndex(match) if self.method == HASH else None
+        self.clean_every = clean_every
+        flags = self.reach.narrow, self.reach.refine, fewest_first, clean_every
+        self.how = np.array([self.method, *map(int, flags)], np.int64)
+        self.starts, self.stops = np.zeros((2, count, count), np.int64)
+        conditions = len(self.terms.equal) + len(self.terms.compares)
+        self.stack = (
+            np.zeros((count, FRAME_WORDS), np.int64),
+            np.zeros((count, conditions, 3), np.int64),
+            np.zeros(count, np.int64),
+            np.zeros(count, np.int64),
+        )
+        self.out: I64 = np.empty((count + 1, ROOM), np.int64)
+        self.work: I64 = np.zeros(WORK_WORDS, np.int64)
+        self.seen = [0] * count
+        self.nothing = Delta.empty(match.output, signed=False)
+        self.reorder(usual_orders(match) if orders is None else orders)
+
+    def reorder(self, orders: Sequence[Order]) -> None:
+        """Let the loops go by other orders from now on."""
+        assert all(order[0] == i for i, order in enumerate(orders)), "new rows come first"
+        assert all(sorted(o) == list(range(len(self.match.inputs))) for o in orders)
+        self.orders = np.array(orders, np.int64)
+
+    def begin(self, start: int) -> Delta | None:
+        """Nothing is there before any tuple is."""
+
+    def step(self, inputs: tuple[Delta, ...], clock: int) -> Delta:
+        """Join the arrivals with what is there, then let go of what no later one can match."""
+        self.counters.tuples_in += sum(map(len, inputs))
+        if not self.reach.possible:
+            return self.nothing
+        arrived = [self.terms.joinable(i, delta) for i, delta in enumerate(inputs)]
+        parts = [self.nothing]
+        for slices, upto in sliced(arrived, clock):
+            parts += self._join(slices)
+            self._let_go(upto)
+        return Delta.concat(parts)
+
+    def _join(self, arrived: list[Delta]) -> Iterator[Delta]:
+        """Enter new rows, and yield what they make."""
+        before = self.rows.spans[:, FIRST].copy()
+        for i, delta in enumerate(arrived):
+            if len(delta):
+                before -= self._enter(i, delta)
+        terms = self.terms.equal, self.terms.compares, self.terms.members, self.terms.friends
+        members = terms[2] if self.index else np.empty(0, np.int64)
+        windows = self.reach.most, self.reach.exact, self.reach.keep, self.starts, self.stops
+        done = False
+        while not done:
+            self.work[MADE] = 0
+            done = join_arrivals(
+                self.how, self.rows.spans, (self.rows.times, self.rows.words), self._links,
+                windows, (*terms[:2], members, terms[3]), self.orders, self.stack, self.out,
+                self.work,
+            )  # fmt: skip
+            if self.work[MADE]:
+                yield self._results(int(self.work[MADE]))
+        self._gone(before)
+        self.counters.probes += sum(map(len, arrived))
+        self.counters.comparisons += int(self.work[LOOKED])
+        self.work[LOOKED] = 0
+
+    @property
+    def _links(self) -> tuple[I64, I64, I64]:
+        heads = self.index.heads if self.index else np.zeros((0, 1, 1), np.int64)
+        return self.rows.codes, self.rows.back, heads
+
+    def _enter(self, i: int, delta: Delta) -> I64:
+        """Store new rows of a stream; return by how much rows have moved."""
+        self.seen[i] += len(delta)
+        where, moved = self.rows.add(i, delta)
+        self.starts -= moved
+        self.stops -= moved
+        if self.index:
+            self.index.encode(i, delta, self.rows.codes, where)
+        return moved
+
+    def _results(self, made: int) -> Delta:
+        """Return the columns of the results that the loops have found."""
+        read: dict[str, Vector] = {}
+        for i in range(len(self.match.inputs)):
+            read |= self.rows.take(i, self.out[i, :made])
+        ts = self.out[-1, :made].copy()
+        if self.match.residual is not None:
+            kept = np.flatnonzero(self.match.residual(read))
+            ts, read = ts[kept], {name: read[name].take(kept) for name in self.match.output.names}
+        self.counters.tuples_out += len(ts)
+        columns = {name: read[name] for name in self.match.output.names}
+        return Delta(ts, columns, np.full(len(ts), FOREVER))
+
+    def _let_go(self, clock: int) -> None:
+        """Forget what no row after `clock`, or still at it, can match."""
+        if self.clean_every > 1:
+            return
+        before = self.rows.spans[:, FIRST].copy()
+        for i, keep in enumerate(self.reach.keep.tolist()):
+            self.rows.let_go(i, clock - keep)
+        self._gone(before)
+
+    def _gone(self, before: I64) -> None:
+        """Count out the rows that were let go since streams began at `before`."""
+        for i, (old, new) in enumerate(
+            zip(before.tolist(), self.rows.spans[:, FIRST].tolist(), strict=True)
+        ):
+            self.counters.expiries += new - old
+            if self.index:
+                self.index.forget(i, self.rows.codes, old, new)
+
+    def statistics(self) -> tuple[list[int], list[int]]:
+        """Return the rows of use of each stream, and how many have come."""
+        return (self.rows.spans[:, STOP] - self.rows.spans[:, FIRST]).tolist(), list(self.seen)
+
+    def state_rows(self) -> int:
+        """Return how many rows of all streams are remembered."""
+        return len(self.rows)
+
+    def state_bytes(self) -> int:
+        """Return the exact size of rows and keys."""
+        return self.rows.nbytes + (self.index.nbytes if self.index else 0)
+
+    def save(self) -> Saved:
+        """Return the state for `load`: the rows of use."""
+        held = [self.rows.held(i) for i in range(len(self.match.inputs))]
+        rows = [{"ts": d.ts, "columns": save_columns(d.columns)} for d in held]
+        return {"rows": rows, "seen": list(self.seen), "since": int(self.work[SINCE])}
+
+    def load(self, saved: Saved) -> None:
+        """Take over saved rows."""
+        rows, seen, since = saved["rows"], saved["seen"], saved["since"]
+        assert isinstance(rows, list)
+        assert isinstance(seen, list)
+        assert isinstance(since, int)
+        for i, stream in enumerate(rows):
+            kept, rest = stored_fields(self.terms, i)
+            delta = Delta(stream["ts"], load_columns(kept + rest, stream["columns"]))
+            if len(delta):
+                self._enter(i, delta)
+                members = self.terms.members if self.index else np.empty(0, np.int64)
+                link_rows(i, self.rows.spans, members, self._links)
+        self.seen, self.work[SINCE] = seen, since
+
+    def held(self, clock: int) -> tuple[Delta, ...]:
+        """See `handover.Holding`. Times of entry are kept."""
+        held = (self.rows.held(i) for i in range(len(self.match.inputs)))
+        return tuple(Delta(d.ts, d.columns, np.full(len(d), FOREVER)) for d in held)
+
+    def live_codes(self) -> list[I64]:
+        """Return the interned codes that rows refer to."""
+        found: list[I64] = []
+        for i in range(len(self.match.inputs)):
+            kept, rest = stored_fields(self.terms, i)
+            found += interned_codes(kept + rest, self.rows.held(i).columns)
+        return found
+
+    def check(self) -> None:
+        """Assert the invariants of the state."""
+        self.rows.check()
+        assert self.work[DEPTH] == 0, "an arrival is still in the loops"
+        if self.index:
+            spans = self.rows.spans[:, [FIRST, END]].tolist()
+            self.index.check(self.rows.codes, spans)
+
+
+class NestedWJoin(WJoin):
+    """NLW: loops in each other over all rows of use, each tested for the period [WJOIN 3.1.1].
+
+    The period is what is within the windows of all rows chosen so far: with one window w for all,
+    [newest - w, oldest + w]. It is carried along, so that a test costs two comparisons.
+    """
+
+    method = NESTED
+
+
+class HashWJoin(WJoin):
+    """HW: the same over the rows of the key alone [WJOIN 3.1.2].
+
+    Where no equality ties a stream to those before it in the loops, all its rows are looked at.
+    """
+
+    method = HASH
+
+
+class MergeWJoin(WJoin):
+    """MW: a sweep over time finds for each arrival the stretch of every stream [WJOIN 3.2].
+
+    Mode 1: as long as some stream has no row in its stretch, arrivals are only stored. Mode 2: the
+    arrival is joined with the rows of all stretches; with one window for all, no time is looked
+    at in the loops; with windows of pairs, a stretch is cut to its period once a loop. Stretches
+    only move on. What the paper does not have: the loops begin with the shortest stretch, which
+    the sweep knows anyway (`fewest_first`; else they go by `orders`).
+    """
+
+    method = MERGE
+
+    def __init__(
+        self,
+        match: MultiMatch,
+        orders: Sequence[Order] | None = None,
+        *,
+        windows: Windows = Windows.LOCAL,
+        fewest_first: bool = True,
+    ) -> None:
+        super().__init__(match, orders, windows=windows, fewest_first=fewest_first)
+
+
+def usual_orders(match: MultiMatch) -> list[Order]:
+    """Return for each stream: itself, then always the first that is tied to those before.
+
+    By an equality or a comparison if there is one, else by a window.
+    """
+    everyone = range(len(match.inputs))
+    tied = [set(e.inputs) for e in match.equalities]
+    tied += [{c.first, c.second} for c in match.compares]
+    windows = [{p.first, p.second} for p in match.bands]
+    orders = []
+    for i in everyone:
+        order = [i]
+        while len(order) < len(match.inputs):
+            rest = [j for j in everyone if j not in order]
+            order.append(min(rest, key=lambda j: (not _ties(tied, order, j),
+                                                  not _ties(windows, order, j), j)))  # fmt: skip
+        orders.append(tuple(order))
+    return orders
+
+
+def _ties(sets: list[set[int]], order: list[int], j: int) -> bool:
+    return any(j in streams and streams.intersection(order) for streams in sets)
+
+
+def sliced(arrived: list[Delta], clock: int) -> Iterator[tuple[list[Delta], int]]:
+    """Yield the arrivals of all streams up to an instant, and the instant, in time order."""
+    while True:
+        long = [int(d.ts[SLICE - 1]) for d in arrived if len(d) > SLICE]
+        upto = min(long, default=clock)
+        cuts = [delta.split(upto) for delta in arrived]
+        yield [now for now, _ in cuts], upto
+        arrived = [later for _, later in cuts]
+        if not any(map(len, arrived)):
+            break
+    if upto < clock:
+        yield [delta.slice(0, 0) for delta in arrived], clock
