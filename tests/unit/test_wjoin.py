@@ -30,7 +30,14 @@ from windrow.core.types import BIGINT, DOUBLE, STRING
 from windrow.operators.interner import Interner
 from windrow.operators.join.match import TimeBand
 from windrow.operators.join.multi.match import Compare, Equality, Input, MultiMatch, PairBand
-from windrow.operators.join.wjoin import HashWJoin, MergeWJoin, NestedWJoin, Windows, unfit
+from windrow.operators.join.wjoin import (
+    HashWJoin,
+    MergeWJoin,
+    NestedWJoin,
+    Windows,
+    facts_of,
+    unfit,
+)
 from windrow.operators.join.wjoin import task as wjoin
 from windrow.operators.join.wjoin.windows import reach_of
 
@@ -271,3 +278,15 @@ def test_texts_are_equal_and_numbers_of_any_kind_are_compared(name):
     loaded = ALGORITHMS[name](match)
     loaded.load(task.save())
     assert loaded.state_rows() == task.state_rows() == 2 * 2 * 7
+
+
+def test_a_join_tells_what_it_is_chosen_by() -> None:
+    """In a path the last stream sees the others' rows for as long as the path is; they see none."""
+    bands = [band(0, 1, 0, 4), band(1, 2, 0, 9)]
+    keys = (equality(3, (0, 1), "k"), equality(3, (1, 2), "x"))
+    facts = facts_of(a_match(3, bands, equalities=keys), [1.0, 2.0, 3.0], keys=50)
+    assert (facts.equi, facts.share, facts.swings) == (True, 0.02, (1.0, 1.0, 1.0))
+    assert facts.windows[2][:2] == (14.0, 10.0)
+    assert facts.windows[0][1:] == (1.0, 1.0)
+    apart = facts_of(a_match(3, bands, equalities=keys[:1]), [1.0, 2.0, 3.0], keys=50)
+    assert (apart.equi, apart.share) == (False, 1.0)

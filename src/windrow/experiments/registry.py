@@ -15,6 +15,14 @@ from windrow.experiments.orders.lazy import ThesisLazy
 from windrow.experiments.orders.lazy_models import MultiFigure3
 from windrow.experiments.orders.ranking import MultiTable8, ThesisFigure52
 from windrow.experiments.orders.scaling import MultiFigure2
+from windrow.experiments.wjoins.rates import (
+    WJoinFigure9a,
+    WJoinFigure9b,
+    WJoinFigure9c,
+    WJoinWindows,
+)
+from windrow.experiments.wjoins.stores import WJoinFigures78
+from windrow.experiments.wjoins.variations import WJoinFigure13, WJoinFigure14
 from windrow.plan.binding.scope import near
 
 ALL: tuple[type[Experiment[Any]], ...] = (
@@ -30,6 +38,13 @@ ALL: tuple[type[Experiment[Any]], ...] = (
     MultiTable8,
     ThesisFigure52,
     ThesisLazy,
+    WJoinFigures78,
+    WJoinFigure9a,
+    WJoinFigure9b,
+    WJoinFigure9c,
+    WJoinWindows,
+    WJoinFigure13,
+    WJoinFigure14,
 )
 EXPERIMENTS: dict[str, type[Experiment[Any]]] = {kind.name: kind for kind in ALL}
 
