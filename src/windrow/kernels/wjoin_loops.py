@@ -11,7 +11,8 @@ depth, with a frame for each; what is found at the last depth is a result:
 How a frame finds its rows is all that the algorithms differ in:
 
     nested   all rows of use; each is tested for the period
-    hash     the rows of the key; each is tested for the period
+    hash     the rows of the key; each is tested for the period; before the first loop it is known
+             whether some stream has no row of the key
     merge    a stretch of rows that are in the period, none is tested; before the first loop it is
              known whether some stream has no row at all there (mode 1), and which has the fewest
 
@@ -72,6 +73,33 @@ def admit(i, now, spans, times, windows):
             stops[i, j] = end
             if at >= end:
                 return False
+    return True
+
+
+@inlined
+def has_partners(i, at, spans, members, links):
+    """Tell whether every stream that an equality ties to an arrival has a row of its key.
+
+    The newest rows of a key lie side by side: one look at memory for all streams.
+    """
+    codes, _, heads = links
+    for c in range(len(members)):
+        if (members[c] >> i) & 1 == 1:
+            code = codes[c, at]
+            for j in range(len(spans)):
+                tied = j != i and (members[c] >> j) & 1 == 1
+                if tied and heads[c, code, j] - spans[j, SHIFT] <= spans[j, FIRST]:
+                    return False
+    return True
+
+
+@inlined
+def is_met(i, now, how, spans, times, windows, members, links):
+    """Tell whether an arrival may have a match in every other stream, as far as it is known."""
+    if how[METHOD] == MERGE:
+        return admit(i, now, spans, times, windows)
+    if how[METHOD] == HASH and how[EVERY] == 1:
+        return has_partners(i, spans[i, END], spans, members, links)
     return True
 
 
@@ -149,7 +177,7 @@ def known_conditions(j, bound, skipped, chosen, words, terms, found):
     return count
 
 
-@kernel
+@inlined
 def open_loop(d, how, spans, state, links, windows, terms, stack):
     """Prepare the loop at a depth for the rows chosen so far."""
     times, words = state
@@ -229,34 +257,63 @@ def seek_key(at, last, words, line, known):
     return at
 
 
-@kernel
+@inlined
+def seek_in_period(at, frame, times, words, line, known, ends):
+    """Do the same, testing each row for the period first; if it `ends`, one before it does."""
+    last, low, high = frame[LAST], frame[LOW], frame[HIGH]
+    while at > last:
+        time = times[place(at - 1)]
+        if ends and time < low:
+            return last
+        if low <= time <= high and words[place(line), place(at - 1)] == known:
+            break
+        at -= 1
+    return at
+
+
+@inlined
+def follow(how, at, frame, found, times, words, back):
+    """Go back through the rows of a key, or all, testing each for the period and all conditions."""
+    last, low, high, count = frame[LAST], frame[LOW], frame[HIGH], frame[CONDITIONS]
+    chain, looked, row = frame[CHAIN], 0, -1
+    while at > last:
+        here = at - 1
+        looked += 1
+        at = here if chain < 0 else (at - back[chain, here] if back[chain, here] > 0 else last)
+        if times[here] < low:
+            if how[EVERY] == 1:
+                at = last
+        elif times[here] <= high and holds(words, here, found, count):
+            row = here
+            break
+    return row, at, looked
+
+
+@inlined
 def next_row(how, at, frame, found, times, words, back):
     """Return the next row of a loop (-1: none), where to go on, and how many were looked at.
 
     Rows lie in order of time: one before the period ends the loop, unless rows past their time
     are let go only now and then, as by the joins that do not know of windows.
     """
-    last, low, high, count = frame[LAST], frame[LOW], frame[HIGH], frame[CONDITIONS]
-    chain = frame[CHAIN]
-    start, looked = at, 0
+    last, count, chain = frame[LAST], frame[CONDITIONS], frame[CHAIN]
+    start, row, simple = at, -1, count == 1 and found[0, 0] == EQ
     if how[METHOD] == MERGE:
-        if count == 1 and found[0, 0] == EQ:
+        if simple:
             at = seek_key(at, last, words, found[0, 1], found[0, 2])
         else:
             while at > last and not holds(words, at - 1, found, count):
                 at -= 1
-        return (at - 1, at - 1, start - at + 1) if at > last else (-1, last, start - last)
-    while at > last:
+    elif simple and chain < 0:
+        ends = how[EVERY] == 1
+        at = seek_in_period(at, frame, times, words, found[0, 1], found[0, 2], ends)
+    else:
+        return follow(how, at, frame, found, times, words, back)
+    looked = start - at
+    if at > last:
         row = at - 1
-        looked += 1
-        at = row if chain < 0 else (at - back[chain, row] if back[chain, row] > 0 else last)
-        time = times[row]
-        if time < low:
-            if how[EVERY] == 1:
-                break
-        elif time <= high and holds(words, row, found, count):
-            return row, at, looked
-    return -1, last, looked
+        at, looked = row, looked + 1
+    return row, at, looked
 
 
 @inlined
@@ -270,45 +327,42 @@ def within_all(chosen, times, exact):
     return True
 
 
-@kernel
-def run_loops(how, spans, state, links, windows, terms, stack, out, work):
-    """Go through the loops of one arrival from depth ``work[DEPTH]`` on.
+@inlined
+def run_loops(opening, how, spans, state, links, windows, terms, stack, out, work):
+    """Go through the loops of one arrival from depth ``work[DEPTH]`` on, which `opening` opens.
 
-    Returns False, with that depth noted, where `out` is full: to be called again with room.
+    Tells False, with that depth noted, where `out` is full: to be called again with room.
     """
     times, words = state
-    back = links[1]
-    exact = windows[1]
     frames, conditions, chosen, order = stack
     d, deepest, made = work[DEPTH], len(order) - 1, work[MADE]
-    arrival = order[0]
-    while d > 0:
+    full = False
+    while d > 0 and not full:
+        if opening:
+            open_loop(d, how, spans, state, links, windows, terms, stack)
         at, row, stream = frames[d, AT], -1, frames[d, INPUT]
         while True:
-            if d == deepest and made == out.shape[1]:
-                frames[d, AT] = at
-                work[DEPTH], work[MADE] = d, made
-                return False
-            row, at, looked = next_row(how, at, frames[d], conditions[d], times, words, back)
+            full = d == deepest and made == out.shape[1]
+            if full:
+                break
+            row, at, looked = next_row(how, at, frames[d], conditions[d], times, words, links[1])
             work[LOOKED] += looked
             if row < 0:
                 break
             chosen[stream] = row
             if d < deepest:
                 break
-            if how[REFINE] == 0 or within_all(chosen, times, exact):
+            if how[REFINE] == 0 or within_all(chosen, times, windows[1]):
                 for k in range(len(chosen)):
                     out[k, made] = chosen[k]
-                out[len(chosen), made] = times[chosen[arrival]]
+                out[len(chosen), made] = times[chosen[order[0]]]
                 made += 1
         frames[d, AT] = at
-        if row < 0:
-            d -= 1
-        else:
-            d += 1
-            open_loop(d, how, spans, state, links, windows, terms, stack)
-    work[DEPTH], work[MADE] = 0, made
-    return True
+        opening = row >= 0 and not full
+        if not full:
+            d += 1 if opening else -1
+    work[DEPTH], work[MADE] = d, made
+    return not full
 
 
 @kernel
@@ -321,34 +375,28 @@ def join_arrivals(how, spans, state, links, windows, terms, orders, stack, out, 
     positions a stream, and one of times. Tells whether all have come: else to be called again.
     """
     times = state[0]
-    members, friends = terms[2], terms[3]
     frames, _, chosen, order = stack
-    if work[DEPTH] > 0:
-        if not run_loops(how, spans, state, links, windows, terms, stack, out, work):
-            return False
-        link(order[0], spans[order[0], END], spans, members, links)
-        spans[order[0], END] += 1
     while True:
-        i = next_stream(spans, times)
-        if i < 0:
-            return True
-        at = spans[i, END]
-        now = times[at]
-        work[SINCE] += 1
-        if work[SINCE] >= how[EVERY]:
-            let_go(now, spans, times, windows[2])
-            work[SINCE] = 0
-        if how[METHOD] != MERGE or admit(i, now, spans, times, windows):
-            if how[METHOD] == MERGE and how[FEWEST] == 1:
-                order_by_rows(i, friends, windows[3], windows[4], order)
-            else:
-                for d in range(len(order)):
-                    order[d] = orders[i, d]
-            chosen[i] = at
+        opening = work[DEPTH] == 0
+        if opening:
+            i = next_stream(spans, times)
+            if i < 0:
+                return True
+            now = times[spans[i, END]]
+            work[SINCE] += 1
+            if work[SINCE] >= how[EVERY]:
+                let_go(now, spans, times, windows[2])
+                work[SINCE] = 0
+            order[0], chosen[i] = i, spans[i, END]
             frames[0, BOUND] = 0
-            work[DEPTH] = 1
-            open_loop(1, how, spans, state, links, windows, terms, stack)
-            if not run_loops(how, spans, state, links, windows, terms, stack, out, work):
-                return False
-        link(i, at, spans, members, links)
-        spans[i, END] += 1
+            if is_met(i, now, how, spans, times, windows, terms[2], links):
+                work[DEPTH] = 1
+                if how[METHOD] == MERGE and how[FEWEST] == 1:
+                    order_by_rows(i, terms[3], windows[3], windows[4], order)
+                else:
+                    for d in range(len(order)):
+                        order[d] = orders[i, d]
+        if not run_loops(opening, how, spans, state, links, windows, terms, stack, out, work):
+            return False
+        link(order[0], spans[order[0], END], spans, terms[2], links)
+        spans[order[0], END] += 1

@@ -25,6 +25,8 @@ from windrow.operators.join.wjoin import (
 )
 
 Make = Callable[[MultiMatch], WJoin]
+Step = tuple[tuple[Delta, ...], int]
+"""What comes of each stream, and the clock after it."""
 
 CLEAN_EVERY = 10_000
 """Tuples after which ripple join and XJoin let go of what is in no window [WJOIN 4.3]."""
@@ -72,28 +74,31 @@ class Contestant:
     def filled(cls, arena: Arena, make: Make) -> Contestant:
         """Start the joins and fill their windows."""
         made = cls(arena, [make(match) for match in arena.matches])
-        made._feed(0, arena.start)
+        made._feed(made._steps(0, arena.start))
         return made
 
-    def _feed(self, low: int, high: int) -> tuple[list[list[Delta]], int]:
-        count = len(self.arena.streams.times)
-        told: list[list[Delta]] = [[] for _ in self.tasks]
-        tuples = 0
-        for at in range(low, high, self.arena.step):
-            upto = min(at + self.arena.step, high)
-            inputs = tuple(self.arena.streams.part(i, at, upto) for i in range(count))
-            tuples += sum(map(len, inputs))
-            for task, results in zip(self.tasks, told, strict=True):
-                results.append(task.step(inputs, upto - 1))
-        return told, tuples
+    def _steps(self, low: int, high: int) -> list[Step]:
+        """Return what comes in the ticks ``[low, high)``, step by step."""
+        arena, found = self.arena, []
+        for at in range(low, high, arena.step):
+            upto = min(at + arena.step, high)
+            streams = range(len(arena.streams.times))
+            inputs = tuple(arena.streams.part(i, at, upto) for i in streams)
+            found.append((inputs, upto - 1))
+        return found
+
+    def _feed(self, steps: list[Step]) -> list[list[Delta]]:
+        return [[task.step(*step) for step in steps] for task in self.tasks]
 
     def run(self) -> Measurement:
         """Run the next stretch; what it told must be right."""
         low = self.arena.start + self.turns * self.arena.stretch
+        steps = self._steps(low, low + self.arena.stretch)
+        tuples = sum(len(delta) for inputs, _ in steps for delta in inputs)
         before = sum(task.counters.comparisons for task in self.tasks)
         gc.collect()
         start = perf_counter()
-        told, tuples = self._feed(low, low + self.arena.stretch)
+        told = self._feed(steps)
         seconds = perf_counter() - start
         looked = sum(task.counters.comparisons for task in self.tasks) - before
         results = sum(len(part) for parts in told for part in parts)

@@ -251,7 +251,8 @@ class NestedWJoin(WJoin):
 class HashWJoin(WJoin):
     """HW: the same over the rows of the key alone [WJOIN 3.1.2].
 
-    Where no equality ties a stream to those before it in the loops, all its rows are looked at.
+    An arrival whose key some stream does not have is stored at once. Where no equality ties a
+    stream to those before it in the loops, all its rows are looked at.
     """
 
     method = HASH
