@@ -19,6 +19,18 @@ once, and its input's loop looks only at rows of the group [MULTI 3.3].
 from __future__ import annotations
 
 from windrow.kernels.jit import inlined, kernel
+from windrow.kernels.multi_ahead import (
+    BLOCK,
+    CLASS,
+    FIRST_CHECK,
+    FRESH,
+    INPUT,
+    LAST_CHECK,
+    LINK,
+    SOURCE,
+    SOURCE_CODE,
+    look_ahead,
+)
 from windrow.kernels.multi_rows import (
     BASE,
     CODE,
@@ -26,7 +38,6 @@ from windrow.kernels.multi_rows import (
     KEEP,
     MASK,
     PORT_WORDS,
-    PORTS,
     RING,
     TAIL,
     let_go,
@@ -34,12 +45,7 @@ from windrow.kernels.multi_rows import (
     pass_tail,
     unlink,
 )
-from windrow.kernels.prefetch import AHEAD, place, soon
-
-INPUT, LINK, CLASS, SOURCE, SOURCE_CODE, FIRST_CHECK, LAST_CHECK, FRESH = range(8)
-"""A loop of an order, in `steps`: its input; the column of the chain's links, -1 for all rows; the
-class, and whose row has the code in which column; its checks; whether only new rows count."""
-STEP_WORDS = 8
+from windrow.kernels.prefetch import place
 
 OP, MINE, OTHER, THEIRS, LOW, HIGH = range(6)
 """A check: mine OP theirs, or for a band LOW <= mine - theirs <= HIGH."""
@@ -56,7 +62,7 @@ MADE, ORIGIN, AT, STOP, NOW, DEPTH, GROUP, EXPIRE_AT, EXPIRE_EVERY, GONE, START 
 WORK_WORDS = 11
 
 STARTED, LOOKED = 0, 1
-"""Columns of `counts`, by origin and depth: how often a loop began, and rows it looked at."""
+"""Columns of `counts`, by loop as `steps`: how often a loop began, and rows it looked at."""
 
 FOREVER = 2**63 - 1
 
@@ -146,37 +152,43 @@ def alike(j, k, codes, values):
 def promising(origin, slot, steps, rows, heads, bases, inputs):
     """Tell whether each loop that is led to by the new row's own codes has a row."""
     for d in range(1, inputs):
-        if steps[origin, d, LINK] >= 0 and steps[origin, d, SOURCE] == origin:
-            code = rows[slot, place(steps[origin, d, SOURCE_CODE])]
-            at = place(bases[steps[origin, d, CLASS]] + code)
-            if heads[at, place(inputs + steps[origin, d, INPUT])] <= 0:
+        step = place(origin * inputs + d)
+        if steps[step, LINK] >= 0 and steps[step, SOURCE] == origin:
+            code = rows[slot, place(steps[step, SOURCE_CODE])]
+            at = place(bases[place(steps[step, CLASS])] + code)
+            if heads[at, place(inputs + steps[step, INPUT])] <= 0:
                 return False
     return True
 
 
 @inlined
-def first_of(origin, depth, steps, rows, heads, shapes, bases, stack):
-    """Return where the loop at `depth` begins: a row's number + 1."""
-    which = steps[origin, depth, INPUT]
-    if steps[origin, depth, LINK] < 0:
-        return shapes[which, HEAD]
-    slot = place(stack[SLOT, steps[origin, depth, SOURCE]])
-    code = rows[slot, place(steps[origin, depth, SOURCE_CODE])]
-    return heads[place(bases[steps[origin, depth, CLASS]] + code), place(which)]
+def begin(origin, depth, steps, rows, heads, shapes, bases, stack, counts):
+    """Set the cursor of the loop at `depth` to its first row."""
+    step = place(origin * len(shapes) + depth)
+    which = place(steps[step, INPUT])
+    if steps[step, LINK] < 0:
+        row = shapes[which, HEAD]
+    else:
+        slot = place(stack[SLOT, place(steps[step, SOURCE])])
+        code = rows[slot, place(steps[step, SOURCE_CODE])]
+        row = heads[place(bases[place(steps[step, CLASS])] + code), which]
+    stack[CURSOR, place(depth)] = row
+    counts[step, STARTED] += 1
 
 
 @inlined
 def passes(slot, rows, checks, start, stop, stack):
     """Tell whether a row passes checks against those of the outer loops."""
     for c in range(start, stop):
-        mine = rows[slot, place(checks[c, MINE])]
-        other = place(stack[SLOT, checks[c, OTHER]])
-        theirs = rows[other, place(checks[c, THEIRS])]
-        op = checks[c, OP]
+        check = place(c)
+        mine = rows[slot, place(checks[check, MINE])]
+        other = place(stack[SLOT, place(checks[check, OTHER])])
+        theirs = rows[other, place(checks[check, THEIRS])]
+        op = checks[check, OP]
         if op == EQ:
             fine = mine == theirs
         elif op == BAND:
-            fine = checks[c, LOW] <= mine - theirs and mine - theirs <= checks[c, HIGH]
+            fine = checks[check, LOW] <= mine - theirs and mine - theirs <= checks[check, HIGH]
         elif op == NE:
             fine = mine != theirs
         elif op == LT:
@@ -193,27 +205,17 @@ def passes(slot, rows, checks, start, stop, stack):
 
 
 @inlined
-def announce(k, which, stop, arrivals, state):
-    """Tell which heads an arrival that comes soon will look at."""
-    _, _, _, _, codes, _, _ = arrivals
-    _, _, heads, shapes, classes, bases = state
-    ahead = place(min(k + AHEAD, stop - 1))
-    for p in range(shapes[which, PORTS]):
-        soon(heads, bases[classes[which, p]] + codes[place(p), ahead])
-
-
-@inlined
 def emit(
-    origin, lowest, at, run, total, signed, arrivals, shapes, stack, now, out, start, made
+    origin, lowest, at, run, total, signed, arrivals, mask, stack, now, out, start, made
 ):  # fmt: skip
-    """Write a result for each row of the run."""
+    """Write a result for each row of the run; `mask` is that of the run's input."""
     _, last, _, refs, _, _, order = arrivals
     places, times = out
     for r in range(run):
         end = total
         if lowest == 1:
             k = place(order[place(at + r)])
-            stack[PLACE, origin] = refs[k] & shapes[origin, MASK]
+            stack[PLACE, place(origin)] = refs[k] & mask
             end = total * last[k] if signed else min(total, last[k])
         for i in range(places.shape[0]):
             places[place(i), place(made + r)] = stack[PLACE, place(i)]
@@ -222,9 +224,38 @@ def emit(
 
 
 @inlined
+def fill(
+    row, tail, base, mask, ring, which, link, now, exp_column, limit, rows, stack, out, start, made
+):  # fmt: skip
+    """Make the results of the innermost loop where nothing is to be checked, of one new row.
+
+    Returns the next row + 1, rows looked at and results made. The plain twin of what `walk` does
+    for all other loops: 20 ns a result instead of 33.
+    """
+    places, times = out
+    looked, room = 0, places.shape[1]
+    while row > tail and made < room:
+        spot = (row - 1) & mask
+        slot = place(base + spot)
+        looked += 1
+        row = rows[slot, link]
+        if rows[slot, KEEP] > now:
+            to, at = place(made), place(start + made)
+            for i in range(places.shape[0]):
+                places[place(i), to] = stack[PLACE, place(i)]
+            places[which, to] = spot
+            times[0, at] = now
+            times[1, at] = min(limit, rows[slot, place(exp_column)])
+            made += 1
+        elif ring:
+            row = 0
+    return row, looked, made
+
+
+@inlined
 def walk(
     origin, lowest, depth, at, run, now, group, signed, exp_column, arrivals, state, program,
-    stack, out, begin, counts, made,
+    stack, out, start, counts, made,
 ):  # fmt: skip
     """Go on with the loops from `depth` on; return the results made, and the depth if they stop.
 
@@ -232,64 +263,70 @@ def walk(
     """
     rows, born, heads, shapes, _, bases = state
     steps, checks, _ = program
-    deepest, room = len(shapes) - 1, out[0].shape[1]
-    going = True
+    _, last, _, _, _, _, order = arrivals
+    deepest, room, newest = len(shapes) - 1, out[0].shape[1], shapes[origin, MASK]
+    going, plain = True, run == 1 and lowest == 1 and not signed
     while going and depth >= lowest:
-        which, column = steps[origin, depth, INPUT], steps[origin, depth, LINK]
-        start, stop = steps[origin, depth, FIRST_CHECK], steps[origin, depth, LAST_CHECK]
-        fresh = steps[origin, depth, FRESH] == 1
+        step = place(origin * len(shapes) + depth)
+        which, column = place(steps[step, INPUT]), steps[step, LINK]
+        first_check, last_check = steps[step, FIRST_CHECK], steps[step, LAST_CHECK]
+        fresh = steps[step, FRESH] == 1
         base, mask = shapes[which, BASE], shapes[which, MASK]
         tail, ring = shapes[which, TAIL], shapes[which, RING] == 1
-        row, looked, deeper = stack[CURSOR, depth], 0, False
-        while row > tail and not deeper:
+        row, so_far = stack[CURSOR, place(depth)], stack[FOUND, place(depth)]
+        looked, deeper = 0, False
+        if depth == deepest and plain and column >= 0 and first_check == last_check:
+            row, looked, made = fill(
+                row, tail, base, mask, ring, which, place(column), now, exp_column,
+                min(so_far, last[place(order[place(at)])]), rows, stack, out, start, made,
+            )  # fmt: skip
+            going = row <= tail
+        while going and row > tail and not deeper:
             slot = place(base + ((row - 1) & mask))
             keep = rows[slot, KEEP]
             older = rows[slot, place(column)] if column >= 0 else row - 1
-            useless = keep == 0 if signed else keep <= now
+            fits = keep != 0 if signed else keep > now
             looked += 1
-            if useless:
+            if not fits:
                 older = 0 if ring else older
             elif fresh and born[slot] != group:
-                useless = True
+                fits = False
                 older = 0 if ring or column >= 0 else older
-            if not useless and passes(slot, rows, checks, start, stop, stack):
+            if fits and passes(slot, rows, checks, first_check, last_check, stack):
                 if depth == deepest and made + run > room:
                     going, looked = False, looked - 1
                     break
-                stack[SLOT, which] = slot
-                stack[PLACE, which] = (row - 1) & mask
-                total = stack[FOUND, depth]
                 end = rows[slot, place(exp_column)]
-                total = total * end if signed else min(total, end)
+                total = so_far * end if signed else min(so_far, end)
+                stack[PLACE, which] = (row - 1) & mask
                 if depth == deepest:
                     emit(
-                        origin, lowest, at, run, total, signed, arrivals, shapes, stack, now, out,
-                        begin, made,
+                        origin, lowest, at, run, total, signed, arrivals, newest, stack, now, out,
+                        start, made,
                     )  # fmt: skip
                     made += run
                 else:
-                    stack[FOUND, depth + 1] = total
+                    stack[SLOT, which] = slot
+                    stack[FOUND, place(depth + 1)] = total
                     deeper = True
             row = older
-        stack[CURSOR, depth] = row
-        counts[origin, depth, LOOKED] += looked
+        stack[CURSOR, place(depth)] = row
+        counts[step, LOOKED] += looked
         if deeper:
             depth += 1
-            stack[CURSOR, depth] = first_of(
-                origin, depth, steps, rows, heads, shapes, bases, stack
-            )  # fmt: skip
-            counts[origin, depth, STARTED] += 1
+            begin(origin, depth, steps, rows, heads, shapes, bases, stack, counts)
         elif going:
             depth -= 1
     return made, depth
 
 
 @kernel
-def join_groups(arrivals, spans, state, form, program, live, dead, stack, out, counts, work):
+def join_groups(arrivals, spans, state, form, program, live, dead, stack, walks, out, counts, work):
     """Join all inputs' new rows with all that is alive, in time order; stop if `out` is full.
 
     `arrivals` are (ts, exp or weight, keep, numbers, codes of each port, values, order of walks),
-    one input after the other; `spans` the first and last of each that are still to come.
+    one input after the other; `spans` the first and last of each that are still to come, and how
+    far was looked ahead.
     `form` is (column of exp, column of the first port, whether inputs are signed); `out` (places,
     times and ends or weights).
 
@@ -310,13 +347,15 @@ def join_groups(arrivals, spans, state, form, program, live, dead, stack, out, c
                 break
             at, now = spans[0, origin], ts[place(spans[0, origin])]
             stop, group = at, group + 1
+            if at >= spans[2, origin] and general[origin] == 0:
+                spans[2, origin] = min(at + BLOCK, spans[1, origin])
+                look_ahead(origin, at, spans[2, origin], codes, state, first, steps, walks)
             if now >= work[EXPIRE_AT]:
                 work[EXPIRE_AT] = now + work[EXPIRE_EVERY]
                 gone = let_go(
                     now, rows, first, heads, shapes, classes, bases, live, dead, gone
                 )  # fmt: skip
             while stop < spans[1, origin] and ts[place(stop)] == now:
-                announce(stop, origin, spans[1, origin], arrivals, state)
                 if signed == 1:
                     gone = change(stop, origin, arrivals, state, first, live, dead, gone)
                 else:
@@ -338,11 +377,9 @@ def join_groups(arrivals, spans, state, form, program, live, dead, stack, out, c
             if lowest == 0 or promising(origin, slot, steps, rows, heads, bases, inputs):
                 depth = lowest
                 stack[SLOT, origin] = slot
+                stack[PLACE, origin] = refs[place(order[place(at)])] & shapes[origin, MASK]
                 stack[FOUND, depth] = 1 if signed == 1 else FOREVER
-                stack[CURSOR, depth] = first_of(
-                    origin, depth, steps, rows, heads, shapes, bases, stack
-                )  # fmt: skip
-                counts[origin, depth, STARTED] += 1
+                begin(origin, depth, steps, rows, heads, shapes, bases, stack, counts)
         if depth >= 0:
             made, depth = walk(
                 origin, lowest, depth, at, run if lowest == 1 else 1, now, group, signed == 1,

@@ -15,7 +15,7 @@ the number of copies, and 0 in a free slot.
 from __future__ import annotations
 
 from windrow.kernels.jit import inlined, kernel
-from windrow.kernels.prefetch import place
+from windrow.kernels.prefetch import AHEAD, place, soon
 
 BASE, MASK, TAIL, HEAD, RING, PORTS = range(6)
 """Columns of `shapes`, one row an input. HEAD is the first number not used."""
@@ -99,6 +99,15 @@ def pass_tail(slot, which, rows, first, heads, shapes, classes, bases, inputs, l
 
 
 @inlined
+def announce(number, which, rows, first, heads, shapes, classes, bases):
+    """Tell which heads a row of a ring will be counted out of."""
+    slot = place(shapes[which, BASE] + (number & shapes[which, MASK]))
+    for p in range(shapes[which, PORTS]):
+        code = rows[slot, place(first + PORT_WORDS * p + CODE)]
+        soon(heads, bases[classes[which, p]] + code)
+
+
+@inlined
 def let_go(now, rows, first, heads, shapes, classes, bases, live, dead, gone):
     """Let go of the rows of all rings that are of no use from `now` on.
 
@@ -114,6 +123,7 @@ def let_go(now, rows, first, heads, shapes, classes, bases, live, dead, gone):
             slot = place(base + (tail & mask))
             going = rows[slot, KEEP] <= now
             if going:
+                announce(tail + AHEAD, which, rows, first, heads, shapes, classes, bases)
                 gone = pass_tail(
                     slot, which, rows, first, heads, shapes, classes, bases, inputs, live, dead,
                     gone,

@@ -22,7 +22,8 @@ Sorting costs 60 ns a row, a walk that finds nothing 30.
 class Arrivals:
     """Room for new rows, those of an input from its `first` on.
 
-    `spans` has the next row of each input that is to be taken in, and the last + 1.
+    `spans` has the next row of each input that is to be taken in, the last + 1, and how far the
+    loops have looked ahead.
     """
 
     ts: I64
@@ -50,7 +51,7 @@ class Arrivals:
             np.zeros((ports, total), np.int64),
             np.zeros((values, total), np.int64),
             first,
-            np.array([first, ends], np.int64),
+            np.array([first, ends, first], np.int64),
         )
 
     def part(self, which: int) -> slice:

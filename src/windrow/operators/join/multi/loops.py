@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from windrow.core.time import BEGINNING, FOREVER
+from windrow.kernels.multi_ahead import BLOCK
 from windrow.kernels.multi_joins import (
     AT,
     DEPTH,
@@ -77,6 +78,7 @@ class Loops:
     program: Program = field(init=False)
     places: I64 = field(init=False)
     stack: I64 = field(init=False)
+    walks: I64 = field(init=False)
     counts: I64 = field(init=False)
     work: I64 = field(init=False)
 
@@ -84,7 +86,8 @@ class Loops:
         n = len(self.rows.rings)
         self.places = np.empty((n, 1), np.int64)
         self.stack = np.zeros((STACK_LINES, n + 1), np.int64)
-        self.counts = np.zeros((n, n, 2), np.int64)
+        self.walks = np.empty(BLOCK, np.int64)
+        self.counts = np.zeros((n * n, 2), np.int64)
         self.work = np.zeros(WORK_WORDS, np.int64)
         signed = self.rows.layout.signed  # departures travel: no tail moves by itself
         self.work[EXPIRE_AT] = FOREVER if signed else BEGINNING
@@ -103,7 +106,7 @@ class Loops:
         total = len(arrivals.ts)
         dead, arrays = rows.room_for_dead(total), arrivals.arrays
         form = (layout.exp, layout.first, int(layout.signed))
-        looked = int(self.counts[:, :, LOOKED].sum())
+        looked = int(self.counts[:, LOOKED].sum())
         work[AT] = work[STOP] = 0
         self._reserve(total)
         going = True
@@ -120,6 +123,7 @@ class Loops:
                 rows.live,
                 dead,
                 self.stack,
+                self.walks,
                 (self.places, results.times),
                 self.counts,
                 work,
@@ -128,7 +132,7 @@ class Loops:
                 results.take(self.places, int(work[MADE]))
             going = work[DEPTH] >= 0
         counters.probes += total
-        counters.comparisons += int(self.counts[:, :, LOOKED].sum()) - looked
+        counters.comparisons += int(self.counts[:, LOOKED].sum()) - looked
 
     def _reserve(self, total: int) -> None:
         """Take room for some results: few where arrivals are few."""
@@ -157,10 +161,11 @@ class Loops:
 
     def statistics(self, seen: list[int], rows: list[int]) -> Statistics:
         """Return what is known of the inputs."""
+        n = len(rows)
         return Statistics(
             tuple(seen),
             tuple(rows),
             self.rows.live[:, : len(self.rows.tables)].copy(),
-            self.counts[:, :, STARTED].copy(),
-            self.counts[:, :, LOOKED].copy(),
+            self.counts[:, STARTED].reshape(n, n).copy(),
+            self.counts[:, LOOKED].reshape(n, n).copy(),
         )

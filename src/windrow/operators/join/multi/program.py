@@ -16,25 +16,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from windrow.core.time import BEGINNING, FOREVER
-from windrow.kernels.multi_joins import (
-    BAND,
-    CHECK_WORDS,
+from windrow.kernels.multi_ahead import (
     CLASS,
-    EQ,
     FIRST_CHECK,
     FRESH,
-    GE,
-    GT,
     INPUT,
     LAST_CHECK,
-    LE,
     LINK,
-    LT,
-    NE,
     SOURCE,
     SOURCE_CODE,
     STEP_WORDS,
 )
+from windrow.kernels.multi_joins import BAND, CHECK_WORDS, EQ, GE, GT, LE, LT, NE
 from windrow.operators.join.multi.keep import reach
 from windrow.operators.join.multi.layout import Layout
 from windrow.operators.join.multi.match import Method, Order
@@ -72,12 +65,12 @@ def compile_orders(
     reaches = [None if layout.signed else reach(layout.match, i) for i in range(n)]
     assert len(orders) == n, "an order for each origin"
     assert all(sorted(o) == list(range(n)) for o in orders), "an order names each input once"
-    steps = np.zeros((n, n, STEP_WORDS), np.int64)
+    steps = np.zeros((n * n, STEP_WORDS), np.int64)
     checks: list[Check] = []
     for origin, order in enumerate(orders):
         for depth, which in enumerate(order):
             outer = order[:depth]
-            step = steps[origin, depth]
+            step = steps[origin * n + depth]
             step[INPUT], step[FRESH] = which, which == origin
             ways = _ways(layout, which, outer)
             step[LINK] = -1
