@@ -7,7 +7,7 @@ their reads overlap; the walks that make results then find their rows at hand.
 
 from __future__ import annotations
 
-from windrow.kernels.jit import inlined
+from windrow.kernels.jit import kernel
 from windrow.kernels.multi_rows import BASE, CODE, MASK, PORT_WORDS, PORTS, TAIL
 from windrow.kernels.prefetch import place, soon
 
@@ -24,7 +24,7 @@ ROUNDS = 8
 """Rows of a chain that are looked at ahead: longer ones are walked often enough to stay."""
 
 
-@inlined
+@kernel
 def look_ahead(origin, start, stop, codes, state, first, steps, walks):
     """Announce the rows to which the codes of arrivals [start, stop) lead."""
     rows, _, heads, shapes, classes, bases = state

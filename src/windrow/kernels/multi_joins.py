@@ -40,9 +40,9 @@ from windrow.kernels.multi_rows import (
     PORT_WORDS,
     RING,
     TAIL,
-    let_go,
     link,
     pass_tail,
+    pass_tails,
     unlink,
 )
 from windrow.kernels.prefetch import place
@@ -58,7 +58,8 @@ input; by depth, the end or weight of the rows so far."""
 STACK_LINES = 4
 
 MADE, ORIGIN, AT, STOP, NOW, DEPTH, GROUP, EXPIRE_AT, EXPIRE_EVERY, GONE, START = range(11)
-"""Places of `work`: results made; the group, run and depth; expiry; dead codes; where times go."""
+"""Places of `work`: results made; the group, run and depth; when tails move, every so long or, if
+0, once a block; dead codes; where times go."""
 WORK_WORDS = 11
 
 STARTED, LOOKED = 0, 1
@@ -92,7 +93,7 @@ def store(k, slot, keep, arrivals, rows, exp_column, first):
 
 
 @inlined
-def enter(k, which, arrivals, state, exp_column, first, live, dead, gone, group):
+def enter(k, which, arrivals, state, exp_column, first, live, group):
     """Take in an arrival that says when it leaves."""
     _, _, keep, refs, _, _, _ = arrivals
     rows, born, heads, shapes, classes, bases = state
@@ -103,10 +104,9 @@ def enter(k, which, arrivals, state, exp_column, first, live, dead, gone, group)
     link(number, slot, which, rows, first, heads, shapes, classes, bases, len(shapes), live)
     if shapes[which, RING] == 1:
         shapes[which, HEAD] = number + 1
-    return gone
 
 
-@inlined
+@kernel
 def change(k, which, arrivals, state, first, live, dead, gone):
     """Take in a change of a row's copies.
 
@@ -347,21 +347,22 @@ def join_groups(arrivals, spans, state, form, program, live, dead, stack, walks,
                 break
             at, now = spans[0, origin], ts[place(spans[0, origin])]
             stop, group = at, group + 1
-            if at >= spans[2, origin] and general[origin] == 0:
+            due = now >= work[EXPIRE_AT]
+            if at >= spans[2, origin]:
+                due = due or work[EXPIRE_EVERY] == 0
                 spans[2, origin] = min(at + BLOCK, spans[1, origin])
-                look_ahead(origin, at, spans[2, origin], codes, state, first, steps, walks)
-            if now >= work[EXPIRE_AT]:
-                work[EXPIRE_AT] = now + work[EXPIRE_EVERY]
-                gone = let_go(
+                if general[origin] == 0:
+                    look_ahead(origin, at, spans[2, origin], codes, state, first, steps, walks)
+            if due:
+                work[EXPIRE_AT] = now + work[EXPIRE_EVERY] if work[EXPIRE_EVERY] > 0 else FOREVER
+                gone = pass_tails(
                     now, rows, first, heads, shapes, classes, bases, live, dead, gone
                 )  # fmt: skip
             while stop < spans[1, origin] and ts[place(stop)] == now:
                 if signed == 1:
                     gone = change(stop, origin, arrivals, state, first, live, dead, gone)
                 else:
-                    gone = enter(
-                        stop, origin, arrivals, state, exp_column, first, live, dead, gone, group
-                    )  # fmt: skip
+                    enter(stop, origin, arrivals, state, exp_column, first, live, group)
                 stop += 1
             spans[0, origin] = stop
         lowest, run = 1 - general[origin], stop - at

@@ -107,8 +107,8 @@ def announce(number, which, rows, first, heads, shapes, classes, bases):
         soon(heads, bases[classes[which, p]] + code)
 
 
-@inlined
-def let_go(now, rows, first, heads, shapes, classes, bases, live, dead, gone):
+@kernel
+def pass_tails(now, rows, first, heads, shapes, classes, bases, live, dead, gone):
     """Let go of the rows of all rings that are of no use from `now` on.
 
     `dead` has room for a code a row and port. Returns the end of its list.
@@ -130,12 +130,6 @@ def let_go(now, rows, first, heads, shapes, classes, bases, live, dead, gone):
                 )  # fmt: skip
                 tail += 1
     return gone
-
-
-@kernel
-def pass_tails(now, rows, first, heads, shapes, classes, bases, live, dead, gone):
-    """Let go of rows of rings as the join itself does."""
-    return let_go(now, rows, first, heads, shapes, classes, bases, live, dead, gone)
 
 
 @kernel

@@ -69,11 +69,14 @@ class Statistics:
 
 @dataclass(slots=True)
 class Loops:
-    """The walk over `rows` by the orders of a program; `every` is how long tails may lag."""
+    """The walk over `rows` by the orders of a program.
+
+    `every` is how long the tails of rings may lag; None: as is best for the cache.
+    """
 
     rows: Rows
     method: Method
-    every: int = 1
+    every: int | None = None
     orders: tuple[Order, ...] = ()
     program: Program = field(init=False)
     places: I64 = field(init=False)
@@ -89,9 +92,12 @@ class Loops:
         self.walks = np.empty(BLOCK, np.int64)
         self.counts = np.zeros((n * n, 2), np.int64)
         self.work = np.zeros(WORK_WORDS, np.int64)
-        signed = self.rows.layout.signed  # departures travel: no tail moves by itself
-        self.work[EXPIRE_AT] = FOREVER if signed else BEGINNING
-        self.work[EXPIRE_EVERY] = self.every
+        if self.rows.layout.signed:  # departures travel: no tail moves by itself
+            self.work[EXPIRE_AT], self.work[EXPIRE_EVERY] = FOREVER, FOREVER
+        elif self.every is None:
+            self.work[EXPIRE_AT], self.work[EXPIRE_EVERY] = FOREVER, 0
+        else:
+            self.work[EXPIRE_AT], self.work[EXPIRE_EVERY] = BEGINNING, self.every
         self.work[DEPTH] = -1
         self.reorder(self.orders)
 

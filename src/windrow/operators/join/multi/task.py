@@ -40,7 +40,8 @@ class MultiJoin:
 
     `orders[i]` begins with i, unless new tuples are to stay where their input stands: the loops
     then begin with all rows of the first [MULTI 3.3]. `expire_every`: how far time goes on before
-    rows that have left are let go of; no result is made of them in the meantime.
+    rows that have left are let go of, 1 for at once, None for once in some arrivals and at the
+    end of a step; no result is made of them in the meantime.
     """
 
     def __init__(
@@ -50,7 +51,7 @@ class MultiJoin:
         orders: tuple[Order, ...],
         method: Method = Method.HASH,
         *,
-        expire_every: int = 1,
+        expire_every: int | None = None,
     ) -> None:
         self.match, self.expire_every = match, expire_every
         self.counters = Counters()
@@ -128,7 +129,7 @@ class MultiJoin:
         rows, gone, dead = self.rows, self.loops.gone, self.rows.room_for_dead(0)
         first, chains = self.layout.first, (rows.heads, rows.shapes, rows.classes, rows.bases)
         if clock >= self.expire_at:
-            self.expire_at = clock + self.expire_every
+            self.expire_at = clock + (self.expire_every or 1)
             gone = pass_tails(clock, rows.rows, first, *chains, rows.live, dead, gone)
             for i, held in enumerate(self.inputs):
                 base = rows.shapes[i, BASE]
