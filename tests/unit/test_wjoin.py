@@ -27,8 +27,11 @@ from tests.unit.wjoin_reference import (
 from windrow.core.schema import Field, Schema
 from windrow.core.time import FOREVER
 from windrow.core.types import BIGINT, DOUBLE, STRING
+from windrow.kernels.wjoin_loops import join_arrivals
+from windrow.kernels.wjoin_rows import count_codes, link_rows
 from windrow.operators.interner import Interner
 from windrow.operators.join.match import TimeBand
+from windrow.operators.join.multi import loops
 from windrow.operators.join.multi.match import Compare, Equality, Input, MultiMatch, PairBand
 from windrow.operators.join.wjoin import (
     HashWJoin,
@@ -65,7 +68,7 @@ def test_every_algorithm_gives_the_join_once_and_in_time(name, kind, seed):
         fewest_first=rng.random() < 0.5,
     )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(wjoin, "SLICE", rng.choice([1, 3, wjoin.SLICE]))
+        patch.setattr(loops, "SLICE", rng.choice([1, 3, loops.SLICE]))
         patch.setattr(wjoin, "ROOM", rng.choice([1, 2, 7, wjoin.ROOM]))
         got = run(make, cuts, n, rng.randrange(len(cuts.clocks)))
     assert got.results == truth(match, streams)
@@ -290,3 +293,16 @@ def test_a_join_tells_what_it_is_chosen_by() -> None:
     assert facts.windows[0][1:] == (1.0, 1.0)
     apart = facts_of(a_match(3, bands, equalities=keys[:1]), [1.0, 2.0, 3.0], keys=50)
     assert (apart.equi, apart.share) == (False, 1.0)
+
+
+def test_loops_are_compiled_once_for_all_algorithms_and_numbers_of_streams() -> None:
+    for n in range(2, 5):
+        for make in ALGORITHMS.values():
+            for keys in ((), (equality(n, tuple(range(n)), "kx"),)):
+                task = make(a_match(n, some_bands(random.Random(n), n, "path"), equalities=keys))
+                task.step(tuple(to_delta(i, [(1, 1, 1, 1)]) for i in range(n)), 1)
+                fresh = make(task.match)
+                fresh.load(task.save())
+                fresh.step(tuple(to_delta(i, [(9, 1, 1, 1)]) for i in range(n)), 99)
+    for kernel in (join_arrivals, link_rows, count_codes):
+        assert len(getattr(kernel, "nopython_signatures", [()])) == 1

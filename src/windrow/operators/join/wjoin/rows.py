@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,7 +12,7 @@ from windrow.kernels.wjoin_rows import END, FIRST, SHIFT, SPAN_WORDS, STOP
 from windrow.operators.delta import Delta
 from windrow.operators.join.wjoin.terms import Terms
 from windrow.operators.state.row_records import RowRecords
-from windrow.operators.vector import I64, Vector
+from windrow.operators.vector import I64
 
 SMALLEST = 64
 
@@ -69,8 +70,14 @@ class StreamRows:
     def __len__(self) -> int:
         return int((self.spans[:, STOP] - self.spans[:, FIRST]).sum())
 
+    def admit(self, arrived: Sequence[Delta], first: int = 0) -> None:
+        """Make room for the NULLs of rows that are to be added, of streams from `first` on."""
+        for i, delta in enumerate(arrived, first):
+            for records in (self.payload[i], self.aside[i]):
+                records.admit(delta.columns)
+
     def add(self, i: int, delta: Delta) -> tuple[slice, I64]:
-        """Store new rows, that are to come; return where, and by how much each stream moved."""
+        """Store admitted rows that are to come; return where, and by how much each stream moved."""
         moved = self._make_room(i, len(delta))
         start = int(self.spans[i, STOP])
         where = slice(start, start + len(delta))
@@ -78,7 +85,6 @@ class StreamRows:
         self.terms.write(i, delta, self.words, start)
         local = slice(where.start - int(self.base[i]), where.stop - int(self.base[i]))
         for records in (self.payload[i], self.aside[i]):
-            records.admit(delta.columns)
             records.write(local, delta.columns, slice(0, len(delta)))
         self.spans[i, STOP] = where.stop
         return where, moved
@@ -125,10 +131,6 @@ class StreamRows:
         first, stop = int(self.spans[i, FIRST]), int(self.spans[i, STOP])
         gone = int(np.searchsorted(self.times[first:stop], before, side="left"))
         self.spans[i, FIRST] += gone
-
-    def take(self, i: int, positions: I64) -> dict[str, Vector]:
-        """Return the columns of results at positions of a stream."""
-        return self.payload[i].take(positions - self.base[i])
 
     def held(self, i: int) -> Delta:
         """Return the rows of use of a stream, with all columns that the join reads."""

@@ -10,7 +10,7 @@ by the last of its rows; no step waits for a stream that is silent.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -29,8 +29,10 @@ from windrow.kernels.wjoin_loops import (
     join_arrivals,
 )
 from windrow.kernels.wjoin_rows import END, FIRST, STOP, link_rows
-from windrow.operators.delta import Delta
+from windrow.operators.delta import NO_TIMES, Delta
+from windrow.operators.join.multi.loops import sliced
 from windrow.operators.join.multi.match import MultiMatch, Order
+from windrow.operators.join.multi.results import Gathered
 from windrow.operators.join.wjoin.index import KeyIndex
 from windrow.operators.join.wjoin.rows import StreamRows, stored_fields
 from windrow.operators.join.wjoin.terms import Terms
@@ -38,10 +40,7 @@ from windrow.operators.join.wjoin.windows import Windows, reach_of, unfit
 from windrow.operators.state.expirer import interned_codes
 from windrow.operators.state.row_columns import load_columns, save_columns
 from windrow.operators.task import Counters, Saved
-from windrow.operators.vector import I64, Vector
-
-SLICE = 32_768
-"""Arrivals of a stream that are joined at a time: what is made of them stays in the cache."""
+from windrow.operators.vector import I64
 
 ROOM = 32_768
 """Results that are made before their columns are gathered."""
@@ -107,35 +106,48 @@ class WJoin:
         if not self.reach.possible:
             return self.nothing
         arrived = [self.terms.joinable(i, delta) for i, delta in enumerate(inputs)]
-        parts = [self.nothing]
+        self.rows.admit(arrived)
+        results = Gathered(self.match, tuple(self.rows.payload))
         for slices, upto in sliced(arrived, clock):
-            parts += self._join(slices)
+            self._join(slices, results)
             self._let_go(upto)
-        return Delta.concat(parts)
+        self.counters.tuples_out += results.made
+        return results.delta() if results.made else self.nothing
 
-    def _join(self, arrived: list[Delta]) -> Iterator[Delta]:
-        """Enter new rows, and yield what they make."""
+    def _join(self, arrived: list[Delta], results: Gathered) -> None:
+        """Enter new rows, and gather what they make."""
         before = self.rows.spans[:, FIRST].copy()
         for i, delta in enumerate(arrived):
             if len(delta):
                 before -= self._enter(i, delta)
-        terms = self.terms.equal, self.terms.compares, self.terms.members, self.terms.friends
-        members = terms[2] if self.index else np.empty(0, np.int64)
+        terms = self.terms.equal, self.terms.compares, self._indexed, self.terms.friends
         windows = self.reach.most, self.reach.exact, self.reach.keep, self.starts, self.stops
         done = False
         while not done:
             self.work[MADE] = 0
             done = join_arrivals(
                 self.how, self.rows.spans, (self.rows.times, self.rows.words), self._links,
-                windows, (*terms[:2], members, terms[3]), self.orders, self.stack, self.out,
-                self.work,
+                windows, terms, self.orders, self.stack, self.out, self.work,
             )  # fmt: skip
-            if self.work[MADE]:
-                yield self._results(int(self.work[MADE]))
+            self._gather(int(self.work[MADE]), results)
         self._gone(before)
         self.counters.probes += sum(map(len, arrived))
         self.counters.comparisons += int(self.work[LOOKED])
         self.work[LOOKED] = 0
+
+    def _gather(self, made: int, results: Gathered) -> None:
+        """Gather the columns of what the loops have found."""
+        if made:
+            results.reserve(made, 0.0)
+            results.times[0, results.made : results.made + made] = self.out[-1, :made]
+            results.times[1, results.made : results.made + made] = FOREVER
+            places = self.out[:-1, :made] - self.rows.base[:, None]
+            results.take(places, made)
+
+    @property
+    def _indexed(self) -> I64:
+        """The streams of each equality that has an index."""
+        return self.terms.members if self.index else NO_TIMES
 
     @property
     def _links(self) -> tuple[I64, I64, I64]:
@@ -151,19 +163,6 @@ class WJoin:
         if self.index:
             self.index.encode(i, delta, self.rows.codes, where)
         return moved
-
-    def _results(self, made: int) -> Delta:
-        """Return the columns of the results that the loops have found."""
-        read: dict[str, Vector] = {}
-        for i in range(len(self.match.inputs)):
-            read |= self.rows.take(i, self.out[i, :made])
-        ts = self.out[-1, :made].copy()
-        if self.match.residual is not None:
-            kept = np.flatnonzero(self.match.residual(read))
-            ts, read = ts[kept], {name: read[name].take(kept) for name in self.match.output.names}
-        self.counters.tuples_out += len(ts)
-        columns = {name: read[name] for name in self.match.output.names}
-        return Delta(ts, columns, np.full(len(ts), FOREVER))
 
     def _let_go(self, clock: int) -> None:
         """Forget what no row after `clock`, or still at it, can match."""
@@ -210,10 +209,10 @@ class WJoin:
         for i, stream in enumerate(rows):
             kept, rest = stored_fields(self.terms, i)
             delta = Delta(stream["ts"], load_columns(kept + rest, stream["columns"]))
+            self.rows.admit([delta], i)
             if len(delta):
                 self._enter(i, delta)
-                members = self.terms.members if self.index else np.empty(0, np.int64)
-                link_rows(i, self.rows.spans, members, self._links)
+                link_rows(i, self.rows.spans, self._indexed, self._links)
         self.seen, self.work[SINCE] = seen, since
 
     def held(self, clock: int) -> tuple[Delta, ...]:
@@ -303,17 +302,3 @@ def usual_orders(match: MultiMatch) -> list[Order]:
 
 def _ties(sets: list[set[int]], order: list[int], j: int) -> bool:
     return any(j in streams and streams.intersection(order) for streams in sets)
-
-
-def sliced(arrived: list[Delta], clock: int) -> Iterator[tuple[list[Delta], int]]:
-    """Yield the arrivals of all streams up to an instant, and the instant, in time order."""
-    while True:
-        long = [int(d.ts[SLICE - 1]) for d in arrived if len(d) > SLICE]
-        upto = min(long, default=clock)
-        cuts = [delta.split(upto) for delta in arrived]
-        yield [now for now, _ in cuts], upto
-        arrived = [later for _, later in cuts]
-        if not any(map(len, arrived)):
-            break
-    if upto < clock:
-        yield [delta.slice(0, 0) for delta in arrived], clock

@@ -10,8 +10,9 @@ import numpy as np
 from windrow.kernels.wjoin_loops import GE, GT, LE, LT, NE
 from windrow.operators.codec import any_null, column_words
 from windrow.operators.delta import Delta
+from windrow.operators.join.multi.layout import ordered_words
 from windrow.operators.join.multi.match import MultiMatch
-from windrow.operators.vector import I64, Vector
+from windrow.operators.vector import I64
 
 OPS = {"ne": NE, "lt": LT, "le": LE, "gt": GT, "ge": GE}
 
@@ -111,11 +112,3 @@ def streams_of(inputs: tuple[int, ...]) -> int:
     5
     """
     return sum(1 << i for i in inputs)
-
-
-def ordered_words(column: Vector) -> I64:
-    """Return a column's values as int64s in the order of the values; NaN is above all."""
-    words = column_words(column)
-    if column.data.dtype == np.int64:
-        return words
-    return np.where(words < 0, words ^ np.int64(2**63 - 1), words)
