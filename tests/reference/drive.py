@@ -34,10 +34,12 @@ class Drive:
     `cuts` are positions in the sequence of events; `heartbeat` tells whether streams hear how far
     all others are; `restarts` are numbers of batches after which the engine is replaced;
     `as_dicts` pushes lists of dicts, not Arrow tables; `switches` are numbers of batches after
-    which another plan goes on, made by a strategy and by statistics.
+    which another plan goes on, made by a strategy and by statistics; `rejoins` those after which
+    joins go on by another algorithm.
     """
 
     strategy: str = "upa"
+    join_algorithm: str = "auto"
     cuts: tuple[int, ...] = ()
     heartbeat: bool = True
     restarts: frozenset[int] = frozenset()
@@ -45,6 +47,7 @@ class Drive:
     sweep: bool = False
     as_dicts: bool = False
     switches: tuple[tuple[int, str, Statistics], ...] = ()
+    rejoins: tuple[tuple[int, str], ...] = ()
 
 
 def events(world: World) -> list[tuple[int, str, int, Row]]:
@@ -62,7 +65,7 @@ def drive(text: str, world: World, plan: Drive, until: int) -> list[Change]:
     """Return the query's whole changelog over a world, up to and at `until`."""
     db = Database()
     db.execute(DECLARATIONS)
-    query = db.query(text, strategy=plan.strategy)
+    query = db.query(text, strategy=plan.strategy, join_algorithm=plan.join_algorithm)
     happened = events(world)
     first = next((i for i, e in enumerate(happened) if e[0] > BEGINNING), len(happened))
     bounds = sorted({0, first, len(happened), *(c for c in plan.cuts if first < c < len(happened))})
@@ -76,6 +79,9 @@ def drive(text: str, world: World, plan: Drive, until: int) -> list[Change]:
             db.running(query.name)._sweep()
         for _, strategy, statistics in (s for s in plan.switches if s[0] == number):
             switch(db, query.name, strategy, statistics)
+        for _, algorithm in (r for r in plan.rejoins if r[0] == number):
+            running = db.running(query.name)
+            switch(db, query.name, running.strategy, running.statistics, algorithm)
         if number in plan.restarts:
             restart(db, query.name)
     db.advance(until)
@@ -126,10 +132,12 @@ def restart(db: Database, name: str) -> None:
     db._running[name] = RunningQuery.resumed(old.query, saved)
 
 
-def switch(db: Database, name: str, strategy: str, statistics: Statistics) -> None:
+def switch(
+    db: Database, name: str, strategy: str, statistics: Statistics, algorithm: str | None = None
+) -> None:
     """Let another plan of a running query go on, unless that is refused for the known reason."""
     try:
-        db._running[name] = handed_over(db.running(name), strategy, statistics)
+        db._running[name] = handed_over(db.running(name), strategy, statistics, algorithm)
     except StateError as refused:
         if "derived stream meets another" not in str(refused):
             raise

@@ -47,6 +47,7 @@ class ShardedDrive:
     restarts: frozenset[int] = frozenset()
     seed: int = 0
     merge: bool = False
+    join_algorithm: str = "auto"
 
 
 class ShardSet:
@@ -141,7 +142,8 @@ def drive_shards(text: str, world: World, plan: ShardedDrive, until: int) -> lis
 def program_of(text: str, plan: ShardedDrive) -> Program:
     """Return the program of one query over the declared streams and relations."""
     said = "on" if plan.merge else "off"
-    script = f"SET partials = '{said}'; {DECLARATIONS}; CREATE QUERY q AS {text}"
+    sets = f"SET partials = '{said}'; SET join_algorithm = '{plan.join_algorithm}'"
+    script = f"{sets}; {DECLARATIONS}; CREATE QUERY q AS {text}"
     return Program(script, ("q",), plan.strategy, plan.shards)
 
 

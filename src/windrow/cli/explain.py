@@ -10,19 +10,16 @@ from typing import TextIO
 import click
 from rich.console import Console
 
+from windrow.cli.joins import join_notes
 from windrow.cli.scripts import named_queries
-from windrow.cli.terminal import print_plan
+from windrow.cli.terminal import print_joins, print_plan
 from windrow.core.errors import BindError, InputError
 from windrow.plan.explain import explain_text
 from windrow.plan.explain_formats import explain_dot, explain_json, explain_mermaid
 from windrow.plan.nodes import Query
 from windrow.plan.session import Session
 
-TEXT_FORMATS: dict[str, Callable[..., str]] = {
-    "text": explain_text,
-    "dot": explain_dot,
-    "mermaid": explain_mermaid,
-}
+DRAWINGS: dict[str, Callable[..., str]] = {"dot": explain_dot, "mermaid": explain_mermaid}
 
 
 @click.command("explain")
@@ -31,7 +28,7 @@ TEXT_FORMATS: dict[str, Callable[..., str]] = {
 @click.option(
     "--format",
     "style",
-    type=click.Choice(["tree", *TEXT_FORMATS, "json"]),
+    type=click.Choice(["tree", "text", *DRAWINGS, "json"]),
     default="tree",
     show_default=True,
     help="Tree has colours on a terminal and is plain text elsewhere.",
@@ -69,13 +66,22 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter an option
         click.echo(on_spark(text + said, tuple(query.name for query in queries), shards))
         return
     if style == "json":
-        plans = [explain_json(query, patterns=patterns) for query in queries]
+        plans = [explain_json(q, patterns=patterns, joins=join_notes(q)) for q in queries]
         click.echo(json.dumps(plans, indent=2, ensure_ascii=False))
     elif style == "tree":
         print_trees(queries, patterns=patterns)
+    elif style == "text":
+        click.echo("\n\n".join(as_text(query, patterns=patterns) for query in queries))
     else:
-        write = TEXT_FORMATS[style]
-        click.echo("\n\n".join(write(query, patterns=patterns) for query in queries))
+        write = DRAWINGS[style]
+        drawn = (write(q, patterns=patterns, joins=join_notes(q)) for q in queries)
+        click.echo("\n\n".join(drawn))
+
+
+def as_text(query: Query, *, patterns: bool) -> str:
+    """Return a plan and what was chosen for its joins as plain text."""
+    lines = [line for note in join_notes(query) for line in note.lines]
+    return "\n".join([explain_text(query, patterns=patterns), *lines])
 
 
 def on_spark(text: str, names: tuple[str, ...], shards: int) -> str:
@@ -133,3 +139,4 @@ def print_trees(queries: list[Query], *, patterns: bool) -> None:
         if i:
             console.print()
         print_plan(console, query, patterns=patterns)
+        print_joins(console, query)

@@ -8,6 +8,7 @@ from textwrap import wrap
 from rich.console import Console
 from rich.text import Text
 
+from windrow.cli.joins import join_notes
 from windrow.plan.explain import Line, explain_lines, explain_text
 from windrow.plan.nodes import Query
 
@@ -31,6 +32,13 @@ def print_plan(console: Console, query: Query, *, patterns: bool = True) -> None
     for line in lines:
         for row in rows_of(line, tree_width, console.width if patterns else None):
             console.print(row, soft_wrap=True)
+
+
+def print_joins(console: Console, query: Query) -> None:
+    """Print what was chosen for a query's joins of many inputs."""
+    for note in join_notes(query):
+        for line in note.lines:
+            console.print(line, markup=False, soft_wrap=True)
 
 
 def rows_of(line: Line, tree_width: int, width: int | None) -> list[Text]:

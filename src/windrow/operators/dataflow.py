@@ -29,13 +29,29 @@ class Closing(Protocol):
         """Return what the instant of the clock gives, as nothing will follow."""
 
 
+class Watch(Protocol):
+    """Looks at a task after each step; may change how it works, never what it gives."""
+
+    def look(self, rows: int) -> None:
+        """A step has taken so many rows."""
+
+    def notes(self) -> list[str]:
+        """Return in lines what EXPLAIN tells of the task beside its structure."""
+
+    def facts(self) -> dict[str, object]:
+        """Return the same for other programs."""
+
+    def stats(self) -> dict[str, object]:
+        """Return what is counted beside the task's own counters."""
+
+
 @dataclass(slots=True)
 class Stage:
     """One task, where its inputs come from, and what its output looks like.
 
     A source has no task: its changes are given to `Dataflow.step`. `structure` says in what state
     is kept and, after "; ", why that was chosen. `node` is the part of the logical plan that the
-    stage was made for.
+    stage was made for. `watch` looks at the task after each step, if there is something to watch.
     """
 
     label: str
@@ -47,6 +63,7 @@ class Stage:
     mixed: bool = False
     structure: str = ""
     node: Plan | None = None
+    watch: Watch | None = None
 
     @property
     def sort(self) -> tuple[bool, bool]:
@@ -138,6 +155,8 @@ class Dataflow:
         if i in self._mixed:
             inputs = self._aligned(i, inputs, at)
         made = self._run(stage, inputs, at, start=start, ends=ends)
+        if stage.watch is not None:
+            stage.watch.look(sum(map(len, inputs)))
         self.clocks[i] = at - 1 if stage.lags and not ends else at
         return self._ended(i, made, at) if i in self.ends else made
 

@@ -23,6 +23,7 @@ from windrow.operators.delta import Delta
 from windrow.operators.expire import ExpireTask
 from windrow.operators.interner import Interner
 from windrow.operators.join import FifoJoin, HashJoin, MixedAntiJoinTask
+from windrow.operators.join.multi.task import MultiJoin
 from windrow.operators.lowering.builder import Builder, Crossing, Wanted
 from windrow.operators.lowering.relational import lower_relation
 from windrow.operators.lowering.streams import lower_stream
@@ -90,7 +91,15 @@ def lower(
     root, found = preaggregate_panes(root) if partials else (root, ())
     if sharded:
         root = place_exchanges(root)
-    builder = Builder(strategy, interner, root, statistics=statistics, placed=placed, merging=found)
+    builder = Builder(
+        strategy,
+        interner,
+        root,
+        statistics=statistics,
+        placed=placed,
+        merging=found,
+        algorithm=query.join_algorithm,
+    )
     wanted = Wanted(frozenset(root.schema.names))
     if is_stream(root):
         edge = lower_stream(builder, root, wanted)
@@ -128,7 +137,7 @@ def _endless(stages: list[Stage], at: int) -> bool:
     match stage.task:
         case UnboundedWindow() | SinceWindow():
             return True
-        case HashJoin() | FifoJoin():  # a result ends with the first of its rows
+        case HashJoin() | FifoJoin() | MultiJoin():  # a result ends with the first of its rows
             return all(_endless(stages, i) for i in stage.inputs)
         case MixedAntiJoinTask():
             return _endless(stages, stage.inputs[0])

@@ -24,12 +24,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import permutations, product
-from math import prod
-from statistics import fmean
+from itertools import permutations
 
-Order = tuple[int, ...]
-"""Positions of streams, counted from 0, outermost loop first."""
+from windrow.optimize import join_orders
+from windrow.optimize.join_graph import GraphInput, JoinGraph, Order, results, walked
+from windrow.optimize.join_orders import origin_first
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,28 +58,15 @@ class JoinStream:
 Streams = Sequence[JoinStream]
 
 
+def graph_of(streams: Streams) -> JoinGraph:
+    """Return the join graph: one class of all streams, rows found by looking at a bucket."""
+    inputs = (GraphInput(s.rate, s.size, (s.values,), s.buckets) for s in streams)
+    return JoinGraph(tuple(inputs), indexed=False)
+
+
 def loops(streams: Streams, order: Order, origin: int, new: float) -> float:
     """Return the comparisons of one evaluation for `new` tuples of the origin."""
-    first = order[0]
-    reach = new if first == origin else streams[first].size
-    values = streams[first].values
-    cost = 0.0
-    for i in order[1:]:
-        stream = streams[i]
-        size = new if i == origin else stream.size
-        cost += reach * size / (1 if i == origin else stream.buckets)
-        reach *= size / max(values, stream.values)
-        values = min(values, stream.values)
-    return cost
-
-
-def origin_first(order: Order, origin: int) -> Order:
-    """Return the global order with the origin moved to the front.
-
-    >>> origin_first((0, 1, 2, 3), 2)
-    (2, 0, 1, 3)
-    """
-    return (origin, *(i for i in order if i != origin))
+    return walked(graph_of(streams), order, origin, new)
 
 
 def eager_parts(streams: Streams, order: Order) -> list[float]:
@@ -139,8 +125,7 @@ def best_general_lazy(streams: Streams, interval: float) -> float:
 
 def joined_size(streams: Streams, chosen: Sequence[int]) -> float:
     """Return φ: the results alive of a join of some windows; the same in any order."""
-    values = sorted(streams[i].values for i in chosen)
-    return prod(streams[i].size for i in chosen) / prod(values[1:])
+    return results(graph_of(streams), chosen)
 
 
 def tree(streams: Streams, order: Order) -> float:
@@ -158,39 +143,13 @@ def all_orders(n: int) -> list[Order]:
 
 
 def by_selectivity(streams: Streams) -> Order:
-    """Return the order that lets as few rows through as it can, loop by loop [MULTI 5.1].
-
-    The two windows with the fewest results come first, of them the one with more values; then
-    always the window that leaves the fewest.
-    """
-    everyone = range(len(streams))
-    pair = min(
-        ((i, j) for i in everyone for j in everyone if i < j),
-        key=lambda p: joined_size(streams, p),
-    )
-    order = sorted(pair, key=lambda i: -streams[i].values)
-    while len(order) < len(streams):
-        rest = (i for i in everyone if i not in order)
-        order.append(min(rest, key=lambda i: joined_size(streams, [*order, i])))
-    return tuple(order)
+    """Return the order that lets as few rows through as it can, loop by loop [MULTI 5.1]."""
+    return join_orders.by_selectivity(graph_of(streams))
 
 
 def heuristic(streams: Streams) -> Order:
-    """Return the cheapest of the selectivity's order and those with fast streams moved up.
-
-    Fast is faster than the mean. They are not moved to the very top [THESIS 5.3.2].
-    """
-    start = by_selectivity(streams)
-    mean = fmean(s.rate for s in streams)
-    fast = [i for i in start[1:] if streams[i].rate > mean]
-    slow = [i for i in start if i not in fast]
-    found = [start]
-    for places in product(range(1, len(streams)), repeat=len(fast)):
-        order = list(slow)
-        for place, i in sorted(zip(places, fast, strict=True)):
-            order.insert(place, i)
-        found.append(tuple(order))
-    return min(found, key=lambda order: eager(streams, order))
+    """Return the cheapest of that order and those with fast streams moved up [THESIS 5.3.2]."""
+    return join_orders.heuristic(graph_of(streams))
 
 
 def named(order: Order) -> str:

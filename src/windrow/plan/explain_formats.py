@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from windrow.core.schema import Schema
@@ -21,6 +21,14 @@ DOT_COLOURS: dict[PatternKind, str] = {
 
 
 @dataclass(frozen=True, slots=True)
+class JoinNote:
+    """What was chosen for a join of many inputs: in lines, and as values for programs."""
+
+    lines: tuple[str, ...]
+    facts: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
 class Numbered:
     """A step with a number of its own and that of the step it feeds; 0 is the query."""
 
@@ -29,15 +37,19 @@ class Numbered:
     step: Step
 
 
-def explain_json(query: Query, *, patterns: bool = True) -> dict[str, object]:
+def explain_json(
+    query: Query, *, patterns: bool = True, joins: Sequence[JoinNote] = ()
+) -> dict[str, object]:
     """Return the plan as values that `json.dumps` takes. Lifetimes are in clock units."""
     root = step_of(query.root)
+    noted = {"joins": [dict(note.facts) for note in joins]} if joins else {}
     return {
         "query": query.name,
         "text": query.text,
         "clock": root.clock.value,
         "order": label_of_order(query.order),
         "plan": _json_step(root, patterns=patterns),
+        **noted,
     }
 
 
@@ -69,7 +81,7 @@ def _numbered(query: Query) -> Iterator[Numbered]:
         waiting += [(below, number) for below in reversed(step.inputs)]
 
 
-def explain_dot(query: Query, *, patterns: bool = True) -> str:
+def explain_dot(query: Query, *, patterns: bool = True, joins: Sequence[JoinNote] = ()) -> str:
     """Return the plan as a Graphviz digraph; data flows upwards, edges carry their pattern."""
     nodes = [f"  n0 [label={_dot(title_of(query))}, shape=ellipse];"]
     edges = []
@@ -82,8 +94,15 @@ def explain_dot(query: Query, *, patterns: bool = True) -> str:
             label = _dot(f"{kind.value}\n{item.step.reason}")
             edge += f" [label={label}, color={colour}, fontcolor={colour}]"
         edges.append(f"{edge};")
+    for number, note in enumerate(joins, 1):
+        nodes.append(f"  j{number} [label={_dot(_lines(note))}, shape=note];")
+        edges.append(f"  j{number} -> n0 [style=dashed, arrowhead=none];")
     head = [f"digraph {_dot(query.name or 'query')} {{", "  rankdir=BT;", "  node [shape=box];"]
     return "\n".join([*head, *nodes, *edges, "}"])
+
+
+def _lines(note: JoinNote) -> str:
+    return "\n".join(line.strip() for line in note.lines)
 
 
 def _dot(text: str) -> str:
@@ -91,7 +110,7 @@ def _dot(text: str) -> str:
     return f'"{escaped}"'
 
 
-def explain_mermaid(query: Query, *, patterns: bool = True) -> str:
+def explain_mermaid(query: Query, *, patterns: bool = True, joins: Sequence[JoinNote] = ()) -> str:
     """Return the plan as a Mermaid flowchart, for pages that draw it."""
     lines = ["flowchart BT", f"  n0([{_mermaid(title_of(query))}])"]
     for item in _numbered(query):
@@ -99,6 +118,8 @@ def explain_mermaid(query: Query, *, patterns: bool = True) -> str:
         pattern = f"{item.step.pattern.kind.value}: {item.step.reason}"
         edge = f"-->|{_mermaid(pattern)}|" if patterns else "-->"
         lines.append(f"  n{item.number} {edge} n{item.reader}")
+    for number, note in enumerate(joins, 1):
+        lines += [f"  j{number}>{_mermaid(_lines(note))}]", f"  j{number} -.- n0"]
     return "\n".join(lines)
 
 

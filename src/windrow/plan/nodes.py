@@ -547,9 +547,13 @@ def as_column(field: Field) -> Column:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A bound query: its plan, the order its answer is shown in, and its own text."""
+    """A bound query: its plan, the order its answer is shown in, and its own text.
+
+    `join_algorithm` is what `SET join_algorithm` said when it was bound.
+    """
 
     root: Plan
     order: tuple[SortKey, ...] = ()
     text: str = ""
     name: str = ""
+    join_algorithm: str = "auto"

@@ -32,6 +32,12 @@ _ALL = (
         ("auto", "upa", "direct", "negative"),
     ),
     Setting(
+        "join_algorithm",
+        "what joins streams: a tree of binary joins, or one operator for all of them",
+        "auto",
+        ("auto", "tree", "hash", "loops", "naive"),
+    ),
+    Setting(
         "partials",
         "whether Spark merges the tuples of a pane and group before they are moved",
         "auto",
@@ -63,3 +69,8 @@ def check_setting(name: str, value: object, span: Span | None = None) -> object:
             hint=f"Write one of {', '.join(str(v) for v in setting.values)}.",
         )
     return kept
+
+
+def checked_algorithm(name: str) -> str:
+    """Return what joins streams as it is kept; refuse what is no algorithm."""
+    return str(check_setting("join_algorithm", name))

@@ -160,10 +160,12 @@ class Shell:
             self.console.file.write(f"{as_other_format(query, statement.format)}\n")
 
     def _explain_tree(self, query: Query, *, running: str | None) -> None:
-        from windrow.cli.terminal import print_plan  # noqa: PLC0415 - loads the plan
+        from windrow.cli.terminal import print_joins, print_plan  # noqa: PLC0415 - loads the plan
 
         print_plan(self.console, query)
-        if running is not None:
+        if running is None:
+            print_joins(self.console, query)
+        else:
             from windrow.runtime.local.explain import explain_physical  # noqa: PLC0415 - the engine
 
             text = explain_physical(self.db.running(running.lower()))
@@ -215,12 +217,15 @@ class Shell:
 
 def as_other_format(query: Query, style: str) -> str:
     """Return a plan for another program."""
+    from windrow.cli.joins import join_notes  # noqa: PLC0415 - loads the plan
     from windrow.plan import explain_formats as formats  # noqa: PLC0415 - loads the plan
 
+    joins = join_notes(query)
     match style:
         case "json":
-            return json.dumps(formats.explain_json(query), indent=2, ensure_ascii=False)
+            told = formats.explain_json(query, joins=joins)
+            return json.dumps(told, indent=2, ensure_ascii=False)
         case "dot":
-            return formats.explain_dot(query)
+            return formats.explain_dot(query, joins=joins)
         case _:
-            return formats.explain_mermaid(query)
+            return formats.explain_mermaid(query, joins=joins)

@@ -37,7 +37,6 @@ from windrow.experiments.orders.streams import (
     truth_text,
 )
 from windrow.optimize.join_costs import (
-    Order,
     Streams,
     all_orders,
     eager,
@@ -46,6 +45,7 @@ from windrow.optimize.join_costs import (
     order_of,
     tree,
 )
+from windrow.optimize.join_graph import Order
 
 TREE = "tree of hash joins"
 MULTI_WAY = "It is a plan of the multi-way join operator, which windrow does not have yet."

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from windrow.optimize.join_costs import JoinStream, Order, Streams
+from windrow.optimize.join_costs import JoinStream, Streams
+from windrow.optimize.join_graph import Order
 
 TABLE_5 = (
     JoinStream(10, 100, 500),
@@ -67,7 +68,7 @@ def declarations(streams: Streams) -> list[str]:
 
 
 def tree_text(streams: Streams, order: Order, slide: str = "") -> str:
-    """Return the join as windrow runs it: a left-deep tree in the order of FROM.
+    """Return the join that `tree` runs as a left-deep tree in the order of FROM.
 
     Its columns do not depend on the order: k, then the times.
     """
@@ -108,8 +109,8 @@ class JoinFeed:
 
     @property
     def statements(self) -> Sequence[str]:
-        """What declares the streams."""
-        return declarations(self.streams)
+        """What declares the streams; the order of FROM is that of a tree of binary joins."""
+        return [*declarations(self.streams), "SET join_algorithm = 'tree'"]
 
     def part(self, low: int, high: int) -> dict[str, pa.Table]:
         """Return the tuples of the ticks ``[low, high)``."""

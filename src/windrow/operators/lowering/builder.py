@@ -104,7 +104,7 @@ class Builder:
     """Collects stages in running order.
 
     `renews`: whether a row may be told again with a later end. Below an NRR it may not: there it
-    would meet another version.
+    would meet another version. `algorithm`: what joins streams (`SET join_algorithm`).
     """
 
     strategy: str
@@ -119,11 +119,23 @@ class Builder:
     entries: dict[int, Crossing] = field(default_factory=dict)
     partials: dict[int, Partials] = field(default_factory=dict)
     exchanges: dict[int, Crossing] = field(default_factory=dict)
+    algorithm: str = "auto"
 
     @property
     def direct(self) -> bool:
         """Tell whether state is kept in plain lists."""
         return self.strategy == "direct"
+
+    def mark(self) -> int:
+        """Return where the stages end now, for `rewind`."""
+        return len(self.stages)
+
+    def rewind(self, mark: int) -> None:
+        """Forget the stages that were added since a mark, to make them otherwise."""
+        del self.stages[mark:]
+        for noted in (self.sources, self.entries, self.partials, self.exchanges):
+            for stage in [n for n in noted if n >= mark]:
+                del noted[stage]
 
     def source(self, source: Source, label: str) -> Edge:
         """Add an input."""

@@ -20,10 +20,11 @@ from windrow.operators.join import (
     ZSetJoin,
 )
 from windrow.operators.lowering.builder import Builder, Edge, Wanted
+from windrow.operators.lowering.conditions import leaves_in_order, residual_of
 from windrow.operators.lowering.distincts import add_distinct
-from windrow.operators.rowwise import compile_condition
+from windrow.operators.lowering.lags import scans_under, time_lag
+from windrow.operators.lowering.multi import considered, lower_many, tree_notes
 from windrow.operators.task import Task
-from windrow.operators.vector import Bools, Vector
 from windrow.optimize.rewriting import rows_appear
 from windrow.plan.expressions import columns_of
 from windrow.plan.nodes import (
@@ -36,10 +37,8 @@ from windrow.plan.nodes import (
     NrrJoin,
     Plan,
     Project,
-    Scan,
     SemiJoin,
     Table,
-    inputs_of,
 )
 from windrow.plan.patterns import PatternKind
 
@@ -48,7 +47,20 @@ LowerTable = Callable[[Builder, Table, frozenset[str]], Edge]
 
 
 def lower_join(builder: Builder, plan: Join, wanted: Wanted, lower: Lower) -> Edge:
-    """Lower ⋈: births join births if both sides say when tuples leave, else Z-sets."""
+    """Lower ⋈: a tree of them as one operator where that is better, else this one by itself.
+
+    Births join births if both sides say when tuples leave, else Z-sets.
+    """
+    many = considered(builder, plan)
+    whole = None if many is None else lower_many(builder, many, wanted, lower)
+    if whole is not None:
+        return whole
+    edge = _binary_join(builder, plan, wanted, lower)
+    builder.stages[edge.stage].watch = tree_notes(many)
+    return edge
+
+
+def _binary_join(builder: Builder, plan: Join, wanted: Wanted, lower: Lower) -> Edge:
     needs = wanted.plus(_reads(plan.on))
     left = lower(builder, plan.left, needs.within(plan.left.schema))
     right = lower(builder, plan.right, needs.within(plan.right.schema))
@@ -62,7 +74,7 @@ def lower_join(builder: Builder, plan: Join, wanted: Wanted, lower: Lower) -> Ed
         _side(left, left_keys, output, plan.on),
         _side(right, right_keys, output, plan.on),
         tuple(_band(b, plan, wanted.slide) for b in plan.on.bands),
-        _residual(plan.on, builder),
+        residual_of(plan.on.residual, builder),
     )
     if predicted:
         return _hash_join(builder, match, left, right)
@@ -76,8 +88,8 @@ def _hash_join(
     builder: Builder, match: Match, left: Edge, right: Edge, *, renews: bool = False
 ) -> Edge:
     fifo = (
-        _leaves_in_order(left.kind, [b.left_lag for b in match.bands]),
-        _leaves_in_order(right.kind, [b.right_lag for b in match.bands]),
+        leaves_in_order(left.kind, [b.left_lag for b in match.bands]),
+        leaves_in_order(right.kind, [b.right_lag for b in match.bands]),
     )
     monotonic = left.kind is right.kind is PatternKind.MON
     forms = [Form.DIRECT if builder.direct else Form.FIFO if f else Form.CALENDAR for f in fifo]
@@ -91,15 +103,6 @@ def _hash_join(
     kind = PatternKind.MON if monotonic else PatternKind.WK
     label = "SemiJoin" if renews else "Join"
     return builder.add(task, (left, right), match.output, kind, label=label, structure=structure)
-
-
-def _leaves_in_order(kind: PatternKind | None, lags: list[int | None]) -> bool:
-    """Tell whether a side's rows can be dropped in the order in which they came.
-
-    WKS rows end so. MON rows never end; bands let go of them in the order of their times, which
-    is that of arrival if the time is the tuple's own.
-    """
-    return kind in (PatternKind.WKS, PatternKind.MON) and all(lag == 0 for lag in lags)
 
 
 def lower_half_join(
@@ -120,7 +123,7 @@ def lower_half_join(
         _side(left, left_keys, wanted.columns, plan.on),
         _side(right, right_keys, frozenset(), plan.on),
         tuple(_band(b, plan, wanted.slide) for b in plan.on.bands),
-        _residual(plan.on, builder),
+        residual_of(plan.on.residual, builder),
     )
     schema = Schema(tuple(left.schema[n] for n in match.left.output))
     task: Task
@@ -174,7 +177,7 @@ def lower_nrr_join(
     otherwise have to tell which of several equal tuples, of different times, has died. Rows that
     appear when a value changes keep all their columns: a row with another value is another row.
     """
-    times = frozenset(s.time_column for s in _scans(plan.left))
+    times = frozenset(s.time_column for s in scans_under(plan.left))
     if rows_appear(plan.left):
         times |= frozenset(plan.left.schema.names)
     needs = wanted.plus(_reads(plan.on) | times)
@@ -195,7 +198,7 @@ def lower_nrr_join(
         replace(side, reads=side.reads + known) if left.signed else side,
         _side(right, right_keys, wanted.columns, plan.on),
         (),
-        _residual(plan.on, builder),
+        residual_of(plan.on.residual, builder),
     )
     task = NrrJoinTask(match, signed=left.signed)
     edge = builder.add(
@@ -223,17 +226,6 @@ def _side(edge: Edge, keys: tuple[str, ...], output: frozenset[str], on: JoinOn)
     )
 
 
-def _residual(on: JoinOn, builder: Builder) -> Callable[[dict[str, Vector]], Bools] | None:
-    if on.residual is None:
-        return None
-    holds = compile_condition(on.residual, builder.interner)
-
-    def test(columns: dict[str, Vector]) -> Bools:
-        return holds(columns, len(next(iter(columns.values()))) if columns else 0)
-
-    return test
-
-
 def _band(band: Band, plan: Join | SemiJoin | AntiJoin, slide: int | None) -> TimeBand:
     return TimeBand(
         band.left,
@@ -243,45 +235,3 @@ def _band(band: Band, plan: Join | SemiJoin | AntiJoin, slide: int | None) -> Ti
         time_lag(plan.left, band.left, slide),
         time_lag(plan.right, band.right, slide),
     )
-
-
-def time_lag(plan: Plan, column: str, slide: int | None) -> int | None:
-    """Return how far a tuple's time column may lie behind the tuple's ts; None if unknown.
-
-    In a join the ts is the latest of its tuples' times; bands say how far apart those are, by the
-    shortest path between the streams [WJOIN 5.2]. SLIDE moves the ts up to its next multiple.
-    """
-    times = {s.time_column for s in _scans(plan)}
-    if column not in times:
-        return None
-    distance: dict[str, int | None] = {**dict.fromkeys(times), column: 0}
-    bands = list(_bands(plan))
-    for _ in times:
-        for band in bands:
-            _relax(distance, band.left, band.right, band.high)
-            _relax(distance, band.right, band.left, -band.low)
-    known = [d for d in distance.values() if d is not None]
-    if len(known) < len(distance):
-        return None
-    return max(*known, 0) + (0 if slide is None else slide - 1)
-
-
-def _relax(distance: dict[str, int | None], start: str, end: str, most: int) -> None:
-    """Note that `end` is at most `most` later than `start`."""
-    base = distance.get(start)
-    if base is None or end not in distance:
-        return
-    known = distance[end]
-    if known is None or base + most < known:
-        distance[end] = base + most
-
-
-def _scans(plan: Plan) -> list[Scan]:
-    if isinstance(plan, Scan):
-        return [plan]
-    return [s for below in inputs_of(plan) for s in _scans(below)]
-
-
-def _bands(plan: Plan) -> list[Band]:
-    own = list(plan.on.bands) if isinstance(plan, Join) else []
-    return own + [b for below in inputs_of(plan) for b in _bands(below)]

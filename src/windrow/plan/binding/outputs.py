@@ -60,7 +60,7 @@ def bind_query(
     context = Context(catalog, settings or {})
     context.settle_clock(tree)
     plan, order = _output(tree, context)
-    return Query(plan, order, text, name)
+    return Query(plan, order, text, name, str(context.settings.get("join_algorithm", "auto")))
 
 
 def _output(tree: exp.Expr, context: Context) -> tuple[Plan, tuple[SortKey, ...]]:

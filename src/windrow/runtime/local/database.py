@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from types import TracebackType
 
 import numpy as np
@@ -17,6 +18,7 @@ from windrow.operators.task import Saved
 from windrow.plan.catalog import Relation, Stream
 from windrow.plan.nodes import Query
 from windrow.plan.session import Session
+from windrow.plan.settings import checked_algorithm
 from windrow.runtime.local.handle import QueryHandle
 from windrow.runtime.local.handover import handed_over, measured, what_changed
 from windrow.runtime.local.ingest import Pushed, read_columns, to_batch
@@ -93,17 +95,25 @@ class Database:
         self._relations.pop(key, None)
 
     def query(
-        self, text: str, *, strategy: str | None = None, name: str | None = None
+        self,
+        text: str,
+        *,
+        strategy: str | None = None,
+        join_algorithm: str | None = None,
+        name: str | None = None,
     ) -> QueryHandle:
         """Register a standing query and return the handle to read it by.
 
-        `text` is a query, or the name of one that a script has registered.
+        `text` is a query, or the name of one that a script has registered. What is not given is
+        as SET says.
         """
         self._require_open()
         if text.lower() in self._running:
             return QueryHandle(self, text.lower())
         self._require_free(name)
         bound = self.session.bind_text(text, name or self._free_name())
+        if join_algorithm is not None:
+            bound = replace(bound, join_algorithm=checked_algorithm(join_algorithm))
         self.session.queries[bound.name.lower()] = bound
         self._start(bound, strategy)
         return QueryHandle(self, bound.name.lower())
@@ -272,12 +282,15 @@ class Database:
             raise InputError(f'query "{name}" has been dropped')
         return found
 
-    def reoptimize(self, name: str, strategy: str | None) -> str:
+    def reoptimize(
+        self, name: str, strategy: str | None = None, algorithm: str | None = None
+    ) -> str:
         """Let a standing query go on under a plan made by what was measured; tell what changed."""
         old = self.running(name)
         chosen = strategy or old.strategy
         _require_strategy(chosen)
-        new = handed_over(old, chosen, measured(old))
+        joined_by = None if algorithm is None else checked_algorithm(algorithm)
+        new = handed_over(old, chosen, measured(old), joined_by)
         self._running[name] = new
         return what_changed(old, new)
 

@@ -32,6 +32,9 @@ def explain_physical(running: RunningQuery) -> str:
         size = f", {rows:,} rows kept" if rows else ""
         lines.append(f"{prefix}{'└─' if last else '├─'} {stage.label} ({edge}{kept}{size})")
         below = prefix + ("   " if last else "│  ")
+        guide = below + ("│  " if stage.inputs else "   ")
+        if stage.watch is not None:
+            lines.extend(guide + note for note in stage.watch.notes())
         for k, j in enumerate(stage.inputs):
             show(j, below, last=k == len(stage.inputs) - 1)
 

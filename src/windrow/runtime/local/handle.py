@@ -48,14 +48,14 @@ class QueryHandle:
             "late_by_stream": late,
         }
 
-    def reoptimize(self, strategy: str | None = None) -> str:
+    def reoptimize(self, strategy: str | None = None, *, join_algorithm: str | None = None) -> str:
         """Make the plan anew, by what was measured, and go on with it; return what has changed.
 
-        The answer is the same, and so is the changelog, read or not. Without a strategy the
-        query keeps its own. Raises `StateError`, leaving all as it is, where the plan that runs
-        does not hold what the new one needs.
+        The answer is the same, and so is the changelog, read or not. Without a strategy, or a
+        join algorithm, the query keeps its own. Raises `StateError`, leaving all as it is, where
+        the plan that runs does not hold what the new one needs.
         """
-        return self._db.reoptimize(self.name, strategy)
+        return self._db.reoptimize(self.name, strategy, join_algorithm)
 
     def snapshot(self) -> bytes:
         """Return the query's state, and how far its streams have come.

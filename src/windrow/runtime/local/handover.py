@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from windrow.core.errors import StateError
@@ -17,9 +19,12 @@ from windrow.optimize.statistics import Statistics
 from windrow.runtime.local.query import RunningQuery
 
 
-def handed_over(old: RunningQuery, strategy: str, statistics: Statistics) -> RunningQuery:
+def handed_over(
+    old: RunningQuery, strategy: str, statistics: Statistics, algorithm: str | None = None
+) -> RunningQuery:
     """Return the query at the same instant, with the same answer, under a plan made anew.
 
+    Without an algorithm of joins it keeps its own.
     The old one is as it was, and must not run any more. Raises `StateError` if its state does not
     hold what the new plan needs. O(state).
     """
@@ -27,7 +32,8 @@ def handed_over(old: RunningQuery, strategy: str, statistics: Statistics) -> Run
         raise StateError(
             f'"{old.query.name}" has ended', detail="Every answer of it is final already."
         )
-    new = RunningQuery(old.query, strategy, old.interner, statistics)
+    query = old.query if algorithm is None else replace(old.query, join_algorithm=algorithm)
+    new = RunningQuery(query, strategy, old.interner, statistics)
     transfer(old.flow, old.lowered().stages, new.flow)
     new.clock, new.start, new.steps = old.clock, old.start, old.steps
     new.counted_from = old.clock
@@ -91,6 +97,10 @@ def measured(running: RunningQuery) -> Statistics:
 def what_changed(old: RunningQuery, new: RunningQuery) -> str:
     """Return in lines how the plans differ, and the measurements that the new one was made by."""
     lines = [f"strategy {old.strategy} → {new.strategy}"]
+    was, now = old.query.join_algorithm, new.query.join_algorithm
+    if was != now:
+        lines.append(f"join_algorithm {was} → {now}")
+    told = len(lines)
     stages, matching = new.flow.stages, Matching(old.flow.stages, new.flow.stages)
     for i, stage in enumerate(stages):
         if not remembers(stage) or stage.label == "Expire":
@@ -100,7 +110,7 @@ def what_changed(old: RunningQuery, new: RunningQuery) -> str:
             lines.append(f"{stage.label}: stands elsewhere, {stage.form}")
         elif old.flow.stages[before].form != stage.form:
             lines.append(f"{stage.label}: {old.flow.stages[before].form} → {stage.form}")
-    if len(lines) == 1:
+    if len(lines) == told:
         lines.append("every operator keeps its form")
     return "\n".join([*lines, *_measurements(new)])
 

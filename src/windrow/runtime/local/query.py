@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -225,6 +225,7 @@ class RunningQuery:
         return {
             "plan": self.physical.signature,
             "strategy": self.strategy,
+            "join_algorithm": self.query.join_algorithm,
             "statistics": self.statistics.save(),
             "clock": self.clock,
             "start": self.start,
@@ -245,6 +246,7 @@ class RunningQuery:
         interner, measured = saved["interner"], saved["statistics"]
         assert isinstance(interner, dict)
         assert isinstance(measured, dict)
+        query = replace(query, join_algorithm=str(saved["join_algorithm"]))
         strategy = str(saved["strategy"])
         running = cls(query, strategy, Interner.load(interner), Statistics.load(measured))
         running._restore(saved)
@@ -281,12 +283,14 @@ class RunningQuery:
                 "state_rows": s.task.state_rows(),
                 "state_bytes": s.task.state_bytes(),
                 **{name: getattr(s.task.counters, name) for name in s.task.counters.__slots__},
+                **({} if s.watch is None else s.watch.stats()),
             }
             for s in self.flow.stages
             if s.task is not None
         ]
         return {
             "strategy": self.strategy,
+            "join_algorithm": self.query.join_algorithm,
             "clock": None if self.clock == BEGINNING else self.clock,
             "state_rows": sum(int(s["state_rows"]) for s in stages),
             "state_bytes": sum(int(s["state_bytes"]) for s in stages),

@@ -80,6 +80,11 @@ class Program:
         relations = {node.relation for node in nodes if isinstance(node, Table)}
         return sorted(r.name for r in relations if r.changes_by_stream)
 
+    def joins(self) -> list[str]:
+        """Return the form of each join of many inputs: what it remembers depends on it."""
+        self._install()
+        return list(_joins(self))
+
     def _install(self) -> None:
         for aggregate in self.aggregates:
             aggregate.install()
@@ -92,6 +97,8 @@ class Program:
             facts.append([[a.name, a.digest] for a in self.aggregates])
         if merged := sorted(self.merging().queries):
             facts.append({"merged": merged})
+        if joined := self.joins():
+            facts.append({"joined": joined})
         if streamed := self.by_stream():
             facts.append({"by stream": streamed})
         return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16]
@@ -109,6 +116,13 @@ def _merging(program: Program) -> Choice:
 
     mode = str(_session(program).settings["partials"])
     return choose_merging(_bound(program), program.strategy, mode)
+
+
+@lru_cache(maxsize=16)
+def _joins(program: Program) -> tuple[str, ...]:
+    from windrow.runtime.shards.joining import forms_of_joins  # noqa: PLC0415 - it compiles
+
+    return forms_of_joins(_bound(program), program.strategy)
 
 
 def _session(program: Program) -> Session:

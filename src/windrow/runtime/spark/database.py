@@ -15,6 +15,7 @@ from windrow.plan.catalog import Stream
 from windrow.plan.explain import explain_text
 from windrow.plan.nodes import Query
 from windrow.plan.session import Session
+from windrow.plan.settings import checked_algorithm
 from windrow.runtime.shards.client import Shards
 from windrow.runtime.shards.program import Program
 from windrow.runtime.spark.declaring import declaration
@@ -125,9 +126,17 @@ class SparkDatabase:
         self._frames[entry.name] = frame
 
     def query(
-        self, text: str, *, strategy: str | None = None, name: str | None = None
+        self,
+        text: str,
+        *,
+        strategy: str | None = None,
+        join_algorithm: str | None = None,
+        name: str | None = None,
     ) -> SparkQuery:
-        """Register a query, or find one by its name, and return the handle to run it by."""
+        """Register a query, or find one by its name, and return the handle to run it by.
+
+        What is not given is as SET says.
+        """
         self._require_open()
         if text.lower() in self.session.queries:
             return SparkQuery(self, text.lower())
@@ -135,9 +144,21 @@ class SparkDatabase:
         if chosen not in STRATEGIES:
             raise BindError(f'unknown strategy "{chosen}"', hint=f"Use {', '.join(STRATEGIES)}.")
         fresh = name or self._free_name()
-        self.execute(f"CREATE QUERY {name_sql(fresh)} AS {text}")
+        self._create(f"CREATE QUERY {name_sql(fresh)} AS {text}", join_algorithm)
         self._strategies[fresh.lower()] = chosen
         return SparkQuery(self, fresh.lower())
+
+    def _create(self, text: str, join_algorithm: str | None) -> None:
+        """Register a query with an algorithm of its own; the setting stays as it is."""
+        if join_algorithm is None:
+            self.execute(text)
+            return
+        before = self.session.settings["join_algorithm"]
+        chosen = checked_algorithm(join_algorithm)
+        try:
+            self.execute(f"SET join_algorithm = '{chosen}'; {text}")
+        finally:
+            self.execute(f"SET join_algorithm = '{before}'")
 
     def _free_name(self) -> str:
         n = 1

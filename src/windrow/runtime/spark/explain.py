@@ -138,12 +138,19 @@ def _level(plan: SparkPlan, level: int, wirings: list[Wiring]) -> list[str]:
 def _stages(wiring: Wiring, level: int) -> list[str]:
     physical = wiring.physical
     levels = levels_of(physical)
-    labels = [
-        stage.label
+    stages = [
+        stage
         for n, stage in enumerate(physical.stages)
         if levels[n] == level and stage.task is not None
     ]
-    return [f"  {wiring.query.name}: {' ◄ '.join(reversed(labels))}"] if labels else []
+    if not stages:
+        return []
+    labels = (stage.label for stage in reversed(stages))
+    watches = [stage.watch for stage in stages if stage.watch is not None]
+    return [
+        f"  {wiring.query.name}: {' ◄ '.join(labels)}",
+        *(f"    {note}" for watch in watches for note in watch.notes()),
+    ]
 
 
 def _alone(output: Output) -> str:

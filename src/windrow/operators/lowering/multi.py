@@ -1,0 +1,160 @@
+"""Trees of joins that one operator does: n inputs, no results between them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from windrow.core.errors import SemanticError
+from windrow.operators.join import Form, TimeBand
+from windrow.operators.join.multi.match import (
+    Compare,
+    Equality,
+    Input,
+    Method,
+    MultiMatch,
+    PairBand,
+)
+from windrow.operators.join.multi.task import MultiJoin
+from windrow.operators.lowering.builder import Builder, Edge, Wanted
+from windrow.operators.lowering.conditions import leaves_in_order, residual_of
+from windrow.operators.lowering.lags import time_lag
+from windrow.operators.lowering.watching import OrderWatch, TreeNotes
+from windrow.optimize.choose_join import AUTO, NAIVE, TREE, JoinChoice, choose_join
+from windrow.optimize.flatten_joins import FlatJoin, flatten
+from windrow.plan.expressions import columns_of
+from windrow.plan.nodes import Join, Plan
+from windrow.plan.patterns import PatternKind
+
+Lower = Callable[[Builder, Plan, Wanted], Edge]
+
+FEWEST = 3
+"""Inputs from which on a join of many is considered; two are joined as such if that is asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Many:
+    """A tree of joins that may be one: what holds between its inputs, and how it is to be done."""
+
+    plan: Join
+    flat: FlatJoin
+    choice: JoinChoice
+
+
+def considered(builder: Builder, plan: Join) -> Many | None:
+    """Return the tree that begins at a join, with what is chosen for it; None for two inputs."""
+    asked = builder.algorithm
+    flat = flatten(plan)
+    if flat is None or (len(flat.inputs) < FEWEST and asked in (AUTO, TREE)):
+        return None
+    choice = choose_join(plan, flat, builder.statistics, asked)
+    return Many(plan, flat, choice)
+
+
+def lower_many(builder: Builder, many: Many, wanted: Wanted, lower: Lower) -> Edge | None:
+    """Lower a tree of joins as one operator; None, and nothing is added, where it stays a tree.
+
+    It does under strategies that keep state otherwise, and where departures travel on an input.
+    """
+    asked, choice = builder.algorithm, many.choice
+    if choice.algorithm == TREE or (asked == AUTO and builder.strategy in ("direct", "negative")):
+        return None
+    before = builder.mark()
+    needs = wanted.plus(many.flat.reads)
+    edges = [lower(builder, p, needs.within(p.schema)) for p in many.flat.inputs]
+    telling = [n for n, e in zip(choice.names, edges, strict=True) if not e.predicted]
+    if not telling:
+        return _joined(builder, many, edges, wanted)
+    builder.rewind(before)
+    if asked == AUTO:
+        return None
+    raise SemanticError(
+        f"join_algorithm {asked} cannot do this join",
+        detail=f'Departures of "{telling[0]}" are not known before they come.',
+        hint="SET join_algorithm = 'auto', or 'tree'.",
+    )
+
+
+def tree_notes(many: Many | None) -> TreeNotes | None:
+    """Return what EXPLAIN tells of a tree of joins that stays one."""
+    if many is None:
+        return None
+    choice = many.choice
+    if choice.algorithm == TREE:
+        return TreeNotes(choice)
+    said = "departures travel on an input, or the strategy keeps state otherwise"
+    return TreeNotes(JoinChoice(TREE, choice.names, choice.graph, (), said))
+
+
+def _joined(builder: Builder, many: Many, edges: list[Edge], wanted: Wanted) -> Edge:
+    flat, choice = many.flat, many.choice
+    match, edges = _match(builder, flat, edges, wanted)
+    lags = [_lags(match, i) for i in range(len(edges))]
+    fifo = [leaves_in_order(e.kind, lags[i]) for i, e in enumerate(edges)]
+    forms = tuple(Form.FIFO if f else Form.CALENDAR for f in fifo)
+    method = Method(choice.algorithm)
+    task = MultiJoin(match, forms, choice.orders, method)
+    monotonic = all(e.kind is PatternKind.MON for e in edges)
+    kept = " × ".join("ring" if f else "linked rows" for f in fifo)
+    edge = builder.add(
+        task,
+        tuple(edges),
+        match.output,
+        PatternKind.MON if monotonic else PatternKind.WK,
+        label="Join",
+        structure=f"{choice.algorithm} of {len(edges)}: {kept}",
+    )
+    adapts = choice.algorithm != NAIVE
+    builder.stages[edge.stage].watch = OrderWatch(task, choice, adapts=adapts)
+    return edge
+
+
+def _match(
+    builder: Builder, flat: FlatJoin, edges: list[Edge], wanted: Wanted
+) -> tuple[MultiMatch, list[Edge]]:
+    """Return what the operator is told, and its inputs with a column for all that it reads."""
+    made, columns = [], []
+    for i, edge in enumerate(edges):
+        exprs = flat.exprs_of(i)
+        whole, names = builder.with_columns(edge, exprs)
+        made.append(whole)
+        columns.append(dict(zip(exprs, names, strict=True)))
+    residual = frozenset() if flat.residual is None else columns_of(flat.residual)
+    match = MultiMatch(
+        tuple(_input(e, wanted.columns, residual) for e in made),
+        tuple(
+            Equality(tuple(tuple(columns[i][e] for e in m) for i, m in enumerate(c.members)))
+            for c in flat.classes
+        ),
+        tuple(_band(flat, n, wanted.slide) for n in range(len(flat.bands))),
+        tuple(
+            Compare(c.first, columns[c.first][c.left], c.op, c.second, columns[c.second][c.right])
+            for c in flat.compares
+        ),
+        residual_of(flat.residual, builder),
+    )
+    return match, made
+
+
+def _input(edge: Edge, output: frozenset[str], reads: frozenset[str]) -> Input:
+    names = edge.schema.names
+    return Input(
+        edge.schema,
+        tuple(n for n in names if n in output),
+        tuple(n for n in names if n in reads),
+    )
+
+
+def _band(flat: FlatJoin, number: int, slide: int | None) -> PairBand:
+    between = flat.bands[number]
+    band = between.band
+    first, second = flat.inputs[between.first], flat.inputs[between.second]
+    lags = time_lag(first, band.left, slide), time_lag(second, band.right, slide)
+    times = TimeBand(band.left, band.right, band.low, band.high, *lags)
+    return PairBand(between.first, between.second, times)
+
+
+def _lags(match: MultiMatch, at: int) -> list[int | None]:
+    """Return how far the times that bands read may lie behind those of an input's rows."""
+    left = [b.band.left_lag for b in match.bands if b.first == at]
+    return left + [b.band.right_lag for b in match.bands if b.second == at]

@@ -1,0 +1,105 @@
+"""How a tree of joins is run, and why: the algorithm, the order for each origin, what lost.
+
+`SET join_algorithm` names one; `auto` compares the tree of binary joins with one operator that has
+the best orders. Orders are those of `join_orders.py`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from windrow.optimize.flatten_joins import FlatJoin
+from windrow.optimize.join_algorithms import many_cost, tree_cost
+from windrow.optimize.join_estimates import estimated, name_of
+from windrow.optimize.join_graph import JoinGraph, Order, walked
+from windrow.optimize.join_orders import RANKED, SHOWN, Costed, best_orders, ranked
+from windrow.optimize.statistics import Statistics
+from windrow.plan.nodes import Join
+
+AUTO, TREE, HASH, LOOPS, NAIVE = "auto", "tree", "hash", "loops", "naive"
+
+
+@dataclass(frozen=True, slots=True)
+class JoinChoice:
+    """What runs a tree of joins: `orders` has one for new tuples of each input; none for a tree."""
+
+    algorithm: str
+    names: tuple[str, ...]
+    graph: JoinGraph
+    orders: tuple[Order, ...]
+    reason: str
+
+
+def choose_join(plan: Join, flat: FlatJoin, statistics: Statistics, algorithm: str) -> JoinChoice:
+    """Return the algorithm that was asked for, or the cheaper one, with its orders."""
+    names = tuple(name_of(p) for p in flat.inputs)
+    graph = estimated(plan, flat, statistics, indexed=algorithm not in (LOOPS, NAIVE))
+    everyone = tuple(range(len(graph)))
+    orders = (everyone,) * len(graph) if algorithm == NAIVE else best_orders(graph)
+    if algorithm != AUTO:
+        said = f"join_algorithm is {algorithm}"
+        return JoinChoice(algorithm, names, graph, () if algorithm == TREE else orders, said)
+    tree, many = tree_cost(graph), many_cost(graph, orders)
+    if tree < many:
+        said = f"by cost: one operator without results between costs {many / tree:.2f} times"
+        return JoinChoice(TREE, names, graph, (), said)
+    said = f"by cost: a tree of binary joins costs {tree / many:.2f} times"
+    return JoinChoice(HASH, names, graph, orders, said)
+
+
+def explained(choice: JoinChoice) -> list[str]:
+    """Return in lines what was chosen, what each order costs, and which lost.
+
+    Costs are rows that a new tuple looks at, and lookups in indexes.
+    """
+    how = "a tree of binary joins" if choice.algorithm == TREE else choice.algorithm
+    lines = [f"join of {', '.join(choice.names)} by {how}; {choice.reason}"]
+    sizes = zip(choice.names, choice.graph.inputs, strict=True)
+    lines.append("  rows alive: " + ", ".join(f"{name} {i.size:,.0f}" for name, i in sizes))
+    return lines + [f"  {_origin(choice, i)}" for i in range(len(choice.orders))]
+
+
+def _origin(choice: JoinChoice, origin: int) -> str:
+    taken = _told(choice, costed(choice.graph, choice.orders[origin], origin))
+    lost = [_told(choice, c) for c in losers(choice, origin)]
+    said = f"new {choice.names[origin]}: {taken} looks a tuple"
+    return said + (f"; lost: {', '.join(lost)}" if lost else "")
+
+
+def _told(choice: JoinChoice, costed: Costed) -> str:
+    return f"{' ► '.join(choice.names[i] for i in costed.order)} {costed.cost:,.4g}"
+
+
+def costed(graph: JoinGraph, order: Order, origin: int) -> Costed:
+    """Return an order with its cost for a new tuple."""
+    return Costed(order, walked(graph, order, origin))
+
+
+def losers(choice: JoinChoice, origin: int) -> list[Costed]:
+    """Return the orders of an origin that were not taken: the best few, and the worst."""
+    if choice.algorithm == NAIVE or len(choice.graph) > RANKED:
+        return []
+    lost = [c for c in ranked(choice.graph, origin) if c.order != choice.orders[origin]]
+    return lost if len(lost) <= SHOWN + 1 else [*lost[:SHOWN], lost[-1]]
+
+
+def facts(choice: JoinChoice) -> dict[str, object]:
+    """Return the same for other programs."""
+
+    def told(c: Costed) -> dict[str, object]:
+        return {"order": [choice.names[i] for i in c.order], "looks": round(c.cost, 3)}
+
+    origins = [
+        {
+            "new": choice.names[i],
+            **told(costed(choice.graph, order, i)),
+            "lost": [told(c) for c in losers(choice, i)],
+        }
+        for i, order in enumerate(choice.orders)
+    ]
+    return {
+        "inputs": list(choice.names),
+        "algorithm": choice.algorithm,
+        "reason": choice.reason,
+        "orders": origins,
+    }

@@ -1,0 +1,92 @@
+"""The join graph of a query before it runs: from its plan and what is known of its streams."""
+
+from __future__ import annotations
+
+from windrow.optimize.cost import Model, model_of
+from windrow.optimize.flatten_joins import Between, FlatJoin
+from windrow.optimize.join_graph import GraphInput, JoinGraph, Share
+from windrow.optimize.statistics import Statistics
+from windrow.plan.nodes import Join, Plan, Scan, Table, Window, nodes_of
+from windrow.plan.windows import Rows
+
+HALF = 0.5
+"""The share of pairs for which one value is less than the other, if nothing else is known."""
+
+
+def estimated(
+    plan: Join, flat: FlatJoin, statistics: Statistics, *, indexed: bool = True
+) -> JoinGraph:
+    """Return the graph of a tree of joins: sizes by rates and windows, values as they are known."""
+    model = model_of(plan, statistics)
+    reaches = reaches_of(flat)
+    lives = [_life(model, p, reaches[i]) for i, p in enumerate(flat.inputs)]
+    inputs = []
+    for i, below in enumerate(flat.inputs):
+        rate = model.estimate(below).rate
+        size = max(1.0, _rows(below) or rate * lives[i])
+        known = min(size, statistics.keys)
+        values = tuple(known if c.members[i] else 0.0 for c in flat.classes)
+        inputs.append(GraphInput(rate, size, values))
+    return JoinGraph(tuple(inputs), shares_of(flat, lives), indexed)
+
+
+def _life(model: Model, plan: Plan, reach: int | None) -> float:
+    """Return how long a row is of use: while its window holds it and partners may come."""
+    life = model.estimate(plan).life
+    return life if reach is None else min(life, float(reach))
+
+
+def _rows(plan: Plan) -> float | None:
+    """Return how many rows a count window holds; None for other inputs."""
+    for node in nodes_of(plan):
+        if isinstance(node, Window):
+            return float(node.spec.count) if isinstance(node.spec, Rows) else None
+    return None
+
+
+def shares_of(flat: FlatJoin, lives: list[float]) -> tuple[Share, ...]:
+    """Return what bands and comparisons let through, for rows that live that long."""
+    bands = [
+        Share(b.first, b.second, _within(b, lives[b.first] + lives[b.second])) for b in flat.bands
+    ]
+    return (*bands, *(Share(c.first, c.second, HALF) for c in flat.compares if c.op != "ne"))
+
+
+def _within(between: Between, spread: float) -> float:
+    width = float(between.band.high - between.band.low + 1)
+    return min(1.0, width / spread) if spread > 0 else 1.0
+
+
+def reaches_of(flat: FlatJoin) -> list[int | None]:
+    """Return how much later than a row of each input the latest partner may be; None: any.
+
+    Along the shortest path of bands [WJOIN 5.2].
+    """
+    n = len(flat.inputs)
+    far: list[list[int | None]] = [[0 if i == j else None for j in range(n)] for i in range(n)]
+    for b in flat.bands:
+        _shorten(far, b.first, b.second, b.band.high)
+        _shorten(far, b.second, b.first, -b.band.low)
+    for k in range(n):
+        for i in range(n):
+            for j in range(n):
+                first, second = far[i][k], far[k][j]
+                if first is not None and second is not None:
+                    _shorten(far, i, j, first + second)
+    return [None if None in row else max(0, *(d for d in row if d is not None)) for row in far]
+
+
+def _shorten(far: list[list[int | None]], i: int, j: int, most: int) -> None:
+    known = far[i][j]
+    far[i][j] = most if known is None else min(known, most)
+
+
+def name_of(plan: Plan) -> str:
+    """Return what an input is called: the first stream or relation that it reads.
+
+    >>> from windrow.optimize.showing import bound
+    >>> name_of(bound("SELECT * FROM bids AS b [RANGE 1 MINUTE]").root)
+    'b'
+    """
+    reads = (node.alias for node in nodes_of(plan) if isinstance(node, Scan | Table))
+    return next(reads, "input")

@@ -1,0 +1,17 @@
+"""Joins of many inputs in a program: their forms, on which state depends."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from windrow.operators.interner import Interner
+from windrow.operators.join.multi.task import MultiJoin
+from windrow.operators.lower import lower
+from windrow.plan.nodes import Query
+
+
+def forms_of_joins(queries: Sequence[Query], strategy: str) -> tuple[str, ...]:
+    """Return the form of each, query by query: the same wherever it is asked."""
+    plans = (lower(query, strategy, Interner(), sharded=True) for query in queries)
+    stages = (stage for plan in plans for stage in plan.stages)
+    return tuple(stage.form for stage in stages if isinstance(stage.task, MultiJoin))
