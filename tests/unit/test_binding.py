@@ -238,7 +238,12 @@ def test_listings_follow_the_order_of_declaration() -> None:
     assert streams == ["s", "t", "u", "k"]
     assert relations == ["r", "n"]
     assert queries == ["q"]
-    assert settings == ["bare_words = error", "strategy = auto", "partials = auto"]
+    assert settings == [
+        "bare_words = error",
+        "strategy = auto",
+        "join_algorithm = auto",
+        "partials = auto",
+    ]
 
 
 def test_a_key_is_named_in_any_case() -> None:

@@ -16,6 +16,9 @@ from windrow.optimize.join_orders import RANKED, SHOWN, Costed, best_orders, ran
 from windrow.optimize.statistics import Statistics
 from windrow.plan.nodes import Join
 
+WHOLE = 100
+"""Costs from which on fractions are not told."""
+
 AUTO, TREE, HASH, LOOPS, NAIVE = "auto", "tree", "hash", "loops", "naive"
 
 
@@ -67,7 +70,8 @@ def _origin(choice: JoinChoice, origin: int) -> str:
 
 
 def _told(choice: JoinChoice, costed: Costed) -> str:
-    return f"{' ► '.join(choice.names[i] for i in costed.order)} {costed.cost:,.4g}"
+    cost = f"{costed.cost:,.0f}" if costed.cost >= WHOLE else f"{costed.cost:.3g}"
+    return f"{' ► '.join(choice.names[i] for i in costed.order)} {cost}"
 
 
 def costed(graph: JoinGraph, order: Order, origin: int) -> Costed:

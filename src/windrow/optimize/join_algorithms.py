@@ -17,11 +17,11 @@ from dataclasses import replace
 
 from windrow.optimize.join_graph import JoinGraph, Order, results, walked
 
-ARRIVE = 40.0  # a tuple that enters a binary join, and its end
-KEPT = 90.0  # a result of a lower join: made, kept in a calendar, met by the join above
+ARRIVE = 45.0  # a tuple that enters a binary join, and its end
+KEPT = 130.0  # a result of a lower join: made, kept in a calendar, met by the join above
 PAIR = 20.0  # a result of the top join
-ENTER, LINK = 40.0, 20.0  # a tuple that enters a join of many, and its place in each index
-LOOK = 12.0  # a row looked at by a loop, or a lookup
+ENTER, LINK = 75.0, 20.0  # a tuple that enters a join of many, and its place in each index
+LOOK = 25.0  # a row looked at by a loop, or a lookup: both are found somewhere in memory
 
 
 def births(graph: JoinGraph, chosen: Sequence[int]) -> float:
@@ -46,9 +46,15 @@ def tree_cost(graph: JoinGraph) -> float:
     cost = ARRIVE * sum(i.rate for i in graph.inputs)
     for n in everyone[2:]:
         cost += KEPT * births(graph, everyone[:n])
-    candidates = replace(graph, shares=())
-    looks = sum(births(candidates, everyone[:n]) for n in everyone[2:])
-    return cost + LOOK * looks + (LOOK + PAIR) * births(graph, everyone)
+    cost += LOOK * sum(_candidates(graph, everyone[:n]) for n in everyone[2:])
+    return cost + LOOK * _candidates(graph, everyone) + PAIR * births(graph, everyone)
+
+
+def _candidates(graph: JoinGraph, chosen: Sequence[int]) -> float:
+    """Return the pairs that bands and comparisons throw out in the last join of some inputs."""
+    last = chosen[-1]
+    others = tuple(s for s in graph.shares if last not in (s.first, s.second))
+    return births(replace(graph, shares=others), chosen) - births(graph, chosen)
 
 
 def many_cost(graph: JoinGraph, orders: Sequence[Order]) -> float:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from windrow.optimize.cost import Model, model_of
+from dataclasses import replace
+
+from windrow.optimize.choose_partials import declared_statistics
+from windrow.optimize.cost import Model, model_of, scans_of
 from windrow.optimize.flatten_joins import Between, FlatJoin
 from windrow.optimize.join_graph import GraphInput, JoinGraph, Share
 from windrow.optimize.statistics import Statistics
@@ -16,18 +19,34 @@ HALF = 0.5
 def estimated(
     plan: Join, flat: FlatJoin, statistics: Statistics, *, indexed: bool = True
 ) -> JoinGraph:
-    """Return the graph of a tree of joins: sizes by rates and windows, values as they are known."""
-    model = model_of(plan, statistics)
+    """Return the graph of a tree of joins: sizes by rates and windows, values as they are known.
+
+    What was measured counts before what streams declare to expect.
+    """
+    declared = _declared(plan)
+    rates = {n: s.rates[n] for n, s in declared.items()} | dict(statistics.rates)
+    model = model_of(plan, replace(statistics, rates=rates))
     reaches = reaches_of(flat)
     lives = [_life(model, p, reaches[i]) for i, p in enumerate(flat.inputs)]
     inputs = []
     for i, below in enumerate(flat.inputs):
         rate = model.estimate(below).rate
         size = max(1.0, _rows(below) or rate * lives[i])
-        known = min(size, statistics.keys)
-        values = tuple(known if c.members[i] else 0.0 for c in flat.classes)
+        expected = None if statistics.rates else declared.get(_stream_of(below))
+        keys = (expected or statistics).keys  # of all time: a small window has few of them
+        values = tuple(keys if c.members[i] else 0.0 for c in flat.classes)
         inputs.append(GraphInput(rate, size, values))
     return JoinGraph(tuple(inputs), shares_of(flat, lives), indexed)
+
+
+def _declared(plan: Plan) -> dict[str, Statistics]:
+    """Return what the streams below a node declare to expect, by their names."""
+    found = {s.stream.name: declared_statistics(s.stream) for s in scans_of(plan)}
+    return {name: known for name, known in found.items() if known is not None}
+
+
+def _stream_of(plan: Plan) -> str:
+    return next((s.stream.name for s in scans_of(plan)), "")
 
 
 def _life(model: Model, plan: Plan, reach: int | None) -> float:

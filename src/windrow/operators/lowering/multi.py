@@ -16,6 +16,7 @@ from windrow.operators.join.multi.match import (
     PairBand,
 )
 from windrow.operators.join.multi.task import MultiJoin
+from windrow.operators.join.multi.zset import MultiZSetJoin
 from windrow.operators.lowering.builder import Builder, Edge, Wanted
 from windrow.operators.lowering.conditions import leaves_in_order, residual_of
 from windrow.operators.lowering.lags import time_lag
@@ -54,7 +55,8 @@ def considered(builder: Builder, plan: Join) -> Many | None:
 def lower_many(builder: Builder, many: Many, wanted: Wanted, lower: Lower) -> Edge | None:
     """Lower a tree of joins as one operator; None, and nothing is added, where it stays a tree.
 
-    It does under strategies that keep state otherwise, and where departures travel on an input.
+    Unless an algorithm is asked for, it does under strategies that keep state otherwise, and where
+    departures travel on an input.
     """
     asked, choice = builder.algorithm, many.choice
     if choice.algorithm == TREE or (asked == AUTO and builder.strategy in ("direct", "negative")):
@@ -65,14 +67,17 @@ def lower_many(builder: Builder, many: Many, wanted: Wanted, lower: Lower) -> Ed
     telling = [n for n, e in zip(choice.names, edges, strict=True) if not e.predicted]
     if not telling:
         return _joined(builder, many, edges, wanted)
-    builder.rewind(before)
     if asked == AUTO:
+        builder.rewind(before)
         return None
-    raise SemanticError(
-        f"join_algorithm {asked} cannot do this join",
-        detail=f'Departures of "{telling[0]}" are not known before they come.',
-        hint="SET join_algorithm = 'auto', or 'tree'.",
-    )
+    if asked == NAIVE:
+        raise SemanticError(
+            "join_algorithm naive cannot do this join",
+            detail=f'Departures of "{telling[0]}" are not known before they come: new and old '
+            "tuples of an instant could not be told apart inside the loops.",
+            hint="SET join_algorithm = 'hash', 'loops', 'tree' or 'auto'.",
+        )
+    return _signed(builder, many, edges, wanted)
 
 
 def tree_notes(many: Many | None) -> TreeNotes | None:
@@ -106,6 +111,23 @@ def _joined(builder: Builder, many: Many, edges: list[Edge], wanted: Wanted) -> 
     )
     adapts = choice.algorithm != NAIVE
     builder.stages[edge.stage].watch = OrderWatch(task, choice, adapts=adapts)
+    return edge
+
+
+def _signed(builder: Builder, many: Many, edges: list[Edge], wanted: Wanted) -> Edge:
+    """Join inputs on which all departures travel."""
+    choice = many.choice
+    match, edges = _match(builder, many.flat, [builder.signed(e) for e in edges], wanted)
+    task = MultiZSetJoin(match, choice.orders, Method(choice.algorithm))
+    edge = builder.add(
+        task,
+        tuple(edges),
+        match.output,
+        PatternKind.STR,
+        label="Join",
+        structure=f"{choice.algorithm} of {len(edges)}: rows with their copies",
+    )
+    builder.stages[edge.stage].watch = OrderWatch(task, choice)
     return edge
 
 

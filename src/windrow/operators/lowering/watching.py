@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from windrow.operators.join.multi.loops import Statistics
 from windrow.operators.join.multi.task import MultiJoin
+from windrow.operators.join.multi.zset import MultiZSetJoin
 from windrow.optimize.choose_join import JoinChoice, explained, facts
 from windrow.optimize.join_graph import GraphInput, JoinGraph, Order, walked
 from windrow.optimize.join_orders import best_order
@@ -52,7 +53,7 @@ class OrderWatch:
     nor repeats a result.
     """
 
-    task: MultiJoin
+    task: MultiJoin | MultiZSetJoin
     choice: JoinChoice
     reorderings: int = 0
     adapts: bool = True
