@@ -24,10 +24,15 @@ STRICT_SUB_QUERIES = (
 
 @dataclass(frozen=True, slots=True)
 class ManyJoin:
-    """A query, and whether some of its inputs tell departures only as they come."""
+    """A query that joins many inputs.
+
+    `strict`: some of them tell departures only as they come. `free`: no stream has a window, but
+    there are some between them.
+    """
 
     text: str
     strict: bool
+    free: bool
 
 
 @st.composite
@@ -56,7 +61,8 @@ def many_joins(draw: st.DrawFn, *, least: int = 2, most: int = 6) -> ManyJoin:
         )
     where = f" WHERE {' AND '.join(terms)}" if terms else ""
     body = f"{draw(_head(names))} FROM {', '.join(froms)}{where}"
-    return ManyJoin(draw(_output(body, sliding="SLIDE" in body or "TUMBLE" in body)), strict)
+    text = draw(_output(body, sliding="SLIDE" in body or "TUMBLE" in body))
+    return ManyJoin(text, strict, free=paths and "RANGE" not in body)
 
 
 @st.composite

@@ -24,6 +24,7 @@ from windrow.operators.expire import ExpireTask
 from windrow.operators.interner import Interner
 from windrow.operators.join import FifoJoin, HashJoin, MixedAntiJoinTask
 from windrow.operators.join.multi.task import MultiJoin
+from windrow.operators.join.wjoin import WJoin
 from windrow.operators.lowering.builder import Builder, Crossing, Wanted
 from windrow.operators.lowering.relational import lower_relation
 from windrow.operators.lowering.streams import lower_stream
@@ -137,7 +138,8 @@ def _endless(stages: list[Stage], at: int) -> bool:
     match stage.task:
         case UnboundedWindow() | SinceWindow():
             return True
-        case HashJoin() | FifoJoin() | MultiJoin():  # a result ends with the first of its rows
+        case HashJoin() | FifoJoin() | MultiJoin() | WJoin():
+            # a result ends with the first of its rows
             return all(_endless(stages, i) for i in stage.inputs)
         case MixedAntiJoinTask():
             return _endless(stages, stage.inputs[0])

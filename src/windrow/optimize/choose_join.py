@@ -6,20 +6,27 @@ the best orders. Orders are those of `join_orders.py`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from windrow.optimize import choose_wjoin
 from windrow.optimize.flatten_joins import FlatJoin
 from windrow.optimize.join_algorithms import many_cost, tree_cost
-from windrow.optimize.join_estimates import estimated, name_of
+from windrow.optimize.join_estimates import estimated, name_of, paths_of, reaches_of
 from windrow.optimize.join_graph import JoinGraph, Order, walked
 from windrow.optimize.join_orders import RANKED, SHOWN, Costed, best_orders, ranked
 from windrow.optimize.statistics import Statistics
 from windrow.plan.nodes import Join
+from windrow.plan.patterns import PatternKind, pattern_of
+
+ONE_IN_THREE = 1 / 3
+"""Share of pairs that meet a comparison, if unknown."""
 
 WHOLE = 100
 """Costs from which on fractions are not told."""
 
 AUTO, TREE, HASH, LOOPS, NAIVE = "auto", "tree", "hash", "loops", "naive"
+NESTED_W, HASH_W, MERGE_W = choose_wjoin.NESTED, choose_wjoin.HASH, choose_wjoin.MERGE
+W_JOINS = (NESTED_W, HASH_W, MERGE_W)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +43,12 @@ class JoinChoice:
 def choose_join(plan: Join, flat: FlatJoin, statistics: Statistics, algorithm: str) -> JoinChoice:
     """Return the algorithm that was asked for, or the cheaper one, with its orders."""
     names = tuple(name_of(p) for p in flat.inputs)
-    graph = estimated(plan, flat, statistics, indexed=algorithm not in (LOOPS, NAIVE))
+    unindexed = (LOOPS, NAIVE, NESTED_W, MERGE_W)
+    graph = estimated(plan, flat, statistics, indexed=algorithm not in unindexed)
     everyone = tuple(range(len(graph)))
     orders = (everyone,) * len(graph) if algorithm == NAIVE else best_orders(graph)
+    if algorithm == AUTO and is_w_join(flat):
+        return _w_join(names, flat, graph, statistics)
     if algorithm != AUTO:
         said = f"join_algorithm is {algorithm}"
         return JoinChoice(algorithm, names, graph, () if algorithm == TREE else orders, said)
@@ -48,6 +58,42 @@ def choose_join(plan: Join, flat: FlatJoin, statistics: Statistics, algorithm: s
         return JoinChoice(TREE, names, graph, (), said)
     said = f"by cost: a tree of binary joins costs {tree / many:.2f} times"
     return JoinChoice(HASH, names, graph, orders, said)
+
+
+def is_w_join(flat: FlatJoin) -> bool:
+    """Tell whether streams without windows are joined within windows of time of each other."""
+    endless = all(pattern_of(p).kind is PatternKind.MON for p in flat.inputs)
+    return endless and None not in reaches_of(flat)
+
+
+def _w_join(
+    names: tuple[str, ...], flat: FlatJoin, graph: JoinGraph, statistics: Statistics
+) -> JoinChoice:
+    """Return the W-join that looks at the fewest rows; by hash, the join of many does as well."""
+    chosen = choose_wjoin.choose_wjoin(_w_facts(flat, graph, statistics))
+    said = f"windows tie the streams: {chosen.why}"
+    if chosen.name != HASH_W:
+        graph = replace(graph, indexed=False)
+    return JoinChoice(chosen.name, names, graph, best_orders(graph), said)
+
+
+def _w_facts(flat: FlatJoin, graph: JoinGraph, statistics: Statistics) -> choose_wjoin.WJoinFacts:
+    paths, n = paths_of(flat), len(graph)
+    windows = tuple(tuple(float(max(0, paths[j][i] or 0) + 1) for j in range(n)) for i in range(n))
+    equi = _tied(flat)
+    share = 1 / statistics.keys if equi else ONE_IN_THREE if flat.compares else 1.0
+    rates = tuple(i.rate for i in graph.inputs)
+    return choose_wjoin.WJoinFacts(rates, windows, equi, share, (1.0,) * n)
+
+
+def _tied(flat: FlatJoin) -> bool:
+    """Tell whether equalities tie all inputs together."""
+    tied = {0}
+    for _ in flat.inputs:
+        for c in flat.classes:
+            if tied.intersection(c.inputs):
+                tied.update(c.inputs)
+    return len(tied) == len(flat.inputs)
 
 
 def explained(choice: JoinChoice) -> list[str]:

@@ -10,7 +10,7 @@ from windrow.optimize.flatten_joins import Between, FlatJoin
 from windrow.optimize.join_graph import GraphInput, JoinGraph, Share
 from windrow.optimize.statistics import Statistics
 from windrow.plan.nodes import Join, Plan, Scan, Table, Window, nodes_of
-from windrow.plan.windows import Rows
+from windrow.plan.windows import Range, Rows
 
 HALF = 0.5
 """The share of pairs for which one value is less than the other, if nothing else is known."""
@@ -25,8 +25,8 @@ def estimated(
     """
     declared = _declared(plan)
     rates = {n: s.rates[n] for n, s in declared.items()} | dict(statistics.rates)
-    model = model_of(plan, replace(statistics, rates=rates))
     reaches = reaches_of(flat)
+    model = _model(plan, replace(statistics, rates=rates), reaches)
     lives = [_life(model, p, reaches[i]) for i, p in enumerate(flat.inputs)]
     inputs = []
     for i, below in enumerate(flat.inputs):
@@ -37,6 +37,14 @@ def estimated(
         values = tuple(keys if c.members[i] else 0.0 for c in flat.classes)
         inputs.append(GraphInput(rate, size, values))
     return JoinGraph(tuple(inputs), shares_of(flat, lives), indexed)
+
+
+def _model(plan: Plan, statistics: Statistics, reaches: list[int | None]) -> Model:
+    """Return the model; unknown rates are told in the widest window, of a stream or of a pair."""
+    model = model_of(plan, statistics)
+    if any(isinstance(n, Window) and isinstance(n.spec, Range) for n in nodes_of(plan)):
+        return model
+    return Model(statistics, float(max((r for r in reaches if r), default=0)) or model.scale)
 
 
 def _declared(plan: Plan) -> dict[str, Statistics]:
@@ -77,9 +85,15 @@ def _within(between: Between, spread: float) -> float:
 
 
 def reaches_of(flat: FlatJoin) -> list[int | None]:
-    """Return how much later than a row of each input the latest partner may be; None: any.
+    """Return how much later than a row of each input the latest partner may be; None: any."""
+    paths = paths_of(flat)
+    return [None if None in row else max(0, *(d for d in row if d is not None)) for row in paths]
 
-    Along the shortest path of bands [WJOIN 5.2].
+
+def paths_of(flat: FlatJoin) -> list[list[int | None]]:
+    """Return by how much a row of one input may at most be later than one of another; None: any.
+
+    ``paths[i][j]`` is that of j after i, along the shortest path of bands [WJOIN 5.2].
     """
     n = len(flat.inputs)
     far: list[list[int | None]] = [[0 if i == j else None for j in range(n)] for i in range(n)]
@@ -92,7 +106,7 @@ def reaches_of(flat: FlatJoin) -> list[int | None]:
                 first, second = far[i][k], far[k][j]
                 if first is not None and second is not None:
                     _shorten(far, i, j, first + second)
-    return [None if None in row else max(0, *(d for d in row if d is not None)) for row in far]
+    return far
 
 
 def _shorten(far: list[list[int | None]], i: int, j: int, most: int) -> None:

@@ -35,7 +35,7 @@ _ALL = (
         "join_algorithm",
         "what joins streams: a tree of binary joins, or one operator for all of them",
         "auto",
-        ("auto", "tree", "hash", "loops", "naive"),
+        ("auto", "tree", "hash", "loops", "naive", "nested_w", "hash_w", "merge_w"),
     ),
     Setting(
         "partials",

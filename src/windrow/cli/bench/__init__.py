@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from windrow.cli.bench.compare import compare
+from windrow.cli.bench.joins import joins
 from windrow.cli.bench.kernel import kernel
 from windrow.cli.bench.nexmark import nexmark
 from windrow.cli.bench.peers import peers
@@ -17,6 +18,7 @@ def command() -> None:
 
 
 command.add_command(compare)
+command.add_command(joins)
 command.add_command(kernel)
 command.add_command(nexmark)
 command.add_command(peers)

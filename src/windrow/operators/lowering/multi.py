@@ -17,17 +17,34 @@ from windrow.operators.join.multi.match import (
 )
 from windrow.operators.join.multi.task import MultiJoin
 from windrow.operators.join.multi.zset import MultiZSetJoin
+from windrow.operators.join.wjoin import HashWJoin, MergeWJoin, NestedWJoin, WJoin, unfit
 from windrow.operators.lowering.builder import Builder, Edge, Wanted
 from windrow.operators.lowering.conditions import leaves_in_order, residual_of
 from windrow.operators.lowering.lags import time_lag
-from windrow.operators.lowering.watching import OrderWatch, TreeNotes
-from windrow.optimize.choose_join import AUTO, NAIVE, TREE, JoinChoice, choose_join
+from windrow.operators.lowering.watching import ChoiceNotes, OrderWatch
+from windrow.optimize.choose_join import (
+    AUTO,
+    HASH_W,
+    MERGE_W,
+    NAIVE,
+    NESTED_W,
+    TREE,
+    W_JOINS,
+    JoinChoice,
+    choose_join,
+)
 from windrow.optimize.flatten_joins import FlatJoin, flatten
 from windrow.plan.expressions import columns_of
 from windrow.plan.nodes import Join, Plan
 from windrow.plan.patterns import PatternKind
 
 Lower = Callable[[Builder, Plan, Wanted], Edge]
+
+W_TASKS: dict[str, type[WJoin]] = {
+    NESTED_W: NestedWJoin,
+    HASH_W: HashWJoin,
+    MERGE_W: MergeWJoin,
+}
 
 FEWEST = 3
 """Inputs from which on a join of many is considered; two are joined as such if that is asked."""
@@ -65,35 +82,34 @@ def lower_many(builder: Builder, many: Many, wanted: Wanted, lower: Lower) -> Ed
     needs = wanted.plus(many.flat.reads)
     edges = [lower(builder, p, needs.within(p.schema)) for p in many.flat.inputs]
     telling = [n for n, e in zip(choice.names, edges, strict=True) if not e.predicted]
+    made = None
     if not telling:
-        return _joined(builder, many, edges, wanted)
-    if asked == AUTO:
+        made = _joined(builder, many, edges, wanted)
+    elif asked in (NAIVE, *W_JOINS):
+        raise _cannot(asked, f'Departures of "{telling[0]}" are not known before they come.')
+    elif asked != AUTO:
+        made = _signed(builder, many, edges, wanted)
+    if made is None:
         builder.rewind(before)
-        return None
-    if asked == NAIVE:
-        raise SemanticError(
-            "join_algorithm naive cannot do this join",
-            detail=f'Departures of "{telling[0]}" are not known before they come: new and old '
-            "tuples of an instant could not be told apart inside the loops.",
-            hint="SET join_algorithm = 'hash', 'loops', 'tree' or 'auto'.",
-        )
-    return _signed(builder, many, edges, wanted)
+    return made
 
 
-def tree_notes(many: Many | None) -> TreeNotes | None:
+def tree_notes(many: Many | None) -> ChoiceNotes | None:
     """Return what EXPLAIN tells of a tree of joins that stays one."""
     if many is None:
         return None
     choice = many.choice
     if choice.algorithm == TREE:
-        return TreeNotes(choice)
+        return ChoiceNotes(choice)
     said = "departures travel on an input, or the strategy keeps state otherwise"
-    return TreeNotes(JoinChoice(TREE, choice.names, choice.graph, (), said))
+    return ChoiceNotes(JoinChoice(TREE, choice.names, choice.graph, (), said))
 
 
-def _joined(builder: Builder, many: Many, edges: list[Edge], wanted: Wanted) -> Edge:
-    flat, choice = many.flat, many.choice
-    match, edges = _match(builder, flat, edges, wanted)
+def _joined(builder: Builder, many: Many, edges: list[Edge], wanted: Wanted) -> Edge | None:
+    choice = many.choice
+    match, edges = _match(builder, many.flat, edges, wanted)
+    if choice.algorithm in W_JOINS:
+        return _w_joined(builder, choice, match, edges)
     lags = [_lags(match, i) for i in range(len(edges))]
     fifo = [leaves_in_order(e.kind, lags[i]) for i, e in enumerate(edges)]
     forms = tuple(Form.FIFO if f else Form.CALENDAR for f in fifo)
@@ -112,6 +128,34 @@ def _joined(builder: Builder, many: Many, edges: list[Edge], wanted: Wanted) -> 
     adapts = choice.algorithm != NAIVE
     builder.stages[edge.stage].watch = OrderWatch(task, choice, adapts=adapts)
     return edge
+
+
+def _w_joined(
+    builder: Builder, choice: JoinChoice, match: MultiMatch, edges: list[Edge]
+) -> Edge | None:
+    """Join streams within windows of time of each other; None if they are not such streams."""
+    ending = [n for n, e in zip(choice.names, edges, strict=True) if e.kind is not PatternKind.MON]
+    why = f'"{ending[0]}" has a window of its own' if ending else unfit(match)
+    if why:
+        if builder.algorithm == AUTO:
+            return None
+        raise _cannot(choice.algorithm, f"It joins streams within windows of each other; {why}.")
+    task = W_TASKS[choice.algorithm](match, choice.orders)
+    kept = "rows by time and key" if choice.algorithm == HASH_W else "rows by time"
+    structure = f"{choice.algorithm} of {len(edges)}: {kept}"
+    edge = builder.add(
+        task, tuple(edges), match.output, PatternKind.MON, label="Join", structure=structure
+    )
+    builder.stages[edge.stage].watch = ChoiceNotes(choice)
+    return edge
+
+
+def _cannot(algorithm: str, why: str) -> SemanticError:
+    return SemanticError(
+        f"join_algorithm {algorithm} cannot do this join",
+        detail=why,
+        hint="SET join_algorithm = 'auto' for this query; EXPLAIN tells what is taken.",
+    )
 
 
 def _signed(builder: Builder, many: Many, edges: list[Edge], wanted: Wanted) -> Edge:

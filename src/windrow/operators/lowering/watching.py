@@ -24,8 +24,8 @@ three inputs, and twice that for each one more."""
 
 
 @dataclass(slots=True)
-class TreeNotes:
-    """Tells why a tree of joins stays one."""
+class ChoiceNotes:
+    """Tells what was chosen, where nothing changes while it runs."""
 
     choice: JoinChoice
 
@@ -33,7 +33,7 @@ class TreeNotes:
         """Nothing can be changed while it runs."""
 
     def notes(self) -> list[str]:
-        """Return why."""
+        """Return what, and why."""
         return explained(self.choice)
 
     def facts(self) -> dict[str, object]:
@@ -80,6 +80,11 @@ class OrderWatch:
             for seen, rows, values in zip(found.seen, found.rows, found.distinct, strict=True)
         )
         return replace(self.choice.graph, inputs=inputs)
+
+    def best(self) -> tuple[Order, ...]:
+        """Return the best orders for the rows that are alive now."""
+        graph = self._graph(self.task.statistics())
+        return tuple(best_order(graph, i) for i in range(len(graph)))
 
     def current(self) -> JoinChoice:
         """Return the choice as it is now: with what was measured, once something was."""

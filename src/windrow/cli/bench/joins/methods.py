@@ -1,0 +1,83 @@
+"""Hash against loops, and one operator against a tree of binary joins."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from windrow.cli.bench.joins.feed import Arena, Match, Source, Timing, best, difference
+from windrow.cli.bench.report import Bar, verdict_of
+
+LOOPS_BAR = 5.0
+STEPS = 8
+
+
+def against_loops(repeats: int) -> Bar:
+    """Compare indexes with looking at all rows, for three streams of a thousand rows each."""
+    sources = (Source(every=1, window=1_000, k=300),) * 3
+    arena = Arena(sources, "s0.k = s1.k AND s1.k = s2.k", ticks=8_000)
+    hashed, looped = contest(arena, ("hash", "loops"), repeats)
+    return Bar(
+        "hash_against_loops",
+        looped.seconds / hashed.seconds,
+        LOOPS_BAR,
+        hashed.seconds,
+        hashed.rows / hashed.seconds,
+        verdict_of(difference([hashed, looped])),
+        {},
+        {"against": f"loops {looped.seconds:.3f} s"},
+    )
+
+
+SHAPES = {
+    "star_1": Arena((Source(1, 10_000, 10_000),) * 3, "s0.k = s1.k AND s1.k = s2.k", ticks=100_000),
+    "star_4": Arena(
+        (Source(1, 10_000, 10_000),) * 4,
+        "s0.k = s1.k AND s1.k = s2.k AND s2.k = s3.k",
+        ticks=60_000,
+    ),
+    "many_below": Arena(
+        (
+            Source(1, 10_000, 1_000),
+            Source(1, 10_000, 1_000, 100_000),
+            Source(1, 10_000, 1, 100_000),
+        ),
+        "s0.k = s1.k AND s1.j = s2.j",
+        ticks=40_000,
+    ),
+    "few_below": Arena(
+        (Source(1, 10_000, 100_000), Source(1, 10_000, 100_000, 100), Source(1, 10_000, 1, 100)),
+        "s0.k = s1.k AND s1.j = s2.j",
+        ticks=40_000,
+    ),
+}
+"""One partner a tuple, on one key; many or few results of the first join, where keys differ."""
+
+
+def shapes(repeats: int) -> list[Bar]:
+    """Tell how many times as long a tree takes as one operator."""
+    found = []
+    for name, arena in SHAPES.items():
+        hashed, tree = contest(arena, ("hash", "tree"), repeats)
+        found.append(
+            Bar(
+                f"tree_against_hash_{name}",
+                tree.seconds / hashed.seconds,
+                None,
+                hashed.seconds,
+                hashed.rows / hashed.seconds,
+                verdict_of(difference([hashed, tree])),
+                {},
+                {"against": f"a tree of binary joins, {tree.seconds:.3f} s"},
+            )
+        )
+    return found
+
+
+def contest(arena: Arena, algorithms: tuple[str, ...], repeats: int) -> list[Timing]:
+    """Time some algorithms over the same tuples."""
+    tables = arena.tables()
+
+    def timed(algorithm: str) -> Timing:
+        return Match.of(arena, algorithm, tables).run(0, arena.ticks, STEPS)
+
+    return best([partial(timed, algorithm) for algorithm in algorithms], repeats)

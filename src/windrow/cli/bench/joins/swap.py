@@ -1,0 +1,63 @@
+"""A fast stream becomes slow: orders follow, and are soon as good as those of a new query."""
+
+from __future__ import annotations
+
+from windrow.cli.bench.joins.feed import Arena, Match, Source, Timing, best, difference
+from windrow.cli.bench.report import Bar, verdict_of
+
+BAR = 0.8
+WINDOW = 20_000
+STEPS = 16
+
+ARENA = Arena(
+    (
+        Source(every=4, window=WINDOW, k=1_000),
+        Source(every=40, window=WINDOW, k=1_000, later=1),
+        Source(every=1, window=WINDOW, k=1_000, later=40),
+    ),
+    "s0.k = s1.k AND s1.k = s2.k",
+    ticks=6 * WINDOW,
+)
+"""Two and a half windows before the swap; the second window length after it is timed."""
+
+
+def measure(repeats: int) -> Bar:
+    """Compare one window length after the swap with a query that has the best orders for it."""
+    tables = ARENA.tables()
+    swap = ARENA.ticks // 2
+    changes: list[int] = []
+
+    def after(match: Match) -> Timing:
+        match.run(0, swap + WINDOW, 4 * STEPS)
+        found = match.run(swap + WINDOW, swap + 2 * WINDOW, STEPS)
+        changes.append(match.watch.reorderings)
+        return found
+
+    fresh = Match.of(ARENA, "hash", tables)
+    fresh.run(0, swap + 2 * WINDOW, 5 * STEPS)
+    right = fresh.watch.best()
+    early = Match.of(ARENA, "hash", tables)
+    early.run(0, swap, 3 * STEPS)
+    wrong = early.watch.best()
+    adapted, planned, stale = best(
+        [
+            lambda: after(Match.of(ARENA, "hash", tables)),
+            lambda: after(Match.of(ARENA, "hash", tables).fix(right)),
+            lambda: after(Match.of(ARENA, "hash", tables).fix(wrong)),
+        ],
+        repeats,
+    )
+    return Bar(
+        "rate_swap",
+        planned.seconds / adapted.seconds,
+        BAR,
+        adapted.seconds,
+        adapted.rows / adapted.seconds,
+        verdict_of(difference([adapted, planned, stale])),
+        {},
+        {
+            "against": f"the best orders from the start, {planned.seconds:.3f} s",
+            "ratio_without_change": planned.seconds / stale.seconds,
+            "reorderings": max(changes),
+        },
+    )
