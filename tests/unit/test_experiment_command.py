@@ -12,7 +12,7 @@ from windrow.cli.main import windrow
 from windrow.experiments.library.run import Result
 from windrow.experiments.library.table import Table
 from windrow.experiments.library.verdict import Finding, Kind, Outcome, waiting
-from windrow.experiments.orders.lazy_models import MultiFigure3
+from windrow.experiments.orders.intervals import MultiFigure3
 from windrow.experiments.registry import ALL, EXPERIMENTS
 
 

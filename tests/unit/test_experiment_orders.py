@@ -1,28 +1,63 @@
-"""Orders of joins: the streams are the papers', trees of all orders agree, wrong ones are found."""
+"""Orders of joins: the streams are the papers', all ways to join agree, wrong ones are found."""
 
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from windrow.core.errors import RunError
-from windrow.experiments.library.experiment import Experiment, Options
+from windrow.experiments.library.experiment import EQUAL, Experiment, Options
 from windrow.experiments.library.ranks import rank_correlation
 from windrow.experiments.library.run import Result, run
 from windrow.experiments.library.spread import Spread
 from windrow.experiments.library.table import Row, Table
-from windrow.experiments.library.verdict import Kind, Outcome, of_kind
-from windrow.experiments.orders import lazy, ranking, scaling
-from windrow.experiments.orders.lazy_models import MultiFigure3
+from windrow.experiments.library.verdict import Kind, of_kind
+from windrow.experiments.orders import contest, scaling
+from windrow.experiments.orders.algorithms import Algorithm, When
+from windrow.experiments.orders.buckets import MultiFigure4a, MultiFigure4b, later
+from windrow.experiments.orders.contest import CLOCK, COMPARED, Arena, Contestant, digest
+from windrow.experiments.orders.figure52 import ThesisFigure52
+from windrow.experiments.orders.intervals import MultiFigure3, best_orders, streams_with
+from windrow.experiments.orders.lazy import EAGER, LAST, LAZY, LOOPED, ThesisLazy
+from windrow.experiments.orders.ranking import model_cost
 from windrow.experiments.orders.streams import (
     TABLE_5,
-    JoinFeed,
     generate,
     longest,
+    part,
     ticks_a_unit,
     width,
 )
+from windrow.experiments.orders.table8 import MultiTable8
+from windrow.operators.join.multi.match import Method
+from windrow.optimize.join_costs import (
+    JoinStream,
+    all_orders,
+    best_general_lazy,
+    general_lazy,
+    lazy,
+    naive_lazy,
+)
+
+SMALL = (JoinStream(3, 20, 8), JoinStream(1, 30, 5), JoinStream(2, 20, 4))
+WAYS = {
+    "loops": Algorithm(Method.LOOPS),
+    "naive": Algorithm(Method.NAIVE),
+    "seldom expired": Algorithm(Method.LOOPS, expire_every=7),
+    "by value": Algorithm(Method.HASH),
+    "buckets": Algorithm(Method.HASH, buckets=(3, 3, 3)),
+    "one bucket and others": Algorithm(Method.HASH, buckets=(1, 2, 7)),
+    "tree": Algorithm(None),
+    "lossy": Algorithm(Method.LOOPS, When.LOSSY, 5),
+    "lossy by buckets": Algorithm(Method.HASH, When.LOSSY, 5, (3, 3, 3)),
+    "lossy tree": Algorithm(None, When.LOSSY, 5),
+    "restore": Algorithm(Method.LOOPS, When.RESTORE, 5),
+    "restore by buckets": Algorithm(Method.HASH, When.RESTORE, 5, (2, 3, 3)),
+    "late": Algorithm(Method.LOOPS, When.LATE, 5, expire_every=5),
+    "late and naive": Algorithm(Method.NAIVE, When.LATE, 5),
+    "late by buckets": Algorithm(Method.HASH, When.LATE, 5, (2, 3, 3), 5),
+}
 
 
 def in_small(
@@ -38,13 +73,12 @@ def test_streams_have_the_rates_windows_and_values_that_the_model_speaks_of() ->
     tables = generate(TABLE_5, 400 * unit, seed=7)
     ticks = np.concatenate([table["t"].to_numpy() for table in tables.values()])
     assert sorted(ticks.tolist()) == list(range(400 * unit))
-    alive = JoinFeed(TABLE_5, tables).alive(400 * unit - 1)
     for i, (stream, name) in enumerate(zip(TABLE_5, tables, strict=True)):
         keys = tables[name]["k"].to_numpy()
         assert len(keys) == pytest.approx(400 * stream.rate, rel=0.15)
         assert (keys.min(), keys.max()) == (1, stream.values)
-        assert len(alive[name]) == pytest.approx(stream.size, rel=0.25)
-        assert alive[name]["t"][0].as_py() > 400 * unit - 1 - width(TABLE_5, i)
+        alive = part(tables, 400 * unit - width(TABLE_5, i), 400 * unit)[name]
+        assert len(alive) == pytest.approx(stream.size, rel=0.25)
 
 
 def test_the_same_seed_gives_the_same_streams() -> None:
@@ -53,92 +87,225 @@ def test_the_same_seed_gives_the_same_streams() -> None:
     assert longest(TABLE_5) == 3_000
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("kind", [ranking.MultiTable8, ranking.ThesisFigure52])
-def test_trees_of_all_orders_agree_and_are_true(kind: type[ranking.OrderExperiment]) -> None:
-    orders = ("1234", "2134", "4321")
-    table = in_small(kind, {"order": orders}, stretch=150).table
-    assert table.levels("order") == list(orders)
-    answers = {row.number("answer_rows") for row in table.rows}
-    assert len(answers) == 1
-    assert answers.pop() > 0
-    taken = {order: table.number("join_rows", order=order) for order in orders}
-    assert taken["1234"] == taken["2134"] != taken["4321"]
+def test_all_ways_to_join_tell_what_duckdb_finds() -> None:
+    """Each has an arena of its own, whose only run is its last."""
+    told = {}
+    for name, algorithm in WAYS.items():
+        arena = Arena.of(SMALL, 70, 1, seed=7)
+        one = Contestant.filled(arena, algorithm, algorithm.orders((2, 0, 1)))
+        found = one.run()
+        assert found.check == EQUAL, name
+        told[name] = found.counts["results"]
+    assert told["loops"] == told["tree"] == told["restore"] == told["late"] > 1_000
+    assert 0 < told["lossy"] == told["lossy by buckets"] < told["restore"]
 
 
-@pytest.mark.long
-def test_costs_of_more_windows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scaling, "STRETCH", 20)
+def test_results_are_right_run_after_run_and_a_wrong_one_is_found() -> None:
+    arena = Arena.of(SMALL, 35, 3, seed=3)
+    some = [WAYS[name] for name in ("loops", "buckets", "tree")]
+    team = [Contestant.filled(arena, a, a.orders((0, 1, 2))) for a in some]
+    assert {one.run().check for _ in range(2) for one in team} == {EQUAL}
+    before = arena.told[(When.EAGER, 0), 1]
+    assert "0 rows should not be there, 1 are missing" in arena.wrong(
+        (When.EAGER, 0), 1, before.slice(1)
+    )
+    first = team[0]
+    results = first.table(first.join.step(arena.deltas(first.algorithm, 0, 0), arena.start))
+    assert "are missing" in arena.wrong((When.EAGER, 0), 2, results)
+
+
+def test_bags_of_equal_rows_have_one_digest() -> None:
+    rows = pa.table({"a": [1, 2, 2], "b": [3, 4, 4]})
+    assert digest(rows) == digest(rows.take([2, 0, 1]))
+    others = [rows.slice(1), rows.take([0, 0, 1]), rows.rename_columns(["b", "a"]).select([1, 0])]
+    assert digest(rows) not in [digest(other) for other in others]
+
+
+def compared_by_hand(arena: Arena, order: tuple[int, ...], *, indexed: bool) -> int:
+    """Return the rows that eager loops look at in the first run, one by one.
+
+    With an index they are rows of the key, and none if a window does not have it.
+    """
+    rows = [list(zip(*t.to_pydict().values(), strict=True)) for t in arena.tables.values()]
+    low, looked = arena.start, 0
+    for origin, found in enumerate(rows):
+        for now, key in (row for row in found if low < row[0] <= low + arena.stretch):
+            windows = [
+                [k for t, k in rows[j] if now - width(arena.streams, j) < t < now]
+                for j in order
+                if j != origin
+            ]
+            reach = 1 if not indexed or all(key in alive for alive in windows) else 0
+            for alive in windows:
+                looked += reach * (alive.count(key) if indexed else len(alive))
+                reach *= alive.count(key)
+    return looked
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0)])
+@pytest.mark.parametrize("name", ["loops", "by value"])
+def test_loops_look_at_what_the_algorithm_says(name: str, order: tuple[int, ...]) -> None:
+    arena = Arena.of(SMALL, 35, 1, seed=7)
+    one = Contestant.filled(arena, WAYS[name], WAYS[name].orders(order))
+    counted = one.run().counts[COMPARED] * arena.units
+    assert round(counted) == compared_by_hand(arena, order, indexed=name == "by value") > 1_000
+
+
+@pytest.mark.parametrize("name", ["eager NLJ", "eager hash", "lazy NLJ, τ = 10"])
+def test_counted_comparisons_are_near_the_models(name: str) -> None:
+    """Streams are random; lazy loops look at fewer rows, as they tell times apart."""
+    algorithm = MultiTable8.algorithms[name]
+    arena = Arena.of(TABLE_5, 200, 1, seed=7)
+    for order in ((0, 1, 2, 3), (3, 2, 1, 0)):
+        counted = Contestant.filled(arena, algorithm, algorithm.orders(order)).run()
+        predicted = model_cost(TABLE_5, algorithm, order)
+        near = 0.2 if algorithm.when is When.EAGER else 0.3
+        assert counted.counts[COMPARED] == pytest.approx(predicted, rel=near)
+
+
+@pytest.mark.parametrize("rate", [1, 10])
+@pytest.mark.parametrize("interval", [1, 50])
+def test_general_orders_are_never_worse(rate: float, interval: float) -> None:
+    streams = streams_with(rate)
+    cost = {
+        name: general_lazy(streams, best_orders(name, streams, interval), interval)
+        for name in ("NAIVE", "LAZY", "GENERAL")
+    }
+    every = all_orders(4)
+    assert cost["NAIVE"] == min(naive_lazy(streams, order, interval) for order in every)
+    assert cost["LAZY"] == min(lazy(streams, order, interval) for order in every)
+    assert cost["GENERAL"] == pytest.approx(best_general_lazy(streams, interval))
+    assert cost["GENERAL"] <= min(cost["NAIVE"], cost["LAZY"])
+
+
+def test_naive_loops_compare_more_and_the_difference_grows() -> None:
     result = in_small(scaling.MultiFigure2, {"windows": (2, 3, 4)})
     table = result.table
-    assert table.number("work_a_unit", windows=2, algorithm=scaling.EAGER) == 200
-    for one, other in pairwise((2, 3, 4)):
-        less, more = (table.where(windows=n, algorithm=scaling.TREE).rows[0] for n in (one, other))
-        assert more.number("work_a_unit") > less.number("work_a_unit")
-    assert result.verdict == "held (by the model)"
-    assert "1, 12, 15.1 times as much at 2, 3, 4 windows" in result.findings[0].by
+    assert table.number("model_cost", windows=2, algorithm=scaling.MULTI) == 200
+    for name in (scaling.MULTI, scaling.NAIVE):
+        for n in (3, 4):
+            row = table.row(windows=n, algorithm=name)
+            assert row.number(COMPARED) == pytest.approx(row.number("model_cost"), rel=0.25)
+    (model, _) = of_kind(result.findings, Kind.MODEL)
+    assert "1, 12, 15.1 times as much at 2, 3, 4 windows" in model.by
+    assert "held" in [f.outcome.value for f in of_kind(result.findings, Kind.PAPER)]
 
 
-def test_the_lazy_models_draw_figure_3() -> None:
-    result = run(MultiFigure3())
-    assert result.verdict == "held (by the model)"
-    assert result.table.number("cost_1", interval=1, algorithm="LAZY") == pytest.approx(
-        2868.6, abs=1
-    )
+def test_the_lazy_algorithms_draw_figure_3() -> None:
+    result = in_small(MultiFigure3, {"interval": (1, 50)})
+    assert {f.outcome.value for f in of_kind(result.findings, Kind.MODEL)} == {"held"}
+    row = result.table.row(interval=1, algorithm="LAZY")
+    assert row.number("cost_equal") == pytest.approx(2868.6, abs=1)
+    assert row.number("comparisons_equal") == pytest.approx(2868.6, rel=0.2)
 
 
-@pytest.mark.long
-def test_eager_lazy_and_restore_tell_what_is_true(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lazy, "STRETCH", 20)
-    table = in_small(lazy.ThesisLazy, {"interval": (5, 20)}).table
-    kept = [
-        table.ratio("results", "algorithm", lazy.LAZY, lazy.RESTORE, interval=interval).value
-        for interval in (5, 20)
-    ]
-    assert 1 > kept[0] > kept[1]
+def test_restore_loses_nothing_that_lazy_evaluation_loses() -> None:
+    table = in_small(ThesisLazy, {"interval": (5, 20)}).table
+    for interval in (5, 20):
+        told = {
+            name: table.number("results_nlj", interval=interval, algorithm=name)
+            for name in (EAGER, LAZY, LAST, LOOPED)
+        }
+        assert told[EAGER] == told[LAST] == told[LOOPED] > told[LAZY]
+        fewer = table.ratio("comparisons_nlj", "algorithm", EAGER, LAZY, interval=interval)
+        assert fewer.value > 1.3
 
 
-@pytest.mark.long
 def test_a_lazy_answer_that_is_not_true_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lazy, "STRETCH", 20)
-    monkeypatch.setitem(lazy.TELLS, lazy.LAZY, lazy.TELLS[lazy.RESTORE])
+    monkeypatch.setitem(contest.TELLS, When.LOSSY, contest.TELLS[When.RESTORE])
     with pytest.raises(RunError) as caught:
-        in_small(lazy.ThesisLazy, {"interval": (10,)})
+        in_small(ThesisLazy, {"interval": (10,)})
     assert "0 rows should not be there" in caught.value.detail
 
 
-def four_orders(*clocks: float) -> Table:
-    """Return a table of the thesis' four orders with such clocks, each sure to 1 %."""
-    costs = {"2134": 16200.0, "1234": 21000.0, "2341": 42600.0, "4312": 120000.0}
+def test_more_buckets_compare_less_as_the_model_says() -> None:
+    table = in_small(MultiFigure4a, {"interval": (5, 50)}).table
+    compared = [
+        table.number(COMPARED, algorithm=name, interval=5)
+        for name in ("NLJ", "HASH2", "HASH10", "HASH30", "hash by value")
+    ]
+    assert compared == sorted(compared, reverse=True)
+    assert compared[0] == pytest.approx(2 * compared[1], rel=0.1)
+    table = in_small(MultiFigure4b, {"buckets": (12,)}).table
+    counted, model = (
+        table.ratio(measure, "algorithm", "Equal", "5 to slow", buckets=12).value
+        for measure in (COMPARED, "model_cost")
+    )
+    assert counted == pytest.approx(model, rel=0.15)
+
+
+@pytest.mark.parametrize("kind", [MultiTable8, ThesisFigure52])
+def test_all_orders_and_algorithms_agree(kind: type[Experiment[Any]]) -> None:
+    result = in_small(kind, {"order": ("2134", "1234", "4312")}, stretch=20)
+    assert len(result.table.rows) == 3 * len(kind.factors["algorithm"])
+    worst = max(result.table.rows, key=lambda row: row.number(COMPARED))
+    assert worst.value("order") == "4312"
+
+
+def four_orders(*clocks: float, hashed: float = 0.5) -> Table:
+    """Return a table of the thesis' four orders with such clocks, each sure to 1 %.
+
+    By hash, orders are as far apart as to the power of `hashed`.
+    """
+    costs = {"2134": 16200.0, "1234": 21000.0, "2341": 42600.0, "4312": 135150.0}
+    rows = []
+    for name, algorithm in ThesisFigure52.algorithms.items():
+        power = hashed if algorithm.buckets or algorithm.interval else 1.0
+        for (order, cost), ms in zip(costs.items(), clocks, strict=True):
+            seen = clocks[0] * (ms / clocks[0]) ** power
+            rows.append(
+                Row(
+                    {"algorithm": name, "order": order},
+                    {CLOCK: Spread(seen, seen * 0.99, seen * 1.01, 5)},
+                    {"model_cost": cost, COMPARED: 1.0},
+                )
+            )
+    return Table(tuple(rows))
+
+
+@pytest.mark.parametrize(
+    "clocks, hashed, outcomes",
+    [
+        ((10, 13, 25, 60), 0.9, ("held", "held", "held", "too close to call", "held")),
+        ((10, 13, 12, 60), 0.9, ("held", "not held", "held", "too close to call", "held")),
+        ((10, 10, 10, 10), 0.9, ("held", "not held", "held", "too close to call", "too close")),
+        ((10, 13, 25, 99), 0.9, ("held", "held", "not held", "too close to call", "held")),
+        ((10, 13, 25, 60), 1.1, ("held", "held", "held", "not held", "not held")),
+        ((20, 13, 25, 60), 0.9, ("not held", "not held", "held", "too close to call", "held")),
+    ],
+)
+def test_every_rank_and_distance_of_orders_is_judged(
+    clocks: tuple[float, ...], hashed: float, outcomes: tuple[str, ...]
+) -> None:
+    found = ThesisFigure52(Options(repeats=1)).findings(four_orders(*clocks, hashed=hashed))
+    told = [f.outcome.value for f in of_kind(found, Kind.PAPER)]
+    assert len(told) == len(outcomes)
+    assert [a.startswith(b) for a, b in zip(told, outcomes, strict=True)] == [True] * 5, told
+
+
+def curve(*clocks: float) -> Table:
+    """Return times at intervals 1, 2, 4, each sure to 1 %."""
     return Table(
         tuple(
-            Row(
-                {"order": order},
-                {"ms_per_1000": Spread(ms, ms * 0.99, ms * 1.01, 5)},
-                {"model_cost": cost, "tree_rows": cost, "join_rows": 1.0},
-            )
-            for (order, cost), ms in zip(costs.items(), clocks, strict=True)
+            Row({"interval": n}, {CLOCK: Spread(ms, ms * 0.99, ms * 1.01, 5)})
+            for n, ms in zip((1, 2, 4), clocks, strict=True)
         )
     )
 
 
 @pytest.mark.parametrize(
-    "clocks, outcomes",
+    "few, many, outcome",
     [
-        ((10, 13, 25, 60), ("held", "held", "held", "held")),
-        ((10, 13, 12, 60), ("held", "not held", "not held", "held")),
-        ((10, 10.2, 25, 60), ("held", "too close to call", "held", "held")),
-        ((10, 10, 10, 10), ("held", "too close to call", "not held", "held")),
-        ((10, 13, 25, 99), ("held", "held", "held", "not held")),
-        ((20, 13, 25, 60), ("not held", "not held", "not held", "held")),
+        ((10, 12, 14), (9, 8, 7), "held"),
+        ((10, 12, 14), (7, 8, 9), "too close to call"),
+        ((14, 12, 10), (7, 8, 9), "not held"),
+        ((10, 12, 14), (7.1, 7.05, 7), "too close to call"),
     ],
 )
-def test_every_rank_and_distance_of_orders_is_judged(
-    clocks: tuple[float, ...], outcomes: tuple[str, ...]
+def test_an_optimal_interval_is_later_if_the_other_one_costs(
+    few: tuple[float, ...], many: tuple[float, ...], outcome: str
 ) -> None:
-    found = ranking.ThesisFigure52(Options(repeats=1)).findings(four_orders(*clocks))
-    assert [f.outcome for f in of_kind(found, Kind.PAPER)] == [Outcome.WAITING]
-    assert tuple(f.outcome.value for f in of_kind(found, Kind.OURS)) == outcomes
+    assert later(curve(*few), curve(*many)).value == outcome
 
 
 def test_ranks_that_are_equal_share_their_mean() -> None:

@@ -11,10 +11,12 @@ from windrow.experiments.links.query1 import Query1Ftp, Query1Telnet
 from windrow.experiments.links.query2 import Query2Pairs, Query2Source
 from windrow.experiments.links.query3 import Query3
 from windrow.experiments.links.query4 import Query4
+from windrow.experiments.orders.buckets import MultiFigure4a, MultiFigure4b
+from windrow.experiments.orders.figure52 import ThesisFigure52
+from windrow.experiments.orders.intervals import MultiFigure3
 from windrow.experiments.orders.lazy import ThesisLazy
-from windrow.experiments.orders.lazy_models import MultiFigure3
-from windrow.experiments.orders.ranking import MultiTable8, ThesisFigure52
 from windrow.experiments.orders.scaling import MultiFigure2
+from windrow.experiments.orders.table8 import MultiTable8
 from windrow.experiments.wjoins.rates import (
     WJoinFigure9a,
     WJoinFigure9b,
@@ -35,6 +37,8 @@ ALL: tuple[type[Experiment[Any]], ...] = (
     Query4,
     MultiFigure2,
     MultiFigure3,
+    MultiFigure4a,
+    MultiFigure4b,
     MultiTable8,
     ThesisFigure52,
     ThesisLazy,

@@ -11,7 +11,7 @@ from windrow.experiments.library.experiment import Panel
 from windrow.experiments.library.series import COLOURS, Point, Series, series_of, short
 from windrow.experiments.library.table import Table
 
-MARKS = "osD^vPX"
+MARKS = "osD^vPX*<>"
 LOOK: Any = {
     "svg.hashsalt": "windrow",  # the same figure gives the same file
     "svg.fonttype": "none",

@@ -9,8 +9,11 @@ from math import ceil, floor, log10
 from windrow.experiments.library.experiment import Panel
 from windrow.experiments.library.table import Table
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-"""Okabe and Ito's colours, which the colour-blind can tell apart."""
+COLOURS = (
+    "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000",
+    "#999999", "#882255", "#44AA99",
+)  # fmt: skip
+"""Okabe and Ito's colours, which the colour-blind can tell apart; then some of Tol's."""
 
 
 @dataclass(frozen=True, slots=True)

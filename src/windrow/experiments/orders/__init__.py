@@ -1,1 +1,1 @@
-"""Orders of n-way window joins: what the model says, and what windrow's trees take."""
+"""Orders and algorithms of n-way window joins: what the model says, and what they take."""

@@ -1,213 +1,226 @@
-"""Eager and lazy evaluation, with and without restore, over the interval [THESIS 5.4.3].
-
-eager           ISTREAM(...)                    a result is told with its newest tuple
-lazy            ISTREAM(... SLIDE Δ)            at the next refresh, if it is still alive
-lazy, restore   ISTREAM(... SLIDE Δ) RESTORE    at the next refresh, alive or not
-"""
+"""Eager and lazy evaluation, with and without restore, over the interval [THESIS 5.4.3]."""
 
 from __future__ import annotations
 
-import gc
-from dataclasses import dataclass
-from time import perf_counter
-
-import pyarrow as pa
-
-import windrow
-from windrow.experiments.library.contest import work_of
-from windrow.experiments.library.experiment import (
-    EQUAL,
-    Experiment,
-    Measurement,
-    Options,
-    Panel,
+from windrow.experiments.library.experiment import Experiment, Measurement, Options, Panel
+from windrow.experiments.library.spread import Ratio
+from windrow.experiments.library.table import Level, Levels, Row, Table
+from windrow.experiments.library.verdict import Finding, Kind, above, all_of
+from windrow.experiments.orders.algorithms import Algorithm, When
+from windrow.experiments.orders.contest import (
+    CLOCK,
+    COMPARED,
+    RIGHT,
+    Arena,
+    Contestant,
+    Team,
+    run_team,
 )
-from windrow.experiments.library.table import Levels, Table
-from windrow.experiments.library.truth import answer_difference
-from windrow.experiments.library.verdict import Finding, Kind, above, waiting
-from windrow.experiments.orders.streams import (
-    THESIS_5_5,
-    JoinFeed,
-    generate,
-    longest,
-    ticks_a_unit,
-    tree_text,
-    truth_text,
-    width,
-)
+from windrow.experiments.orders.streams import THESIS_5_5
+from windrow.operators.join.multi.match import Method
 from windrow.optimize.join_costs import order_of
-from windrow.runtime.local.database import Database
-from windrow.runtime.local.handle import QueryHandle
 
 ORDER = order_of("2134")
 STREAMS = THESIS_5_5
-EAGER, LAZY, RESTORE = "eager", "lazy", "lazy, restore"
-FORMS = {EAGER: "ISTREAM({})", LAZY: "ISTREAM({})", RESTORE: "ISTREAM({}) RESTORE"}
+EAGER, LAZY, LAST, LOOPED = "eager", "lazy", "restore, times last", "restore, times in loops"
+WHEN = {EAGER: When.EAGER, LAZY: When.LOSSY, LAST: When.RESTORE, LOOPED: When.LATE}
 INTERVALS = (1, 2, 5, 10, 20, 50)
+RESTORE = "restore"
+"""The faster of its two ways."""
+SMALL = 5
+"""From this interval on lazy evaluation must beat eager."""
+LOOPS, TWO, FIVE, VALUE, TREE = "nlj", "hash2", "hash5", "by_value", "tree"
+BUCKETS = {LOOPS: (), TWO: (2, 2, 2, 2), FIVE: (5, 5, 5, 5), VALUE: ()}
 STRETCH = 100
 """Units of time of a run: a multiple of every interval."""
-TELLS = {
-    EAGER: "newest AS _ts, {columns} FROM found WHERE newest < ends",
-    LAZY: "refresh AS _ts, {columns} FROM found WHERE refresh < ends",
-    RESTORE: "refresh AS _ts, {columns} FROM found WHERE newest < ends",
-}
-"""What each tells, and when, of all that have the same key."""
 
 
-@dataclass(slots=True)
-class LazyCase:
-    """A query whose windows are full; `turns` runs are behind it."""
-
-    algorithm: str
-    interval: int  # ticks
-    db: Database
-    query: QueryHandle
-    turns: int = 0
+def panel(method: str, title: str) -> Panel:
+    """Return the picture of the times of a method."""
+    return Panel("interval", f"{CLOCK}_{method}", "algorithm", title, "interval Δ", "ms per 1,000")
 
 
-class ThesisLazy(Experiment[LazyCase]):
+class ThesisLazy(Experiment[Team]):
     """Does it pay to evaluate a join now and then, and what does it cost to lose nothing by it?
 
     Claim    lazy evaluation is more efficient than eager, and more so as the interval grows; to
-             restore what would be lost has a noticeable price, yet stays below eager.
-    Refuted  if (ours, of trees) at the largest interval lazy is slower than eager, or than at the
-             smallest; restore is faster than lazy, or slower than eager.
+             restore what would be lost has a noticeable price, yet stays below eager. Eager
+             evaluation gets dearer the more seldom it expires. With five buckets all is faster, and
+             the differences are less noticeable.
+    Refuted  if by nested loops or by two buckets, from interval 5 on, lazy takes as long as eager,
+             or at the largest interval as long as at the smallest; restore at the largest does not
+             take longer than lazy, or not less than eager, by the faster way; if eager does not
+             take longer at the largest interval of expiry; if by five buckets eager is not faster
+             than by nested loops, or lazy gains as much as there.
     Source   [THESIS 5.4.3, figures 5.3 and 5.4; streams of table 5.5 with λ1 = 10].
     """
 
     name = "thesis-5-lazy"
     title = "eager and lazy evaluation"
     figures = "5.3, 5.4"
-    factors = {"interval": INTERVALS, "algorithm": (EAGER, LAZY, RESTORE)}
+    factors = {"interval": INTERVALS, "algorithm": tuple(WHEN)}
     turns = "algorithm"
     panels = (
-        Panel("interval", "ms_per_1000", "algorithm", "Time", "interval Δ", "ms per 1,000 tuples"),
+        panel(LOOPS, "Figure 5.3: nested loops"),
+        panel(TWO, "Figure 5.4: two buckets"),
+        panel(FIVE, "Figure 5.4: five buckets"),
         Panel(
-            "interval", "results", "algorithm", "Results told", "interval Δ",
+            "interval", f"results_{LOOPS}", "algorithm", "Results told", "interval Δ",
             "results per 1,000 tuples", log_y=False,
         ),
     )  # fmt: skip
-    missing = {
-        "nested loops; hash tables of two and of five buckets": "windrow joins by hash, and a "
-        "table has as many buckets as it needs.",
-        "Δ as the interval of expiry": "windrow's windows expire exactly, so eager evaluation does "
-        "not depend on Δ: its line shows the noise.",
-    }
 
     def __init__(self, options: Options | None = None) -> None:
         super().__init__(options)
-        self.unit = ticks_a_unit(STREAMS)
-        self.stretch = STRETCH * self.unit * (5 if self.options.full else 1)
-        self.runs = self.warmups + self.repeats
-        ticks = longest(STREAMS) + self.runs * self.stretch
-        self.feed = JoinFeed(STREAMS, generate(STREAMS, ticks, self.seed))
+        stretch = STRETCH * (5 if self.options.full else 1)
+        self.arena = Arena.of(STREAMS, stretch, self.warmups + self.repeats, self.seed)
 
     @property
     def set_up(self) -> str:
-        """Tell query and streams."""
+        """Tell algorithms and streams."""
         return (
-            "A tree of binary hash joins in the order S2, S1, S3, S4. A run is "
-            f"{self.stretch:,} ticks, {self.stretch // self.unit} units of time, after all windows "
-            "have filled; windows are 100 units. What every run tells is DuckDB's."
+            "The order is S2, S1, S3, S4, windows are 100 units of time, and a run is "
+            f"{self.arena.units:g}. Δ is the interval of expiry of eager evaluation, and that of "
+            "evaluation of the others. Lazy evaluation joins new tuples of a key together "
+            "(Algorithm 4). Restore keeps what has died since: new tuples of a key are joined "
+            "together and times compared last (Algorithm 5), or each by itself and times compared "
+            f"in every loop; the faster of the two is judged. `{VALUE}` has a bucket for each "
+            f"value, `{TREE}` is a tree of binary hash joins: both are windrow's. {RIGHT}"
         )
 
-    def prepare(self, levels: Levels) -> LazyCase:
-        """Fill the windows."""
-        algorithm, interval = str(levels["algorithm"]), int(levels["interval"]) * self.unit
-        slide = "" if algorithm == EAGER else f" SLIDE {interval}"
-        db = windrow.connect()
-        for statement in self.feed.statements:
-            db.execute(statement)
-        query = db.query(FORMS[algorithm].format(tree_text(STREAMS, ORDER, slide)))
-        self._push(db, 0, longest(STREAMS))
-        query.changes()
-        return LazyCase(algorithm, interval, db, query)
+    def prepare(self, levels: Levels) -> Team:
+        """Fill the windows by all methods."""
+        when, interval = WHEN[str(levels["algorithm"])], int(levels["interval"])
+        often = 0 if when is When.EAGER else interval
+        expire = interval if when is When.EAGER else 0
+        team = {}
+        for name, buckets in BUCKETS.items():
+            method = Method.LOOPS if name == LOOPS else Method.HASH
+            algorithm = Algorithm(method, when, often, buckets, expire)
+            team[name] = Contestant.filled(self.arena, algorithm, algorithm.orders(ORDER))
+        if when in (When.EAGER, When.LOSSY):
+            tree = Algorithm(None, when, often)
+            team[TREE] = Contestant.filled(self.arena, tree, tree.orders(ORDER))
+        return team
 
-    def _push(self, db: Database, low: int, high: int) -> int:
-        part = self.feed.part(low, high)
-        for name, piece in part.items():
-            db.push(name, piece)
-        db.advance(high - 1)
-        return sum(map(len, part.values()))
-
-    def measure(self, case: LazyCase) -> Measurement:
-        """Run the next stretch."""
-        low = longest(STREAMS) + case.turns * self.stretch
-        before = work_of(case.query.stats())
-        gc.collect()
-        start = perf_counter()
-        tuples = self._push(case.db, low, low + self.stretch)
-        changes = case.query.changes()
-        seconds = perf_counter() - start
-        done = work_of(case.query.stats())
-        counts = {name: (done[name] - before[name]) * 1e3 / tuples for name in done}
-        counts["results"] = len(changes) * 1e3 / tuples
-        check = self.difference(case, changes, low) or EQUAL
-        case.turns += 1
-        return Measurement({"ms_per_1000": seconds * 1e6 / tuples}, counts, check)
-
-    def difference(self, case: LazyCase, changes: pa.Table, low: int) -> str:
-        """Return how what a run told differs from what DuckDB finds; empty if not."""
-        high = low + self.stretch
-        oldest = low - case.interval - longest(STREAMS)
-        told = changes.drop_columns("_sign")
-        truth = told_text(case.algorithm, case.interval)
-        text = f"SELECT * FROM ({truth}) WHERE _ts >= {low} AND _ts < {high}"
-        return answer_difference(told, text, self.feed.part(max(0, oldest), high))
-
-    def close(self, case: LazyCase) -> None:
-        """Close the database."""
-        case.db.close()
+    def measure(self, case: Team) -> Measurement:
+        """Run the next stretch by all methods."""
+        return run_team(case)
 
     def findings(self, table: Table) -> list[Finding]:
-        """Judge trees by their clocks, and tell what is lost."""
-        clock, levels = "ms_per_1000", table.levels("interval")
-        low, high = levels[0], levels[-1]
-        gain = table.ratio(clock, "algorithm", EAGER, LAZY, interval=high)
-        falls = table.ratio(clock, "interval", low, high, algorithm=LAZY)
-        price = table.ratio(clock, "algorithm", RESTORE, LAZY, interval=high)
-        below = table.ratio(clock, "algorithm", EAGER, RESTORE, interval=high)
-        lost = 1 - table.ratio("results", "algorithm", LAZY, RESTORE, interval=high).value
+        """Judge nested loops and two buckets, then five, then windrow's own."""
         return [
-            waiting(
-                "Lazy is more efficient than eager, more so as Δ grows; restore lies between.",
-                "The thesis speaks of multi-way joins, which windrow does not have yet.",
-            ),
-            Finding(
-                f"As a tree, lazy is faster than eager at interval {high}.",
-                above(gain, 1),
-                f"Eager takes {gain} as long; lazy loses {lost:.0%} of the results.",
-                Kind.OURS,
-            ),
-            Finding(
-                "As a tree, lazy becomes faster as the interval grows.",
-                above(falls, 1),
-                f"It takes {falls} as long at interval {low}.",
-                Kind.OURS,
-            ),
-            Finding(
-                "As a tree, restore has a price.",
-                above(price, 1),
-                f"It takes {price} as long.",
-                Kind.OURS,
-            ),
-            Finding(
-                "As a tree, restore stays below eager.",
-                above(below, 1),
-                f"Eager takes {below} as long.",
-                Kind.OURS,
-            ),
+            *curves(table, LOOPS, "By nested loops"),
+            *curves(table, TWO, "By two buckets"),
+            *five_buckets(table),
+            *ours(table),
         ]
 
 
-def told_text(algorithm: str, interval: int) -> str:
-    """Return the one-time query that tells every result of an algorithm with its time."""
-    n = len(STREAMS)
-    newest = f"GREATEST({', '.join(f't{i + 1}' for i in range(n))})"
-    ends = f"LEAST({', '.join(f't{i + 1} + {width(STREAMS, i)}' for i in range(n))})"
-    refresh = f"({newest} + {interval - 1}) // {interval} * {interval}"
-    columns = ", ".join(["k", *(f"t{i + 1}" for i in range(n))])
-    return (
-        f"WITH found AS (SELECT *, {newest} AS newest, {ends} AS ends, {refresh} AS refresh "
-        f"FROM ({truth_text(n)})) SELECT {TELLS[algorithm].format(columns=columns)}"
+def row_of(table: Table, method: str, name: str, interval: Level) -> Row:
+    """Return the row of an evaluation; of restore, that of its faster way."""
+    rows = [
+        table.row(interval=interval, algorithm=one)
+        for one in ((LAST, LOOPED) if name == RESTORE else (name,))
+    ]
+    return min(rows, key=lambda row: row.number(f"{CLOCK}_{method}"))
+
+
+def times_longer(table: Table, method: str, one: str, other: str, interval: Level) -> Ratio:
+    """Return how many times longer one evaluation takes than another."""
+    above, below = (row_of(table, method, name, interval) for name in (one, other))
+    return above.over(below, f"{CLOCK}_{method}")
+
+
+def over_time(table: Table, method: str, name: str) -> Ratio:
+    """Return how many times longer an evaluation takes at the smallest interval."""
+    levels = table.levels("interval")
+    first, last = (row_of(table, method, name, level) for level in (levels[0], levels[-1]))
+    return first.over(last, f"{CLOCK}_{method}")
+
+
+def curves(table: Table, method: str, said: str) -> list[Finding]:
+    """Judge the curves of a method."""
+    levels = table.levels("interval")
+    high, large = levels[-1], [n for n in levels if float(n) >= SMALL]
+    gains = {n: times_longer(table, method, EAGER, LAZY, n) for n in large}
+    work = table.ratio(f"{COMPARED}_{method}", "algorithm", EAGER, LAZY, interval=high)
+    falls = {name: over_time(table, method, name) for name in (LAZY, RESTORE)}
+    rises = over_time(table, method, EAGER).inverse
+    return [
+        Finding(
+            f"{said}, lazy evaluation is more efficient than eager.",
+            all_of(above(gain, 1) for gain in gains.values()),
+            "Eager takes "
+            + ", ".join(f"{gain} as long at Δ = {n}" for n, gain in gains.items())
+            + f", and compares {work} as much there.",
+        ),
+        restored(table, method, said),
+        Finding(
+            f"{said}, both lazy algorithms become more efficient as Δ increases.",
+            all_of(above(fall, 1) for fall in falls.values()),
+            f"At Δ = {levels[0]} lazy takes {falls[LAZY]} as long as at {high}, restore "
+            f"{falls[RESTORE]}.",
+        ),
+        Finding(
+            f"{said}, the cost of eager evaluation increases with the interval of expiry.",
+            above(rises, 1),
+            f"At Δ = {high} it takes {rises} as long as at {levels[0]}.",
+        ),
+    ]
+
+
+def restored(table: Table, method: str, said: str) -> Finding:
+    """Judge the price of restore at the largest interval."""
+    high = table.levels("interval")[-1]
+    price = times_longer(table, method, RESTORE, LAZY, high)
+    left = times_longer(table, method, EAGER, RESTORE, high)
+    ways = times_longer(table, method, LAST, LOOPED, high)
+    return Finding(
+        f"{said}, there is a noticeable penalty for restore, which stays below eager.",
+        all_of([above(price, 1), above(left, 1)]),
+        f"At Δ = {high} restore takes {price} as long as lazy, and eager {left} as long as "
+        f"restore. To compare times last takes {ways} as long as in the loops.",
     )
+
+
+def five_buckets(table: Table) -> list[Finding]:
+    """Judge five buckets against none."""
+    high = table.levels("interval")[-1]
+    row = table.row(interval=high, algorithm=EAGER)
+    faster = Ratio.of(row.spread(f"{CLOCK}_{LOOPS}"), row.spread(f"{CLOCK}_{FIVE}"))
+    gains = {m: times_longer(table, m, EAGER, LAZY, high) for m in (LOOPS, FIVE)}
+    return [
+        Finding(
+            "With five buckets the query is much faster to execute.",
+            above(faster, 1),
+            f"Eager nested loops take {faster} as long at Δ = {high}.",
+        ),
+        Finding(
+            "With five buckets the differences among the algorithms are less noticeable.",
+            above(gains[LOOPS].over(gains[FIVE]), 1),
+            f"Eager takes {gains[FIVE]} as long as lazy, by nested loops {gains[LOOPS]}.",
+        ),
+    ]
+
+
+def ours(table: Table) -> list[Finding]:
+    """Judge what windrow runs, and tell what is lost."""
+    high = table.levels("interval")[-1]
+    kept = table.ratio(f"results_{LOOPS}", "algorithm", LAZY, LAST, interval=high).value
+    gain = times_longer(table, VALUE, EAGER, LAZY, high)
+    tree = times_longer(table, TREE, EAGER, LAZY, high)
+    return [
+        Finding(
+            "With a bucket for each value, lazy is faster than eager.",
+            above(gain, 1),
+            f"Eager takes {gain} as long at Δ = {high}; lazy loses {1 - kept:.0%} of the results.",
+            Kind.OURS,
+        ),
+        Finding(
+            "As a tree of hash joins, lazy is faster than eager.",
+            above(tree, 1),
+            f"Eager takes {tree} as long at Δ = {high}.",
+            Kind.OURS,
+        ),
+    ]

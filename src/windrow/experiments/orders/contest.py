@@ -1,0 +1,199 @@
+"""Joins of windows by turns, as operators, after their windows have filled.
+
+ticks  0 ......... start │ stretch │ stretch │ ...
+       fill              warm-ups, then repeats; each stretch is one step, (low, high]
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from windrow.experiments.library.experiment import EQUAL, Measurement
+from windrow.experiments.library.truth import answer_difference, net_difference
+from windrow.experiments.orders.algorithms import Algorithm, Join, When, arrivals, join_of
+from windrow.experiments.orders.streams import (
+    generate,
+    longest,
+    part,
+    ticks_a_unit,
+    truth_text,
+    width,
+)
+from windrow.operators.delta import Delta
+from windrow.operators.join.multi.match import Order
+from windrow.optimize.join_costs import Streams
+
+CLOCK = "ms_per_1000"
+COMPARED = "comparisons"
+RIGHT = (
+    "Tuples go to the operators in batches, without a query around them. One tuple a tick, of "
+    "stream i with probability λi/Σλ; a unit of time is Σλ ticks. The results of every run are "
+    "equal for all contestants that tell the same, and those of the last run are DuckDB's. "
+    "Comparisons are the rows that loops look at, a unit of time."
+)
+TELLS = {
+    When.EAGER: "newest AS _ts, {times} FROM found WHERE newest < ends",
+    When.LOSSY: "refresh AS _ts, {times} FROM found WHERE refresh < ends",
+    When.RESTORE: "refresh AS _ts, {times} FROM found WHERE newest < ends",
+}
+"""What is told, and when, of all that have the same key. LATE tells what RESTORE does."""
+
+MIX = np.uint64(0x9E3779B97F4A7C15)
+"""An odd number whose bits are spread."""
+
+Told = tuple[When, int]
+
+
+@dataclass(slots=True)
+class Arena:
+    """What contestants share: streams, when windows are full, and what the first of them told.
+
+    `start` and `stretch` are ticks, and multiples of all intervals.
+    """
+
+    streams: Streams
+    tables: dict[str, pa.Table]
+    start: int
+    stretch: int
+    runs: int
+    told: dict[tuple[Told, int], pa.Table] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, streams: Streams, stretch: int, runs: int, seed: int) -> Arena:
+        """Return streams with runs of so many units of time after the longest window."""
+        ticks = stretch * ticks_a_unit(streams)
+        start = -(-longest(streams) // ticks) * ticks
+        tables = generate(streams, start + runs * ticks + 1, seed)
+        return cls(streams, tables, start, ticks, runs)
+
+    @property
+    def units(self) -> float:
+        """Units of time of a run."""
+        return self.stretch / ticks_a_unit(self.streams)
+
+    def deltas(self, algorithm: Algorithm, low: int, high: int) -> tuple[Delta, ...]:
+        """Return the tuples of the ticks ``(low, high]`` as an algorithm takes them."""
+        return tuple(
+            arrivals(self.streams, algorithm, i, t["t"].to_numpy(), t["k"].to_numpy())
+            for i, t in enumerate(part(self.tables, low + 1, high + 1).values())
+        )
+
+    def wrong(self, told: Told, turn: int, results: pa.Table) -> str:
+        """Return how results of a run differ from what they should be; empty if not."""
+        first = self.told.setdefault((told, turn), results)
+        if first is not results:
+            wrong = "" if digest(results) == digest(first) else net_difference(results, first)
+            return f"the results differ from the first contestant's: {wrong}" if wrong else ""
+        if turn < self.runs - 1:
+            return ""
+        low = self.start + turn * self.stretch
+        high = low + self.stretch
+        truth = f"SELECT * FROM ({self.truth(told)}) WHERE _ts > {low} AND _ts <= {high}"
+        alive = part(self.tables, max(0, low - 2 * longest(self.streams)), high + 1)
+        wrong = answer_difference(results.drop_columns("_sign"), truth, alive)
+        return f"the results differ from DuckDB's: {wrong}" if wrong else ""
+
+    def truth(self, told: Told) -> str:
+        """Return the one-time query that tells all results with their times."""
+        when, interval = told
+        n = len(self.streams)
+        times = [f"t{i + 1}" for i in range(n)]
+        ends = ", ".join(f"t{i + 1} + {width(self.streams, i)}" for i in range(n))
+        newest = f"GREATEST({', '.join(times)})"
+        refresh = f"({newest} + {interval - 1}) // {interval} * {interval}" if interval else newest
+        return (
+            f"WITH found AS (SELECT *, {newest} AS newest, LEAST({ends}) AS ends, "
+            f"{refresh} AS refresh FROM ({truth_text(self.streams)})) "
+            f"SELECT {TELLS[when].format(times=', '.join(times))}"
+        )
+
+
+@dataclass(slots=True)
+class Contestant:
+    """A join with its windows full; `turns` runs are behind it. `model` stands beside counts."""
+
+    arena: Arena
+    algorithm: Algorithm
+    join: Join
+    model: Mapping[str, float]
+    turns: int = 0
+
+    @classmethod
+    def filled(
+        cls,
+        arena: Arena,
+        algorithm: Algorithm,
+        orders: tuple[Order, ...],
+        model: Mapping[str, float] | None = None,
+    ) -> Contestant:
+        """Fill the windows of a fresh join."""
+        join = join_of(arena.streams, algorithm, orders)
+        join.step(arena.deltas(algorithm, -1, arena.start), arena.start)
+        return cls(arena, algorithm, join, model or {})
+
+    def run(self) -> Measurement:
+        """Run the next stretch; what it told must be right."""
+        arena = self.arena
+        low = arena.start + self.turns * arena.stretch
+        deltas = arena.deltas(self.algorithm, low, low + arena.stretch)
+        tuples = sum(map(len, deltas))
+        before = self.join.compared()
+        gc.disable()  # to collect before each run takes longer than the run
+        start = perf_counter()
+        found = self.join.step(deltas, low + arena.stretch)
+        seconds = perf_counter() - start
+        gc.enable()
+        counts = {
+            **self.model,
+            COMPARED: (self.join.compared() - before) / arena.units,
+            "results": len(found) * 1e3 / tuples,
+            "state_rows": self.join.state_rows(),
+        }
+        wrong = arena.wrong(self.tells(), self.turns, self.table(found))
+        self.turns += 1
+        return Measurement({CLOCK: seconds * 1e6 / tuples}, counts, wrong or EQUAL)
+
+    def tells(self) -> Told:
+        """Return what is told, and at multiples of how many ticks."""
+        when = self.algorithm.when
+        interval = self.algorithm.interval * ticks_a_unit(self.arena.streams)
+        return When.RESTORE if when is When.LATE else when, interval
+
+    def table(self, found: Delta) -> pa.Table:
+        """Return results as changes."""
+        columns: dict[str, Any] = {
+            f"t{i + 1}": found.columns[f"t{i + 1}"].data for i in range(len(self.arena.streams))
+        }
+        sign = np.ones(len(found), np.int64)
+        return pa.table({"_ts": found.ts, **columns, "_sign": sign})
+
+
+def digest(results: pa.Table) -> int:
+    """Return a number that bags of rows have in common if they are equal, and else hardly ever."""
+    mixed = np.zeros(len(results), np.uint64)
+    for name in results.column_names:
+        mixed = (mixed ^ results[name].to_numpy().astype(np.uint64)) * MIX
+        mixed ^= mixed >> np.uint64(29)
+    return int(mixed.sum(dtype=np.uint64))
+
+
+Team = dict[str, Contestant]
+"""Contestants of one case, each with a name that its measures carry."""
+
+
+def run_team(team: Team) -> Measurement:
+    """Run all of a team, one after the other."""
+    found = {name: one.run() for name, one in team.items()}
+    wrong = [f"{name}: {m.check}" for name, m in found.items() if m.check != EQUAL]
+    return Measurement(
+        {f"{key}_{name}": v for name, m in found.items() for key, v in m.clocks.items()},
+        {f"{key}_{name}": v for name, m in found.items() for key, v in m.counts.items()},
+        wrong[0] if wrong else EQUAL,
+    )
