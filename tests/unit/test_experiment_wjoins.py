@@ -50,7 +50,7 @@ def test_stores_sell_by_day_and_common_items_more_often() -> None:
     assert (hours < CLOSES).all()
     assert len(hours) == pytest.approx(3 * 12.5 * 200, rel=0.1)
     shares = np.bincount(sold.keys[0], minlength=100)
-    assert shares[:10].sum() > 3 * shares[-10:].sum()
+    assert shares[:10].sum() > 1.5 * shares[-10:].sum()
 
 
 def arena(streams: Streams, runs: int = 2) -> Arena:

@@ -39,7 +39,7 @@ class WJoinFigures78(WJoinExperiment):
     )
     missing = {
         "sales of Wal*Mart stores": "They cannot be had. Ours are generated: open from 7:30 to "
-        "20:00, an item's share as 1/√rank.",
+        "20:00, an item's share falls with the fourth root of its rank.",
     }
 
     @property

@@ -85,7 +85,7 @@ def stores(count: int, an_hour: float, days: int, items: int, seed: int) -> Stre
         when = np.sort(random.random(sold)) * days
         day = np.floor(when)
         times.append((day * 24 * HOUR + OPENS + (when - day) * length).astype(np.int64))
-    weights = 1 / np.sqrt(np.arange(1, items + 1))
+    weights = np.arange(1, items + 1) ** -0.25
     common = weights / weights.sum()
     return Streams(tuple(times), tuple(random.choice(items, len(t), p=common) for t in times))
 
