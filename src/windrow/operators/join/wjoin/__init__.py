@@ -1,6 +1,5 @@
 """Joins of streams within windows of time of each other [WJOIN]: nested, hashed, merged."""
 
-from windrow.operators.join.wjoin.facts import facts_of
 from windrow.operators.join.wjoin.task import HashWJoin, MergeWJoin, NestedWJoin, WJoin
 from windrow.operators.join.wjoin.windows import Reach, Windows, reach_of, unfit
 
@@ -11,7 +10,6 @@ __all__ = [
     "Reach",
     "WJoin",
     "Windows",
-    "facts_of",
     "reach_of",
     "unfit",
 ]

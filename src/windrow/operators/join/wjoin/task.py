@@ -28,7 +28,7 @@ from windrow.kernels.wjoin_loops import (
     WORK_WORDS,
     join_arrivals,
 )
-from windrow.kernels.wjoin_rows import END, FIRST, STOP, link_rows
+from windrow.kernels.wjoin_rows import END, FIRST, link_rows
 from windrow.operators.delta import NO_TIMES, Delta
 from windrow.operators.join.multi.loops import sliced
 from windrow.operators.join.multi.match import MultiMatch, Order
@@ -87,7 +87,6 @@ class WJoin:
         )
         self.out: I64 = np.empty((count + 1, ROOM), np.int64)
         self.work: I64 = np.zeros(WORK_WORDS, np.int64)
-        self.seen = [0] * count
         self.nothing = Delta.empty(match.output, signed=False)
         self.reorder(usual_orders(match) if orders is None else orders)
 
@@ -156,7 +155,6 @@ class WJoin:
 
     def _enter(self, i: int, delta: Delta) -> I64:
         """Store new rows of a stream; return by how much rows have moved."""
-        self.seen[i] += len(delta)
         where, moved = self.rows.add(i, delta)
         self.starts -= moved
         self.stops -= moved
@@ -182,10 +180,6 @@ class WJoin:
             if self.index:
                 self.index.forget(i, self.rows.codes, old, new)
 
-    def statistics(self) -> tuple[list[int], list[int]]:
-        """Return the rows of use of each stream, and how many have come."""
-        return (self.rows.spans[:, STOP] - self.rows.spans[:, FIRST]).tolist(), list(self.seen)
-
     def state_rows(self) -> int:
         """Return how many rows of all streams are remembered."""
         return len(self.rows)
@@ -198,13 +192,12 @@ class WJoin:
         """Return the state for `load`: the rows of use."""
         held = [self.rows.held(i) for i in range(len(self.match.inputs))]
         rows = [{"ts": d.ts, "columns": save_columns(d.columns)} for d in held]
-        return {"rows": rows, "seen": list(self.seen), "since": int(self.work[SINCE])}
+        return {"rows": rows, "since": int(self.work[SINCE])}
 
     def load(self, saved: Saved) -> None:
         """Take over saved rows."""
-        rows, seen, since = saved["rows"], saved["seen"], saved["since"]
+        rows, since = saved["rows"], saved["since"]
         assert isinstance(rows, list)
-        assert isinstance(seen, list)
         assert isinstance(since, int)
         for i, stream in enumerate(rows):
             kept, rest = stored_fields(self.terms, i)
@@ -213,7 +206,7 @@ class WJoin:
             if len(delta):
                 self._enter(i, delta)
                 link_rows(i, self.rows.spans, self._indexed, self._links)
-        self.seen, self.work[SINCE] = seen, since
+        self.work[SINCE] = since
 
     def held(self, clock: int) -> tuple[Delta, ...]:
         """See `handover.Holding`. Times of entry are kept."""
