@@ -10,7 +10,7 @@ import click
 if TYPE_CHECKING:
     from windrow.cli.bench.report import Bar
 
-PARTS = ("orders", "swap", "methods", "shapes")
+PARTS = ("orders", "swap", "methods", "shapes", "windows")
 
 
 @click.command("joins")
@@ -29,7 +29,7 @@ def joins(
     Ratios inside one run; all orders and algorithms must tell the same. Prints one line of JSON a
     bar, then a table.
     """
-    from windrow.cli.bench.joins import methods, orders, swap  # noqa: PLC0415 - --help stays fast
+    from windrow.cli.bench.joins import methods, orders, swap, windows  # noqa: PLC0415 - --help stays fast
     from windrow.cli.bench.report import print_table  # noqa: PLC0415 - as above
 
     parts: dict[str, Callable[[], list[Bar]]] = {
@@ -37,6 +37,7 @@ def joins(
         "swap": lambda: [swap.measure(repeats)],
         "methods": lambda: [methods.against_loops(repeats)],
         "shapes": lambda: methods.shapes(repeats),
+        "windows": lambda: windows.measure(repeats),
     }
     found = []
     for name, part in parts.items():
