@@ -24,7 +24,7 @@ PATH = "NLW along the path"
 SMALL, LARGE = 1.1, 100
 RATES: dict[float, tuple[int, ...]] = {
     SMALL: (1_100, 1_000, 1_100, 1_000),
-    LARGE: (1_000, 10, 1_000, 100),
+    LARGE: (10, 1_000, 1_000, 1_000),
 }
 """Tuples a second of A, B, C, D, by the highest over the lowest."""
 
