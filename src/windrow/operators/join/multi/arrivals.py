@@ -65,14 +65,21 @@ class Arrivals:
             self.ts, self.last, self.keep, self.numbers, self.codes, self.values, self._order()
         )  # fmt: skip
 
+    @property
+    def crowded(self) -> bool:
+        """Tell whether some input has many rows an instant."""
+        return any(self._is_crowded(i) for i in range(len(self.first)))
+
+    def _is_crowded(self, which: int) -> bool:
+        ts = self.ts[self.part(which)]
+        return CROWDED * (1 + int(np.count_nonzero(np.diff(ts)))) <= len(ts)
+
     def _order(self) -> I64:
         """Return the rows, equal ones of an input and instant together where many share one."""
         order = np.arange(len(self.ts))
-        for which in range(self.spans.shape[1]):
-            part = self.part(which)
-            ts = self.ts[part]
-            if CROWDED * (1 + np.count_nonzero(np.diff(ts))) > len(ts):
-                continue
-            keys = [*self.values[:, part], *self.codes[:, part], ts]
-            order[part] = part.start + np.lexsort(keys)
+        for which in range(len(self.first)):
+            if self._is_crowded(which):
+                part = self.part(which)
+                keys = [*self.values[:, part], *self.codes[:, part], self.ts[part]]
+                order[part] = part.start + np.lexsort(keys)
         return order

@@ -31,6 +31,7 @@ from windrow.operators.join.multi.match import Method, Order
 from windrow.operators.join.multi.program import Program, compile_orders
 from windrow.operators.join.multi.results import Results
 from windrow.operators.join.multi.rows import Rows
+from windrow.operators.join.multi.stars import Stars
 from windrow.operators.task import Counters
 from windrow.operators.vector import I64
 
@@ -82,6 +83,7 @@ class Loops:
     places: I64 = field(init=False)
     stack: I64 = field(init=False)
     walks: I64 = field(init=False)
+    stars: Stars = field(init=False)
     counts: I64 = field(init=False)
     work: I64 = field(init=False)
 
@@ -90,6 +92,7 @@ class Loops:
         self.places = np.empty((n, 1), np.int64)
         self.stack = np.zeros((STACK_LINES, n + 1), np.int64)
         self.walks = np.empty(BLOCK, np.int64)
+        self.stars = Stars(n)
         self.counts = np.zeros((n * n, 2), np.int64)
         self.work = np.zeros(WORK_WORDS, np.int64)
         if self.rows.layout.signed:  # departures travel: no tail moves by itself
@@ -108,13 +111,31 @@ class Loops:
 
     def run(self, arrivals: Arrivals, results: Results, counters: Counters) -> None:
         """Let arrivals in, and hand over the results that they make, a bounded part at a time."""
+        total, looked = len(arrivals.ts), int(self.counts[:, LOOKED].sum())
+        self._reserve(total)
+        if self._is_star(arrivals):
+            self._run_stars(arrivals, results)
+        else:
+            self._walk(arrivals, results, total)
+        counters.probes += total
+        counters.comparisons += int(self.counts[:, LOOKED].sum()) - looked
+
+    def _is_star(self, arrivals: Arrivals) -> bool:
+        """Tell whether chains can be followed apart from each other, and no expiry is put off."""
+        plain = self.program.is_star and self.every is None and all(self.rows.rings)
+        return plain and not self.rows.layout.signed and not arrivals.crowded
+
+    def _run_stars(self, arrivals: Arrivals, results: Results) -> None:
+        matched, self.work[GONE] = self.stars.run(
+            arrivals, self.rows, self.places, results, self.gone
+        )
+        self.stars.count(matched, self.orders, self.counts)
+
+    def _walk(self, arrivals: Arrivals, results: Results, total: int) -> None:
         rows, work, layout = self.rows, self.work, self.rows.layout
-        total = len(arrivals.ts)
         dead, arrays = rows.room_for_dead(total), arrivals.arrays
         form = (layout.exp, layout.first, int(layout.signed))
-        looked = int(self.counts[:, LOOKED].sum())
         work[AT] = work[STOP] = 0
-        self._reserve(total)
         going = True
         while going:
             done = int(arrivals.spans[0].sum() - arrivals.first.sum())
@@ -137,8 +158,6 @@ class Loops:
             if work[MADE]:
                 results.take(self.places, int(work[MADE]))
             going = work[DEPTH] >= 0
-        counters.probes += total
-        counters.comparisons += int(self.counts[:, LOOKED].sum()) - looked
 
     def _reserve(self, total: int) -> None:
         """Take room for some results: few where arrivals are few."""

@@ -41,11 +41,16 @@ Check = tuple[int, int, int, int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What the kernel is given: loops by origin and depth, checks, and origins not put first."""
+    """What the kernel is given: loops by origin and depth, checks, and origins not put first.
+
+    `is_star` says that one key alone decides, whatever the order: each loop is led to by the
+    code of the new row, and nothing is checked.
+    """
 
     steps: I64
     checks: I64
     general: I64
+    is_star: bool
 
     @property
     def arrays(self) -> tuple[I64, I64, I64]:
@@ -87,7 +92,9 @@ def compile_orders(
             step[LAST_CHECK] = len(checks)
     made = np.array(checks, np.int64).reshape(len(checks), CHECK_WORDS)
     general = np.array([int(o[0] != i) for i, o in enumerate(orders)], np.int64)
-    return Program(steps, made, general)
+    led = steps[:, LINK].reshape(n, n)[:, 1:] >= 0
+    is_star = len(layout.match.equalities) == 1 and led.all() and not checks and not general.any()
+    return Program(steps, made, general, bool(is_star))
 
 
 def _ways(layout: Layout, which: int, outer: Order) -> dict[int, int]:

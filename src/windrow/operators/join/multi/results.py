@@ -17,6 +17,9 @@ from windrow.operators.vector import I64, Bools, Vector
 FORESIGHT = 4
 """Times the results so far for which room is made ahead, at most."""
 
+MOST = 1 << 25
+"""Words for which room is made before there is any result, at most."""
+
 
 class Results(Protocol):
     """Takes the results that the loops make, part after part."""
@@ -35,12 +38,13 @@ class Results(Protocol):
 class Gathered:
     """Columns of results, growing: what is gathered is not copied again, but to make room.
 
-    The columns of the inputs stand one input after the other. Room is made ahead by how many
-    results there are of how many arrivals, so that most steps need it once.
+    The columns of the inputs stand one input after the other. Room is made for as many results as
+    are expected, then ahead by how many there are of how many arrivals.
     """
 
     match: MultiMatch
     payloads: tuple[RowRecords, ...]
+    expected: int = 0
     made: int = 0
     times: I64 = field(init=False)
     words: I64 = field(init=False)
@@ -62,9 +66,9 @@ class Gathered:
     def reserve(self, more: int, share: float) -> None:
         """See `Results`."""
         if self.made + more > self.times.shape[1]:
-            guess = int(1.1 * self.made / share) if share else 0
-            guess = min(guess, FORESIGHT * self.made)
-            self._resize(max(self.made + more, guess))
+            guess = min(int(1.1 * self.made / share), FORESIGHT * self.made) if share else 0
+            expected = min(self.expected, MOST // (2 + len(self.words)))
+            self._resize(max(self.made + more, guess, expected))
 
     def take(self, places: I64, count: int) -> None:
         """See `Results`. What the residual drops is dropped."""

@@ -62,6 +62,7 @@ class MultiJoin:
         self.waits = [waits(match, i) for i in range(len(self.inputs))]
         self.seen = [0] * len(self.inputs)
         self.expire_at = BEGINNING
+        self.fan_out = 0.0  # results an arrival of the last step
         self.nothing = Delta.empty(match.output, signed=False)
 
     def reorder(self, orders: tuple[Order, ...]) -> None:
@@ -79,14 +80,16 @@ class MultiJoin:
             self.seen[i] += len(delta)
             born.append(self.layout.joinable(i, delta).living())
             self.inputs[i].payload.admit(born[i].columns)
-        before = self.state_rows() + sum(len(d) for d in born)
-        results = Gathered(self.match, tuple(h.payload for h in self.inputs))
+        total = sum(len(d) for d in born)
+        before, payloads = self.state_rows() + total, tuple(h.payload for h in self.inputs)
+        results = Gathered(self.match, payloads, int(1.1 * self.fan_out * total))
         for deltas, until in sliced(born, clock):
             if any(len(d) for d in deltas):
                 self.loops.run(self._entered(deltas), results, self.counters)
             self._expire(until)
         self.counters.expiries += before - self.state_rows()
         self.counters.tuples_out += results.made
+        self.fan_out = results.made / total if total else self.fan_out
         return results.delta() if results.made else self.nothing
 
     def _entered(self, deltas: list[Delta]) -> Arrivals:

@@ -1,0 +1,202 @@
+"""The join of many inputs by one key alone, where rows leave as they came: in two passes.
+
+    heads:  code -> [newest + 1 of each input ..., rows of use of each input ...]
+
+The first pass goes through all inputs by time and counts rows in and out of their key: one look at
+`heads` tells, for each other input, with how many rows an arrival matches and which is the newest.
+The second follows each of these chains once, those of many arrivals in turn so that their reads
+overlap, and writes out all combinations. Loops inside one another would follow the chain of the
+innermost input once for each combination of the others, and wait for memory at each row.
+
+    found:  [arrival, input, results, (newest + 1, rows) of each input ...]
+"""
+
+from __future__ import annotations
+
+from windrow.kernels.jit import inlined, kernel
+from windrow.kernels.multi_joins import earliest, enter
+from windrow.kernels.multi_rows import (
+    BASE,
+    HEAD,
+    KEEP,
+    MASK,
+    TAIL,
+    announce,
+    pass_tail,
+)
+from windrow.kernels.prefetch import AHEAD, place, soon
+
+ARRIVAL, ORIGIN, RESULTS, CHAINS = range(4)
+"""Columns of `found`."""
+
+NEXT, DONE = 0, 1
+"""Places of `at`: the arrival whose results are written next, and how many of them are."""
+
+BLOCK = 64
+"""Arrivals whose chains are followed together."""
+
+
+@inlined
+def note(k, origin, code, heads, base, inputs, found, count):
+    """Note which rows an arrival matches; return how many arrivals match, and rows of its key."""
+    at, to = place(base + code), place(count)
+    results, widest = 1, 0
+    for i in range(inputs):
+        rows = heads[at, place(inputs + i)]
+        found[to, place(CHAINS + 2 * i)] = heads[at, place(i)]
+        found[to, place(CHAINS + 2 * i + 1)] = rows
+        results *= 1 if i == origin else rows
+        widest += rows
+    found[to, ARRIVAL] = k
+    found[to, ORIGIN] = origin
+    found[to, RESULTS] = results
+    return count + (1 if results > 0 else 0), widest
+
+
+@kernel
+def count_stars(arrivals, spans, state, form, live, dead, gone, found):
+    """Take in all arrivals, in time order, and note what each of them matches.
+
+    `found` has room for all arrivals and one more. Returns how many match, the end of the list of
+    dead codes, and how many rows of all inputs have the key of one arrival at most.
+    """
+    ts, _, _, _, codes, _, _ = arrivals
+    rows, _, heads, shapes, classes, bases = state
+    exp_column, first, _ = form
+    inputs, count, widest = len(shapes), 0, 0
+    while True:
+        origin = earliest(ts, spans)
+        if origin < 0:
+            break
+        k = spans[0, origin]
+        spans[0, origin] = k + 1
+        now = ts[place(k)]
+        soon(heads, codes[0, place(min(k + AHEAD, spans[1, origin] - 1))])
+        for i in range(inputs):
+            which = place(i)
+            base, mask = shapes[which, BASE], shapes[which, MASK]
+            while i != origin and shapes[which, TAIL] < shapes[which, HEAD]:
+                slot = place(base + (shapes[which, TAIL] & mask))
+                if rows[slot, KEEP] > now:
+                    break
+                announce(
+                    shapes[which, TAIL] + AHEAD, i, rows, first, heads, shapes, classes, bases
+                )  # fmt: skip
+                gone = pass_tail(
+                    slot, i, rows, first, heads, shapes, classes, bases, inputs, live, dead, gone
+                )  # fmt: skip
+        count, most = note(k, origin, codes[0, place(k)], heads, bases[0], inputs, found, count)
+        widest = max(widest, most)
+        enter(k, origin, arrivals, state, exp_column, first, live, 0)
+    return count, gone, widest
+
+
+@inlined
+def follow(first, stop, found, rows, exp_column, link, shapes, walks, lists):
+    """Fill `lists` with place and end of the rows that arrivals [first, stop) match.
+
+    One list an arrival and other input, one after the other. All chains go on together, a row
+    each in turn.
+    """
+    going, to = 0, 0
+    for e in range(first, stop):
+        for i in range(len(shapes)):
+            if i != found[place(e), ORIGIN]:
+                newest = found[place(e), place(CHAINS + 2 * i)]
+                soon(rows, shapes[place(i), BASE] + ((newest - 1) & shapes[place(i), MASK]))
+                walks[0, place(going)] = newest
+                walks[1, place(going)] = found[place(e), place(CHAINS + 2 * i + 1)]
+                walks[2, place(going)] = to
+                walks[3, place(going)] = i
+                to += walks[1, place(going)]
+                going += 1
+    while going > 0:
+        more = 0
+        for k in range(going):
+            w = place(k)
+            i, to = place(walks[3, w]), place(walks[2, w])
+            base, mask = shapes[i, BASE], shapes[i, MASK]
+            spot = (walks[0, w] - 1) & mask
+            older, left = rows[place(base + spot), link], walks[1, w] - 1
+            lists[0, to] = spot
+            lists[1, to] = rows[place(base + spot), exp_column]
+            soon(rows, base + ((older - 1) & mask))
+            walks[3, place(more)] = walks[3, w]
+            walks[2, place(more)] = walks[2, w] + 1
+            walks[1, place(more)] = left
+            walks[0, place(more)] = older
+            more += 1 if left > 0 else 0
+        going = more
+
+
+@inlined
+def combine(e, done, todo, arrivals, found, shapes, lists, offset, out, start, made):
+    """Write results [done, done + todo) of an arrival, line by line; return where its lists end.
+
+    The last input changes fastest. No branches: where one list begins anew is a surprise.
+    """
+    ts, last, _, numbers, _, _, _ = arrivals
+    places, times = out
+    entry, inputs = place(e), len(shapes)
+    k, origin = place(found[entry, ARRIVAL]), found[entry, ORIGIN]
+    now, end, own = ts[k], last[k], numbers[k] & shapes[place(origin), MASK]
+    for r in range(todo):
+        times[0, place(start + made + r)] = now
+        times[1, place(start + made + r)] = end
+        places[place(origin), place(made + r)] = own
+    repeats = found[entry, RESULTS]
+    for i in range(inputs):
+        if i == origin:
+            continue
+        rows = found[entry, place(CHAINS + 2 * i + 1)]
+        repeats //= rows
+        at, turn = (done // repeats) % rows, done % repeats
+        for r in range(todo):
+            spot, to = place(offset + at), place(start + made + r)
+            places[place(i), place(made + r)] = lists[0, spot]
+            times[1, to] = min(times[1, to], lists[1, spot])
+            turn += 1
+            at += 1 if turn == repeats else 0
+            turn = 0 if turn == repeats else turn
+            at = 0 if at == rows else at
+        offset += rows
+    return offset
+
+
+@kernel
+def write_stars(found, count, arrivals, state, form, lists, walks, out, start, at):
+    """Write results from where `at` says, until `out` is full or all are written; return how many.
+
+    `lists` has room for the rows that any one arrival matches.
+    """
+    rows, _, _, shapes, _, _ = state
+    exp_column, first, _ = form
+    room, made, first_of_block = out[0].shape[1], 0, at[NEXT]
+    while first_of_block < count and made < room:
+        stop, size = first_of_block, 0
+        while stop < count and stop - first_of_block < BLOCK:
+            more = 0
+            for i in range(len(shapes)):
+                more += found[place(stop), place(CHAINS + 2 * i + 1)]
+            if size + more > lists.shape[1]:
+                break
+            size, stop = size + more, stop + 1
+        follow(
+            first_of_block, stop, found, rows, place(exp_column), place(first), shapes, walks,
+            lists,
+        )  # fmt: skip
+        offset = 0
+        while first_of_block < stop and made < room:
+            results = found[place(first_of_block), RESULTS]
+            todo = min(results - at[DONE], room - made)
+            offset = combine(
+                first_of_block, at[DONE], todo, arrivals, found, shapes, lists, offset, out,
+                start, made,
+            )  # fmt: skip
+            made += todo
+            at[DONE] += todo
+            if at[DONE] == results:
+                at[DONE] = 0
+                first_of_block += 1
+    at[NEXT] = first_of_block
+    return made
