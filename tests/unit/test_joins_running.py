@@ -85,3 +85,27 @@ def test_another_algorithm_goes_on_where_one_has_stopped() -> None:
         same = [sorted(map(str, handle.changes().to_pylist())) for handle in (q, plain)]
         assert same[0] == same[1]
     assert len(plain.answer()) > 100
+
+
+def test_a_query_that_starts_again_keeps_its_orders() -> None:
+    db = database()
+    q = db.query(TEXT, join_algorithm="hash")
+    for i, (name, every) in enumerate(zip(STREAMS, (20, 2, 40), strict=True)):
+        db.push(name, tuples(0, 9_000, every, 200, i))
+    before = operator(q.stats())["orders"]
+    assert before != operator(database().query(TEXT, join_algorithm="hash").stats())["orders"]
+    q.restore(q.snapshot())
+    assert operator(q.stats())["orders"] == before
+
+
+def test_an_input_that_is_empty_for_a_while_is_still_found_by_its_key() -> None:
+    """New tuples of a stream whose window is empty go by the index, not through all rows."""
+    db = database()
+    q = db.query(TEXT, join_algorithm="hash")
+    for i, name in enumerate(("b", "c")):
+        db.push(name, tuples(0, 9_000, 1, 200, i))
+    db.advance(9_000)
+    db.push("a", tuples(9_000, 9_100, 1, 200, 9))
+    db.advance(9_100)
+    assert "new a: a ► b ► c" in q.explain()
+    assert int(str(operator(q.stats())["comparisons"])) < 100 * 200

@@ -255,6 +255,27 @@ def test_another_program_is_refused_and_told_what_has_changed(
     assert caught.value.detail.startswith(what)
 
 
+def joining(algorithm: str) -> Program:
+    """Return a program that joins a stream with itself, twice, by an algorithm."""
+    return Program(
+        f"SET join_algorithm = '{algorithm}';"
+        "CREATE STREAM s (ts BIGINT, k BIGINT) TIMESTAMP BY ts;"
+        "CREATE QUERY q AS SELECT a.k FROM s AS a [RANGE 5], s AS b [RANGE 5], s AS c [RANGE 5] "
+        "WHERE a.k = b.k AND b.k = c.k;",
+        ("q",),
+    )
+
+
+def test_joins_that_remember_otherwise_are_refused(tmp_path: Path) -> None:
+    open_checkpoint(str(tmp_path), joining("tree"))
+    with pytest.raises(StateError, match="state of another program") as caught:
+        open_checkpoint(str(tmp_path), joining("hash"))
+    assert caught.value.detail == (
+        "Streams were joined by trees of binary joins, "
+        "and now would be by hash of 3: ring × ring × ring."
+    )
+
+
 def keyed(options: str, read: str = "r") -> Program:
     """Return a program that reads a relation, which has another beside it that nobody reads."""
     script = f"""

@@ -6,6 +6,8 @@ from windrow.operators.join.fifo import FifoJoin
 from windrow.operators.join.half import KeyedForm, Kind
 from windrow.operators.join.hash import HashJoin
 from windrow.operators.join.mixed import MixedAntiJoinTask
+from windrow.operators.join.multi.task import MultiJoin
+from windrow.operators.join.multi.zset import MultiZSetJoin
 from windrow.operators.join.semi import HalfJoinTask
 from windrow.operators.join.told import ToldJoin
 from windrow.operators.join.zset import ZSetJoin
@@ -38,8 +40,13 @@ def measured_statistics(physical: Physical, elapsed: int) -> Statistics:
 
 
 def _keys(task: object) -> list[int]:
-    """Return how many distinct keys a join remembers; none if it has none yet."""
+    """Return how many distinct keys a join remembers; none if it has none yet.
+
+    A join of many inputs has some for each class of equal columns.
+    """
     match task:
+        case MultiJoin() | MultiZSetJoin():
+            return [len(table) for table in task.rows.tables if len(table)]
         case HashJoin() | FifoJoin() | MixedAntiJoinTask():
             count = len(task.keys)
         case ToldJoin():

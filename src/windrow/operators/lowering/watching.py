@@ -41,8 +41,8 @@ class ChoiceNotes:
         return facts(self.choice)
 
     def stats(self) -> dict[str, object]:
-        """Nothing is counted."""
-        return {}
+        """Return the algorithm: nothing is counted."""
+        return {"algorithm": self.choice.algorithm}
 
 
 @dataclass(slots=True)
@@ -63,23 +63,28 @@ class OrderWatch:
         """Change the orders that cost more than `MARGIN` times the best for their origins."""
         if not self.adapts or not rows:
             return
-        found = self.task.statistics()
-        seen, step = sum(found.seen), _interval(sum(found.rows), len(found.rows))
+        seen = sum(self.task.seen)
+        step = _interval(self.task.state_rows(), len(self.task.seen))
         if seen // step == (seen - rows) // step:
             return
-        self.measured = graph = self._graph(found)
+        self.measured = graph = self._graph(self.task.statistics())
         orders = tuple(_better(graph, order, i) for i, order in enumerate(self.task.loops.orders))
         if orders != self.task.loops.orders:
             self.task.reorder(orders)
             self.reorderings += 1
 
     def _graph(self, found: Statistics) -> JoinGraph:
-        """Return the graph of what is alive. Orders do not depend on the rates of origins."""
-        inputs = tuple(
-            GraphInput(float(seen), float(rows), tuple(map(float, values)))
-            for seen, rows, values in zip(found.seen, found.rows, found.distinct, strict=True)
-        )
-        return replace(self.choice.graph, inputs=inputs)
+        """Return the graph of what is alive. Orders do not depend on the rates of origins.
+
+        A class has a value at least, that of the new tuple.
+        """
+        planned = self.choice.graph.inputs
+        inputs = []
+        for i, (seen, rows) in enumerate(zip(found.seen, found.rows, strict=True)):
+            counted = zip(found.distinct[i].tolist(), planned[i].values, strict=True)
+            values = tuple(max(1.0, n) if v else 0.0 for n, v in counted)
+            inputs.append(GraphInput(float(seen), float(rows), values))
+        return replace(self.choice.graph, inputs=tuple(inputs))
 
     def best(self) -> tuple[Order, ...]:
         """Return the best orders for the rows that are alive now."""

@@ -100,6 +100,9 @@ def changes(old: Program, new: Program) -> list[str]:
     merged, merges = _merged(old), _merged(new)
     said += [f'Tuples of query "{name}" were merged by pane.' for name in merged - merges]
     said += [f'Tuples of query "{name}" were not merged by pane.' for name in merges - merged]
+    joined, joins = _joins(old), _joins(new)
+    if joined != joins:
+        said.append(f"Streams were joined by {_told(joined)}, and now would be by {_told(joins)}.")
     streamed, streams = _by_stream(old), _by_stream(new)
     said += [f'Relation "{name}" changed by stream.' for name in sorted(streamed - streams)]
     said += [f'Relation "{name}" did not change by stream.' for name in sorted(streams - streamed)]
@@ -122,6 +125,17 @@ def _merged(program: Program) -> set[str]:
         return {program.queries[n] for n in program.merging().queries}
     except WindrowError:
         return set()
+
+
+def _joins(program: Program) -> list[str]:
+    try:
+        return program.joins()
+    except WindrowError:
+        return []
+
+
+def _told(joins: list[str]) -> str:
+    return ", ".join(joins) or "trees of binary joins"
 
 
 def _by_stream(program: Program) -> set[str]:

@@ -16,6 +16,9 @@ from windrow.runtime.spark.declared import fit_column
 from windrow.runtime.spark.entry_sql import Reading, pushed, shard_sql
 from windrow.runtime.spark.plan import SparkPlan, plan_of
 
+MANY = 2
+"""Pairs of inputs from which on it is told how they meet."""
+
 
 def explain_spark(program: Program) -> str:
     """Return the whole way of the rows: inputs, ports, levels, answers.
@@ -29,6 +32,7 @@ def explain_spark(program: Program) -> str:
     shards = _count(plan.shards, "shard", "shards")
     lines = [f"{queries} on {shards}; {exchanges} of rows a batch, and a tiny one of times"]
     lines += [f"  {query}: tuples are {said}" for query, said in plan.layout.merging.items()]
+    lines += [f"  {w.query.name}: {said}" for w in wirings if (said := _joining(w))]
     for number in range(len(plan.entries)):
         lines += ["", *_input(plan, number)]
     for level in range(plan.layout.levels):
@@ -38,6 +42,19 @@ def explain_spark(program: Program) -> str:
 
 def _count(number: int, one: str, more: str) -> str:
     return f"{number} {one if number == 1 else more}"
+
+
+def _joining(wiring: Wiring) -> str:
+    """Say how the rows of several joins meet; "" for one join or none."""
+    physical = wiring.physical
+    joins = [n for n, s in enumerate(physical.stages) if s.label == "Join"]
+    inputs = sum(len(physical.stages[n].inputs) - 1 for n in joins)
+    if inputs < MANY:
+        return ""
+    found = sorted({levels_of(physical)[n] for n in joins})
+    if len(found) == 1:
+        return "all inputs are joined on one level: rows that match lie together"
+    return f"inputs are joined in a chain of exchanges, at levels {', '.join(map(str, found))}"
 
 
 def _input(plan: SparkPlan, number: int) -> list[str]:

@@ -6,19 +6,20 @@ from windrow.cli.bench.joins.feed import Arena, Match, Source, Timing, best, dif
 from windrow.cli.bench.report import Bar, verdict_of
 
 BAR = 0.8
-WINDOW = 20_000
+WINDOW = 40_000
 STEPS = 16
 
 ARENA = Arena(
     (
         Source(every=4, window=WINDOW, k=1_000),
-        Source(every=40, window=WINDOW, k=1_000, later=1),
-        Source(every=1, window=WINDOW, k=1_000, later=40),
+        Source(every=2_000, window=WINDOW, k=1_000, later=1),
+        Source(every=1, window=WINDOW, k=1_000, later=2_000),
     ),
     "s0.k = s1.k AND s1.k = s2.k",
     ticks=6 * WINDOW,
 )
-"""Two and a half windows before the swap; the second window length after it is timed."""
+"""Three windows before the swap; the second window length after it is timed. New tuples of the
+first stream meet some twenty rows of the slow stream, or forty of each key of the fast one."""
 
 
 def measure(repeats: int) -> Bar:

@@ -165,6 +165,7 @@ class MultiJoin:
             "expire_at": self.expire_at,
             "group": self.loops.group,
             "seen": list(self.seen),
+            "orders": [list(o) for o in self.loops.orders],
         }
 
     def _saved(self, which: int) -> Saved:
@@ -194,7 +195,8 @@ class MultiJoin:
         self.expire_at = cast("int", saved["expire_at"])
         self.loops.group = cast("int", saved["group"])
         self.seen = list(cast("list[int]", saved["seen"]))
-        self.loops.reorder(self.loops.orders)
+        orders = cast("list[list[int]]", saved["orders"])
+        self.loops.reorder(tuple(map(tuple, orders)))
 
     def _load(self, which: int, saved: Saved, capacity: int) -> None:
         rows, held, shape = self.rows, self.inputs[which], self.rows.shapes[which]

@@ -152,6 +152,7 @@ class MultiZSetJoin:
             "tables": [t.save() for t in self.rows.tables],
             "inputs": [self._saved(i, numbers) for i, numbers in enumerate(self._numbers())],
             "seen": list(self.seen),
+            "orders": [list(o) for o in self.loops.orders],
         }
 
     def _saved(self, which: int, numbers: I64) -> Saved:
@@ -170,7 +171,8 @@ class MultiZSetJoin:
         sizes = [len(cast("I64", p["numbers"])) for p in parts]
         self._take_over(parts, sizes)
         self.seen = list(cast("list[int]", saved["seen"]))
-        self.loops.reorder(self.loops.orders)
+        orders = cast("list[list[int]]", saved["orders"])
+        self.loops.reorder(tuple(map(tuple, orders)))
 
     def _take_over(self, parts: list[Saved], sizes: list[int]) -> None:
         rows = self.rows
