@@ -45,6 +45,9 @@ from windrow.operators.vector import I64
 ROOM = 32_768
 """Results that are made before their columns are gathered."""
 
+HALF = 0.5
+"""Share of a step's results that is taken to be there where room runs out: it doubles."""
+
 
 class WJoin:
     """A W-join at work: predicted edges of pattern MON in, one such edge out.
@@ -108,17 +111,23 @@ class WJoin:
         self.rows.admit(arrived)
         results = Gathered(self.match, tuple(self.rows.payload))
         for slices, upto in sliced(arrived, clock):
-            self._join(slices, results)
+            before = self._entered(slices)
+            self._join(results)
             self._let_go(upto)
+            self._gone(before)
+        self.counters.probes += sum(map(len, arrived))
         self.counters.tuples_out += results.made
         return results.delta() if results.made else self.nothing
 
-    def _join(self, arrived: list[Delta], results: Gathered) -> None:
-        """Enter new rows, and gather what they make."""
-        before = self.rows.spans[:, FIRST].copy()
+    def _entered(self, arrived: list[Delta]) -> I64:
+        """Store new rows; return where streams begin."""
         for i, delta in enumerate(arrived):
             if len(delta):
-                before -= self._enter(i, delta)
+                self._enter(i, delta)
+        return self.rows.spans[:, FIRST].copy()
+
+    def _join(self, results: Gathered) -> None:
+        """Let the rows that are to come in, and gather what they make."""
         terms = self.terms.equal, self.terms.compares, self._indexed, self.terms.friends
         windows = self.reach.most, self.reach.exact, self.reach.keep, self.starts, self.stops
         done = False
@@ -129,15 +138,13 @@ class WJoin:
                 windows, terms, self.orders, self.stack, self.out, self.work,
             )  # fmt: skip
             self._gather(int(self.work[MADE]), results)
-        self._gone(before)
-        self.counters.probes += sum(map(len, arrived))
         self.counters.comparisons += int(self.work[LOOKED])
         self.work[LOOKED] = 0
 
     def _gather(self, made: int, results: Gathered) -> None:
         """Gather the columns of what the loops have found."""
         if made:
-            results.reserve(made, 0.0)
+            results.reserve(made, HALF)
             results.times[0, results.made : results.made + made] = self.out[-1, :made]
             results.times[1, results.made : results.made + made] = FOREVER
             places = self.out[:-1, :made] - self.rows.base[:, None]
@@ -153,23 +160,20 @@ class WJoin:
         heads = self.index.heads if self.index else np.zeros((0, 1, 1), np.int64)
         return self.rows.codes, self.rows.back, heads
 
-    def _enter(self, i: int, delta: Delta) -> I64:
-        """Store new rows of a stream; return by how much rows have moved."""
+    def _enter(self, i: int, delta: Delta) -> None:
+        """Store new rows of a stream."""
         where, moved = self.rows.add(i, delta)
         self.starts -= moved
         self.stops -= moved
         if self.index:
             self.index.encode(i, delta, self.rows.codes, where)
-        return moved
 
     def _let_go(self, clock: int) -> None:
         """Forget what no row after `clock`, or still at it, can match."""
         if self.clean_every > 1:
             return
-        before = self.rows.spans[:, FIRST].copy()
         for i, keep in enumerate(self.reach.keep.tolist()):
             self.rows.let_go(i, clock - keep)
-        self._gone(before)
 
     def _gone(self, before: I64) -> None:
         """Count out the rows that were let go since streams began at `before`."""
