@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.experiments.library.experiment import EQUAL, Measurement
-from windrow.experiments.library.truth import answer_difference, net_difference
+from windrow.experiments.library.truth import answer_difference
 from windrow.experiments.orders.algorithms import Algorithm, Join, When, arrivals, join_of
 from windrow.experiments.orders.streams import (
     generate,
@@ -53,7 +53,7 @@ Told = tuple[When, int]
 
 @dataclass(slots=True)
 class Arena:
-    """What contestants share: streams, when windows are full, and what the first of them told.
+    """What contestants share: streams, when windows are full, and a digest of what the first told.
 
     `start` and `stretch` are ticks, and multiples of all intervals.
     """
@@ -63,7 +63,7 @@ class Arena:
     start: int
     stretch: int
     runs: int
-    told: dict[tuple[Told, int], pa.Table] = field(default_factory=dict)
+    told: dict[tuple[Told, int], int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, streams: Streams, stretch: int, runs: int, seed: int) -> Arena:
@@ -86,19 +86,27 @@ class Arena:
         )
 
     def wrong(self, told: Told, turn: int, results: pa.Table) -> str:
-        """Return how results of a run differ from what they should be; empty if not."""
-        first = self.told.setdefault((told, turn), results)
-        if first is not results:
-            wrong = "" if digest(results) == digest(first) else net_difference(results, first)
-            return f"the results differ from the first contestant's: {wrong}" if wrong else ""
-        if turn < self.runs - 1:
+        """Return how results of a run differ from what they should be; empty if not.
+
+        Of those who tell the same, the first is held to DuckDB in the last run, the others to it.
+        """
+        mine, first = digest(results), self.told.get((told, turn))
+        self.told.setdefault((told, turn), mine)
+        if first is None:
+            wrong = self.difference(told, turn, results) if turn == self.runs - 1 else ""
+            return f"the results differ from DuckDB's: {wrong}" if wrong else ""
+        if first == mine:
             return ""
+        wrong = self.difference(told, turn, results) or "which is wrong"
+        return f"the results differ from the first contestant's: {wrong}"
+
+    def difference(self, told: Told, turn: int, results: pa.Table) -> str:
+        """Return how results of a run differ from DuckDB's; empty if not."""
         low = self.start + turn * self.stretch
         high = low + self.stretch
         truth = f"SELECT * FROM ({self.truth(told)}) WHERE _ts > {low} AND _ts <= {high}"
         alive = part(self.tables, max(0, low - 2 * longest(self.streams)), high + 1)
-        wrong = answer_difference(results.drop_columns("_sign"), truth, alive)
-        return f"the results differ from DuckDB's: {wrong}" if wrong else ""
+        return answer_difference(results, truth, alive)
 
     def truth(self, told: Told) -> str:
         """Return the one-time query that tells all results with their times."""
@@ -167,12 +175,11 @@ class Contestant:
         return When.RESTORE if when is When.LATE else when, interval
 
     def table(self, found: Delta) -> pa.Table:
-        """Return results as changes."""
+        """Return results as a table: when they are told, and the times of their tuples."""
         columns: dict[str, Any] = {
             f"t{i + 1}": found.columns[f"t{i + 1}"].data for i in range(len(self.arena.streams))
         }
-        sign = np.ones(len(found), np.int64)
-        return pa.table({"_ts": found.ts, **columns, "_sign": sign})
+        return pa.table({"_ts": found.ts, **columns})
 
 
 def digest(results: pa.Table) -> int:
