@@ -211,7 +211,7 @@ class MultiJoin:
         rows.rows[slots, : self.layout.width] = words
         rows.born[slots] = born
         rows.link(which, numbers)
-        held.schedule(numbers, words[:, KEEP])
+        held.schedule(numbers, words[:, KEEP].copy())
 
     def held(self, clock: int) -> tuple[Delta, ...]:
         """See `handover.Holding`."""

@@ -186,7 +186,7 @@ class MultiZSetJoin:
         ]
         for i, capacity in enumerate(rows.reserve(needed)):
             copies, shape = self.inputs[i], rows.shapes[i]
-            numbers = cast("I64", parts[i]["numbers"])
+            numbers = cast("I64", parts[i]["numbers"]).copy()  # what is read from disk is read-only
             copies.resize(capacity, 0, 0)
             if copies.ring:
                 copies.load(parts[i], numbers)
