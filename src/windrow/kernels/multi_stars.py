@@ -131,36 +131,48 @@ def follow(first, stop, found, rows, exp_column, link, shapes, walks, lists):
 
 @inlined
 def combine(e, done, todo, arrivals, found, shapes, lists, offset, out, start, made):
-    """Write results [done, done + todo) of an arrival, line by line; return where its lists end.
+    """Write results [done, done + todo) of an arrival; return where its lists end.
 
-    The last input changes fastest. No branches: where one list begins anew is a surprise.
+    The last input changes fastest: its list is copied again and again, beside rows of the others
+    that stay. `done` says which.
     """
     ts, last, _, numbers, _, _, _ = arrivals
     places, times = out
     entry, inputs = place(e), len(shapes)
     k, origin = place(found[entry, ARRIVAL]), found[entry, ORIGIN]
-    now, end, own = ts[k], last[k], numbers[k] & shapes[place(origin), MASK]
-    for r in range(todo):
-        times[0, place(start + made + r)] = now
-        times[1, place(start + made + r)] = end
-        places[place(origin), place(made + r)] = own
-    repeats = found[entry, RESULTS]
-    for i in range(inputs):
-        if i == origin:
-            continue
-        rows = found[entry, place(CHAINS + 2 * i + 1)]
-        repeats //= rows
-        at, turn = (done // repeats) % rows, done % repeats
-        for r in range(todo):
-            spot, to = place(offset + at), place(start + made + r)
-            places[place(i), place(made + r)] = lists[0, spot]
-            times[1, to] = min(times[1, to], lists[1, spot])
-            turn += 1
-            at += 1 if turn == repeats else 0
-            turn = 0 if turn == repeats else turn
-            at = 0 if at == rows else at
-        offset += rows
-    return offset
+    now, own = ts[k], numbers[k] & shapes[place(origin), MASK]
+    fast = inputs - 1 if origin != inputs - 1 else inputs - 2
+    fast_rows = found[entry, place(CHAINS + 2 * fast + 1)]
+    fast_list = offset
+    for i in range(fast):
+        fast_list += found[entry, place(CHAINS + 2 * i + 1)] if i != origin else 0
+    at, turn = done % fast_rows, done // fast_rows
+    written = 0
+    while written < todo:
+        count = min(fast_rows - at, todo - written)
+        to = made + written
+        end, rest, list_end = last[k], turn, fast_list
+        for back in range(fast):
+            i = fast - 1 - back
+            if i == origin:
+                continue
+            rows = found[entry, place(CHAINS + 2 * i + 1)]
+            list_end -= rows
+            spot = place(list_end + rest % rows)
+            rest //= rows
+            end = min(end, lists[1, spot])
+            value = lists[0, spot]
+            for r in range(count):
+                places[place(i), place(to + r)] = value
+        for r in range(count):
+            spot = place(fast_list + at + r)
+            places[place(fast), place(to + r)] = lists[0, spot]
+            places[place(origin), place(to + r)] = own
+            times[0, place(start + to + r)] = now
+            times[1, place(start + to + r)] = min(end, lists[1, spot])
+        written += count
+        at, turn = 0, turn + 1
+    return fast_list + fast_rows
 
 
 @kernel
