@@ -28,7 +28,7 @@ from windrow.kernels.wjoin_loops import (
     WORK_WORDS,
     join_arrivals,
 )
-from windrow.kernels.wjoin_rows import END, FIRST, link_rows
+from windrow.kernels.wjoin_rows import END, FIRST, STOP, link_rows
 from windrow.operators.delta import NO_TIMES, Delta
 from windrow.operators.join.multi.loops import sliced
 from windrow.operators.join.multi.match import MultiMatch, Order
@@ -45,8 +45,8 @@ from windrow.operators.vector import I64
 ROOM = 32_768
 """Results that are made before their columns are gathered."""
 
-HALF = 0.5
-"""Share of a step's results that is taken to be there where room runs out: it doubles."""
+LEAST_SHARE = 0.01
+"""Share of the arrivals that are in by the first results, if none is: the first makes many."""
 
 
 class WJoin:
@@ -130,25 +130,30 @@ class WJoin:
         """Let the rows that are to come in, and gather what they make."""
         terms = self.terms.equal, self.terms.compares, self._indexed, self.terms.friends
         windows = self.reach.most, self.reach.exact, self.reach.keep, self.starts, self.stops
-        done = False
+        coming, done = self._coming(), False
         while not done:
             self.work[MADE] = 0
             done = join_arrivals(
                 self.how, self.rows.spans, (self.rows.times, self.rows.words), self._links,
                 windows, terms, self.orders, self.stack, self.out, self.work,
             )  # fmt: skip
-            self._gather(int(self.work[MADE]), results)
+            if self.work[MADE]:
+                share = max(1 - self._coming() / coming, LEAST_SHARE)
+                self._gather(int(self.work[MADE]), results, share)
         self.counters.comparisons += int(self.work[LOOKED])
         self.work[LOOKED] = 0
 
-    def _gather(self, made: int, results: Gathered) -> None:
-        """Gather the columns of what the loops have found."""
-        if made:
-            results.reserve(made, HALF)
-            results.times[0, results.made : results.made + made] = self.out[-1, :made]
-            results.times[1, results.made : results.made + made] = FOREVER
-            places = self.out[:-1, :made] - self.rows.base[:, None]
-            results.take(places, made)
+    def _coming(self) -> int:
+        """Return how many rows are still to come in."""
+        return int((self.rows.spans[:, STOP] - self.rows.spans[:, END]).sum())
+
+    def _gather(self, made: int, results: Gathered, share: float) -> None:
+        """Gather the columns of what the loops have found, for a share of the arrivals."""
+        results.reserve(made, share)
+        results.times[0, results.made : results.made + made] = self.out[-1, :made]
+        results.times[1, results.made : results.made + made] = FOREVER
+        places = self.out[:-1, :made] - self.rows.base[:, None]
+        results.take(places, made)
 
     @property
     def _indexed(self) -> I64:
