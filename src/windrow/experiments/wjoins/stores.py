@@ -52,7 +52,7 @@ class WJoinFigures78(WJoinExperiment):
         """Tell streams and contestants."""
         return (
             f"Each stream has {self.an_hour:,} tuples an hour and as many items; the window is an "
-            "hour. A run is a day, in steps of half an hour. Ripple join and XJoin let go of what "
+            "hour. A run is a day, in steps of two hours. Ripple join and XJoin let go of what "
             f"is in no window after every 10,000 tuples. {RIGHT}"
         )
 
@@ -60,7 +60,7 @@ class WJoinFigures78(WJoinExperiment):
         """Return the stores, from their second day on."""
         count = int(levels["streams"])
         sold = stores(count, self.an_hour, 1 + self.runs, self.an_hour, self.seed)
-        return Arena(sold, [one_window(count, HOUR)], DAY, DAY, HOUR // 2, self.runs)
+        return Arena(sold, [one_window(count, HOUR)], DAY, DAY, 2 * HOUR, self.runs)
 
     def findings(self, table: Table) -> list[Finding]:
         """Judge by the clock; what was looked at stands beside."""
