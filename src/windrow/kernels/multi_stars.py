@@ -14,7 +14,8 @@ innermost input once for each combination of the others, and wait for memory at 
 from __future__ import annotations
 
 from windrow.kernels.jit import inlined, kernel
-from windrow.kernels.multi_joins import earliest, enter
+from windrow.kernels.multi_ahead import INPUT
+from windrow.kernels.multi_joins import LOOKED, STARTED, earliest, enter
 from windrow.kernels.multi_rows import (
     BASE,
     HEAD,
@@ -54,10 +55,11 @@ def note(k, origin, code, heads, base, inputs, found, count):
 
 
 @kernel
-def count_stars(arrivals, spans, state, form, live, dead, gone, found):
+def count_stars(arrivals, spans, state, form, steps, live, dead, gone, counts, found):
     """Take in all arrivals, in time order, and note what each of them matches.
 
-    `found` has room for all arrivals and one more. Returns how many match, the end of the list of
+    `found` has room for all arrivals and one more; `counts` gets the rows that are to be looked
+    at, as if in loops. Returns how many match, the end of the list of
     dead codes, and how many rows of all inputs have the key of one arrival at most.
     """
     ts, _, _, _, codes, _, _ = arrivals
@@ -85,8 +87,14 @@ def count_stars(arrivals, spans, state, form, live, dead, gone, found):
                 gone = pass_tail(
                     slot, i, rows, first, heads, shapes, classes, bases, inputs, live, dead, gone
                 )  # fmt: skip
+        before = count
         count, most = note(k, origin, codes[0, place(k)], heads, bases[0], inputs, found, count)
         widest = max(widest, most)
+        for d in range(1, inputs):
+            step = place(origin * inputs + d)
+            column = place(CHAINS + 2 * steps[step, INPUT] + 1)
+            counts[step, STARTED] += count - before
+            counts[step, LOOKED] += (count - before) * found[place(before), column]
         enter(k, origin, arrivals, state, exp_column, first, live, 0)
     return count, gone, widest
 

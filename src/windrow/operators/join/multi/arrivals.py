@@ -61,9 +61,13 @@ class Arrivals:
     @property
     def arrays(self) -> Arrays:
         """All of it, with the order in which rows are walked."""
-        return (
-            self.ts, self.last, self.keep, self.numbers, self.codes, self.values, self._order()
-        )  # fmt: skip
+        return (*self.plain[:-1], self._order())
+
+    @property
+    def plain(self) -> Arrays:
+        """All of it, for loops that do not ask for an order."""
+        numbers = self.numbers
+        return self.ts, self.last, self.keep, numbers, self.codes, self.values, numbers
 
     @property
     def crowded(self) -> bool:
@@ -72,7 +76,9 @@ class Arrivals:
 
     def _is_crowded(self, which: int) -> bool:
         ts = self.ts[self.part(which)]
-        return CROWDED * (1 + int(np.count_nonzero(np.diff(ts)))) <= len(ts)
+        if len(ts) < CROWDED:
+            return False
+        return CROWDED * (1 + int(np.count_nonzero(ts[1:] != ts[:-1]))) <= len(ts)
 
     def _order(self) -> I64:
         """Return the rows, equal ones of an input and instant together where many share one."""

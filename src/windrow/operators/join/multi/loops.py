@@ -35,6 +35,9 @@ from windrow.operators.join.multi.stars import Stars
 from windrow.operators.task import Counters
 from windrow.operators.vector import I64
 
+FEW = 256
+"""Results for which there is room however few arrivals are."""
+
 SLICE = 32_768
 """Arrivals of an input that are joined at a time."""
 
@@ -126,10 +129,10 @@ class Loops:
         return plain and not self.rows.layout.signed and not arrivals.crowded
 
     def _run_stars(self, arrivals: Arrivals, results: Results) -> None:
-        matched, self.work[GONE] = self.stars.run(
-            arrivals, self.rows, self.places, results, self.gone
+        matched, self.work[GONE] = self.stars.enter(
+            arrivals, self.rows, self.program.steps, self.counts, self.gone
         )
-        self.stars.count(matched, self.orders, self.counts)
+        self.stars.write(matched, arrivals, self.rows, self.places, results)
 
     def _walk(self, arrivals: Arrivals, results: Results, total: int) -> None:
         rows, work, layout = self.rows, self.work, self.rows.layout
@@ -161,7 +164,7 @@ class Loops:
 
     def _reserve(self, total: int) -> None:
         """Take room for some results: few where arrivals are few."""
-        size = min(2 * total, ROOM)
+        size = min(max(2 * total, FEW), ROOM)
         if self.places.shape[1] < size:
             self.places = np.empty((len(self.rows.rings), size), np.int64)
 

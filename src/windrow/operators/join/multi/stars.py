@@ -6,18 +6,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from windrow.kernels.multi_joins import LOOKED, STARTED
 from windrow.kernels.multi_stars import (
     BLOCK,
     CHAINS,
     DONE,
     NEXT,
-    ORIGIN,
     count_stars,
     write_stars,
 )
 from windrow.operators.join.multi.arrivals import Arrivals
-from windrow.operators.join.multi.match import Order
 from windrow.operators.join.multi.results import Results
 from windrow.operators.join.multi.rows import Rows
 from windrow.operators.vector import I64
@@ -25,7 +22,7 @@ from windrow.operators.vector import I64
 
 @dataclass(slots=True)
 class Stars:
-    """What the two passes need room for."""
+    """The two passes over new rows, and what they need room for."""
 
     inputs: int
     found: I64 = field(init=False)
@@ -37,21 +34,39 @@ class Stars:
         self.walks = np.empty((4, BLOCK * self.inputs), np.int64)
         self.lists = np.empty((2, 16 * BLOCK * self.inputs), np.int64)
 
-    def run(
-        self, arrivals: Arrivals, rows: Rows, places: I64, results: Results, gone: int
+    def enter(
+        self, arrivals: Arrivals, rows: Rows, steps: I64, counts: I64, gone: int
     ) -> tuple[int, int]:
-        """Take in arrivals and hand over their results; return arrivals that match, dead codes."""
+        """Take in arrivals; return how many match, and the end of the list of dead codes.
+
+        `counts` gets the rows that they are to look at, by loop as `steps`.
+        """
         total, layout = len(arrivals.ts), rows.layout
         if len(self.found) <= total:
             self.found = np.empty((2 * total + 1, self.found.shape[1]), np.int64)
-        dead, arrays = rows.room_for_dead(total), arrivals.arrays
-        form = (layout.exp, layout.first, 0)
+        dead, form = rows.room_for_dead(total), (layout.exp, layout.first, 0)
         count, gone, widest = count_stars(
-            arrays, arrivals.spans, rows.state, form, rows.live, dead, gone, self.found
+            arrivals.plain,
+            arrivals.spans,
+            rows.state,
+            form,
+            steps,
+            rows.live,
+            dead,
+            gone,
+            counts,
+            self.found,
         )
         if widest > self.lists.shape[1]:
             self.lists = np.empty((2, 2 * widest), np.int64)
-        at = np.zeros(2, np.int64)
+        return count, gone
+
+    def write(
+        self, count: int, arrivals: Arrivals, rows: Rows, places: I64, results: Results
+    ) -> None:
+        """Hand over the results of the arrivals that match."""
+        arrays, at = arrivals.plain, np.zeros(2, np.int64)
+        form = (rows.layout.exp, rows.layout.first, 0)
         while at[NEXT] < count:
             results.reserve(places.shape[1], int(at[NEXT]) / count)
             made = write_stars(
@@ -68,15 +83,3 @@ class Stars:
             )
             results.take(places, made)
         assert at[DONE] == 0, "a result is left"
-        return count, gone
-
-    def count(self, matched: int, orders: tuple[Order, ...], counts: I64) -> None:
-        """Add up the rows that were looked at, by origin and depth."""
-        n = self.inputs
-        found = self.found[:matched]
-        rows = found[:, CHAINS + 1 :: 2]
-        for origin, order in enumerate(orders):
-            own = rows[found[:, ORIGIN] == origin]
-            for depth in range(1, n):
-                counts[origin * n + depth, STARTED] += len(own)
-                counts[origin * n + depth, LOOKED] += int(own[:, order[depth]].sum())
