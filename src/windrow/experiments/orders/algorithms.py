@@ -56,7 +56,8 @@ class Algorithm:
     """How windows are joined; intervals in units of time.
 
     `method` None is a tree of binary hash joins. `buckets` are those of each stream's hash table;
-    none: one for each value. `expire_every` is the interval of expiry, at least a tick.
+    none: one for each value, which is windrow's own. `expire_every` is the interval of expiry, at
+    least a tick; of windrow's own, 0 is what it likes best.
     """
 
     method: Method | None
@@ -135,13 +136,14 @@ def join_of(streams: Streams, algorithm: Algorithm, orders: tuple[Order, ...]) -
     """Return a join that has seen nothing yet."""
     if algorithm.method is None:
         return _tree(streams, algorithm, orders[0])
-    unit = ticks_a_unit(streams)
+    own = algorithm.method is Method.HASH and not algorithm.buckets
+    every = max(0 if own else 1, algorithm.expire_every * ticks_a_unit(streams))
     task = MultiJoin(
         _match(streams, algorithm),
         (Form.FIFO,) * len(streams),
         orders,
         algorithm.method,
-        expire_every=max(1, algorithm.expire_every * unit),
+        expire_every=every or None,
     )
     if algorithm.buckets:
         sizes = np.array([0, *sorted(set(algorithm.buckets))])

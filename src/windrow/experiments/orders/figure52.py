@@ -41,6 +41,8 @@ NLJS = (EAGER, EXPIRY, "lazy", "lazyR")
 HASHES = ("hash eager", "hash eager, lazy expiry", "hash lazy", "hash lazyR")
 FARTHEST = 2
 """By what factor times may differ from predicted ones."""
+ANY = 1.25
+"""By what factor times may differ where the order does not matter."""
 
 
 class ThesisFigure52(OrderExperiment):
@@ -92,7 +94,7 @@ class ThesisFigure52(OrderExperiment):
             *(self.similar(tables)),
             self.closest(tables),
             self.reduced(tables),
-            *(self.ours(of_algorithm(table, name), name) for name in (HASH, TREE)),
+            *self.ours(table),
         ]
 
     def similar(self, tables: dict[str, Table]) -> list[Finding]:
@@ -156,15 +158,27 @@ class ThesisFigure52(OrderExperiment):
             + ".",
         )
 
-    def ours(self, table: Table, name: str) -> Finding:
-        """Judge the ranks of what windrow runs."""
-        return Finding(
-            f"Also by {name}, orders are in the order that its model says, every two of them.",
-            all_of(pairs_ranked(table)),
-            f"{told_pairs(table)[:1].upper()}{told_pairs(table)[1:]}; the worst takes "
-            f"{worst_over_best(table)} as long as the best.",
-            Kind.OURS,
-        )
+    def ours(self, table: Table) -> list[Finding]:
+        """Judge the orders of what windrow runs."""
+        own, tree = of_algorithm(table, HASH), of_algorithm(table, TREE)
+        quick, slow = extremes(own, CLOCK)
+        told = told_pairs(tree)
+        return [
+            Finding(
+                f"With a bucket for each value the order does not matter: within {ANY} times.",
+                below(slow.over(quick, CLOCK), ANY),
+                f"{slow.value('order')} takes {slow.over(quick, CLOCK)} as long as "
+                f"{quick.value('order')}; all look at the same rows.",
+                Kind.OURS,
+            ),
+            Finding(
+                "As trees, orders are in the order that their own model says, every two of them.",
+                all_of(pairs_ranked(tree)),
+                f"{told[:1].upper()}{told[1:]}; the worst takes {worst_over_best(tree)} as long "
+                "as the best.",
+                Kind.OURS,
+            ),
+        ]
 
 
 def predicted_worst(tables: dict[str, Table]) -> float:

@@ -96,7 +96,7 @@ class ThesisLazy(Experiment[Team]):
         team = {}
         for name, buckets in BUCKETS.items():
             method = Method.LOOPS if name == LOOPS else Method.HASH
-            algorithm = Algorithm(method, when, often, buckets, expire)
+            algorithm = Algorithm(method, when, often, buckets, 0 if name == VALUE else expire)
             team[name] = Contestant.filled(self.arena, algorithm, algorithm.orders(ORDER))
         if when in (When.EAGER, When.LOSSY):
             tree = Algorithm(None, when, often)

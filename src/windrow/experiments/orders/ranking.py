@@ -57,8 +57,9 @@ class OrderExperiment(Experiment[Contestant]):
         )
         return (
             f"Streams {told}. A run is {self.arena.stretch:,} ticks after all windows have filled. "
-            f"{RIGHT} `{HASH}` has a bucket for each value, as windrow's joins do; `{TREE}` joins "
-            "two at a time and keeps results between. `model cost` is the papers'; for these two "
+            f"{RIGHT} `{HASH}` has a bucket for each value, and follows each chain once, as "
+            f"windrow's joins on one key do; `{TREE}` joins two at a time and keeps results "
+            "between. `model cost` is the papers'; for these two "
             "it is ours: rows of values that all windows have, and rows made."
         )
 
@@ -78,7 +79,7 @@ def model_cost(streams: Streams, algorithm: Algorithm, order: Order) -> float:
     if algorithm.method is None:
         return tree(streams, order)
     if algorithm.method is Method.HASH and not algorithm.buckets:
-        return indexed_cost(streams, order)
+        return indexed_cost(streams)
     sizes = algorithm.buckets or (1,) * len(streams)
     indexed = [replace(s, buckets=b) for s, b in zip(streams, sizes, strict=True)]
     if algorithm.when is When.EAGER:
@@ -86,24 +87,23 @@ def model_cost(streams: Streams, algorithm: Algorithm, order: Order) -> float:
     return lazy(indexed, order, algorithm.interval)
 
 
-def indexed_cost(streams: Streams, order: Order) -> float:
-    """Return the rows that loops look at a unit of time if there is a bucket for each value.
+def indexed_cost(streams: Streams) -> float:
+    """Return the rows that are looked at a unit of time if there is a bucket for each value.
 
-    A tuple whose value some window does not have is let go of at once; else each loop looks at the
-    rows of the value. Values are uniform, and windows have those that they share.
+    A tuple whose value some window does not have is let go of at once; else the rows of the value
+    are looked at once in each window, whatever the order. Values are uniform, and windows have
+    those that they share.
 
     >>> from windrow.optimize.join_costs import JoinStream
-    >>> indexed_cost([JoinStream(1, 100, 50), JoinStream(2, 100, 25)], (0, 1))
+    >>> indexed_cost([JoinStream(1, 100, 50), JoinStream(2, 100, 25)])
     8.0
     """
     shared = min(s.values for s in streams)
-    cost = 0.0
-    for i, stream in enumerate(streams):
-        reach = stream.rate * shared / stream.values
-        for j in (j for j in order if j != i):
-            reach *= streams[j].size / streams[j].values
-            cost += reach
-    return cost
+    rows = [s.size / s.values for s in streams]
+    return sum(
+        s.rate * shared / s.values * (sum(rows) - mine)
+        for s, mine in zip(streams, rows, strict=True)
+    )
 
 
 def of_algorithm(table: Table, name: str) -> Table:
