@@ -103,6 +103,17 @@ def test_contestants_of_a_block_run_by_turns_after_all_are_prepared() -> None:
     assert experiment.order[8:10] == ["prepare 10 fast", "prepare 10 slow"]
 
 
+def test_factors_that_are_measured_together_are_one_block() -> None:
+    together = type("Together", (Slow,), {"__doc__": Slow.__doc__, "together": ("size",)})
+    experiment = together(Options(repeats=1))
+    table = run(experiment).table
+    prepared = [f"prepare {size} {pace}" for size in (1, 10) for pace in ("fast", "slow")]
+    assert experiment.order == [*prepared, *["fast", "slow"] * 4]
+    assert [tuple(row.levels.values()) for row in table.rows] == [
+        (size, pace) for size in (1, 10) for pace in ("fast", "slow")
+    ]
+
+
 def test_medians_are_of_the_repeats_without_the_warm_ups() -> None:
     table = run(Slow(Options(repeats=3))).table
     row = table.where(size=10, pace="slow").rows[0]

@@ -80,7 +80,8 @@ class Words:
 class Experiment(ABC, Generic[CaseT]):
     """Base of all experiments; the docstring holds question, Claim, Refuted and Source.
 
-    `turns` names the factor whose levels are contestants: measured by turns in one block.
+    `turns` names the factor whose levels are contestants: measured by turns in one block; those of
+    the factors `together` are in the block as well, where claims compare them, too.
     `full` replaces levels of `factors` at the paper's size. `missing` tells levels of the paper
     that windrow cannot run, with the reason. What a paper claims of them is a finding that waits;
     what is measured in their place is a claim of ours, and marked so.
@@ -92,6 +93,7 @@ class Experiment(ABC, Generic[CaseT]):
     factors: ClassVar[Mapping[str, tuple[Level, ...]]]
     full: ClassVar[Mapping[str, tuple[Level, ...]]] = {}
     turns: ClassVar[str]
+    together: ClassVar[tuple[str, ...]] = ()
     panels: ClassVar[tuple[Panel, ...]]
     missing: ClassVar[Mapping[str, str]] = {}
     traces: ClassVar[tuple[str, ...]] = ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -15,7 +15,7 @@ from windrow.core.errors import RunError
 from windrow.experiments.library.experiment import EQUAL, Experiment, Measurement
 from windrow.experiments.library.machine import Facts, facts
 from windrow.experiments.library.spread import Spread
-from windrow.experiments.library.table import Levels, Row, Table
+from windrow.experiments.library.table import Level, Levels, Row, Table
 from windrow.experiments.library.verdict import Finding, verdict
 
 CaseT = TypeVar("CaseT")
@@ -73,10 +73,19 @@ def count_steps(experiment: Experiment[CaseT]) -> int:
 def blocks(experiment: Experiment[CaseT]) -> list[list[Levels]]:
     """Return the cases, grouped into blocks whose cases are measured by turns."""
     factors = experiment.levels()
-    others = {name: levels for name, levels in factors.items() if name != experiment.turns}
-    outer = [dict(zip(others, chosen, strict=True)) for chosen in product(*others.values())]
-    contestants = factors[experiment.turns]
-    return [[{**levels, experiment.turns: one} for one in contestants] for levels in outer]
+    inner = {experiment.turns, *experiment.together}
+    outside = {name: levels for name, levels in factors.items() if name not in inner}
+    inside = {name: levels for name, levels in factors.items() if name in inner}
+    return [[{**levels, **one} for one in choices(inside)] for levels in choices(outside)]
+
+
+def choices(factors: Mapping[str, tuple[Level, ...]]) -> list[Levels]:
+    """Return all choices of a level of each factor.
+
+    >>> choices({"window": (1, 2), "strategy": ("upa",)})
+    [{'window': 1, 'strategy': 'upa'}, {'window': 2, 'strategy': 'upa'}]
+    """
+    return [dict(zip(factors, chosen, strict=True)) for chosen in product(*factors.values())]
 
 
 def run_block(experiment: Experiment[CaseT], block: list[Levels], progress: Progress) -> list[Row]:

@@ -53,6 +53,7 @@ class MultiFigure4a(Experiment[Contestant]):
     factors = {"algorithm": (*METHODS, HASH), "interval": (1, 2, 4, 5, 10, 20, 25, 50)}
     full = {"interval": (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 24, 25, 30, 40, 50)}
     turns = "interval"
+    together = ("algorithm",)
     panels = (
         Panel("interval", CLOCK, "algorithm", "Time", "interval τ", WORDS, log_x=False),
         Panel(
@@ -216,6 +217,7 @@ class MultiFigure4b(Experiment[Contestant]):
     }
     full = {"buckets": (8, 9, 10, 11, SHOWN, 13, 16, 20, 30)}
     turns = "algorithm"
+    together = ("buckets",)
     panels = (
         Panel("buckets", CLOCK, "algorithm", "Time", "buckets, on average", WORDS, log_x=False),
         Panel(

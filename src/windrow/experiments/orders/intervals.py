@@ -60,6 +60,7 @@ class MultiFigure3(Experiment[Team]):
     factors = {"interval": INTERVALS, "algorithm": (NAIVE, LAZY, GENERAL)}
     full = {"interval": MORE_INTERVALS}
     turns = "algorithm"
+    together = ("interval",)
     panels = (*panels("comparisons", "comparisons a unit of time"), *panels(CLOCK, "ms per 1,000"))
 
     def __init__(self, options: Options | None = None) -> None:

@@ -60,6 +60,7 @@ class ThesisLazy(Experiment[Team]):
     figures = "5.3, 5.4"
     factors = {"interval": INTERVALS, "algorithm": tuple(WHEN)}
     turns = "algorithm"
+    together = ("interval",)
     panels = (
         panel(LOOPS, "Figure 5.3: nested loops"),
         panel(TWO, "Figure 5.4: two buckets"),

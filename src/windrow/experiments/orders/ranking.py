@@ -30,6 +30,7 @@ class OrderExperiment(Experiment[Contestant]):
     streams: ClassVar[Streams]
     algorithms: ClassVar[Mapping[str, Algorithm]]
     turns = "order"
+    together = ("algorithm",)
     panels = (
         Panel(
             "model_cost", CLOCK, "algorithm", "Time and the papers' model",
