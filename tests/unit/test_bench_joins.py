@@ -18,10 +18,10 @@ SMALL = Arena((Source(1, 50, 20),) * 3, "s0.k = s1.k AND s1.k = s2.k", ticks=300
 def test_orders_and_algorithms_tell_the_same() -> None:
     tables = SMALL.tables()
     runs = [Match.of(SMALL, a, tables).run(0, 300, 3) for a in ("hash", "tree", "loops", "naive")]
-    planned, others = orders.contest(orders.arena_of(orders.Random(1)), 1)
+    _, others, different = orders.contest(orders.arena_of(orders.Random(1)), 1)
     assert difference(runs) == ""
-    assert difference([planned, *others]) == ""
-    assert len(others) == 24
+    assert different == ""
+    assert len(others) == 3
 
 
 def test_another_answer_is_told() -> None:
@@ -42,7 +42,10 @@ def test_the_command_prints_a_line_a_bar(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_a_swap_of_rates_changes_orders(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(swap, "WINDOW", 4_000)
-    sources = tuple(replace(s, window=4_000, k=100) for s in swap.ARENA.sources)
+    sources = tuple(
+        replace(s, window=s.window // 10, k=s.k // 10 or 1, j=s.j // 10 or 1)
+        for s in swap.ARENA.sources
+    )
     monkeypatch.setattr(swap, "ARENA", replace(swap.ARENA, sources=sources, ticks=24_000))
     bar = swap.measure(1)
     assert bar.check == "equal"

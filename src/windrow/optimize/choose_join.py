@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from windrow.optimize import choose_wjoin
 from windrow.optimize.flatten_joins import FlatJoin
-from windrow.optimize.join_algorithms import many_cost, tree_cost
+from windrow.optimize.join_algorithms import by_one_key, many_cost, tree_cost
 from windrow.optimize.join_estimates import estimated, name_of, paths_of, reaches_of
 from windrow.optimize.join_graph import JoinGraph, Order, walked
 from windrow.optimize.join_orders import RANKED, SHOWN, Costed, best_orders, ranked
@@ -115,6 +115,8 @@ def explained(choice: JoinChoice) -> list[str]:
     lines = [f"join of {', '.join(choice.names)} by {how}; {choice.reason}"]
     sizes = zip(choice.names, choice.graph.inputs, strict=True)
     lines.append("  rows alive: " + ", ".join(f"{name} {i.size:,.0f}" for name, i in sizes))
+    if choice.algorithm == HASH and by_one_key(choice.graph):
+        lines.append("  one key decides: where rows leave as they came, all orders are alike")
     return lines + [f"  {_origin(choice, i)}" for i in range(len(choice.orders))]
 
 

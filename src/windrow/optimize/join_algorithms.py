@@ -58,9 +58,19 @@ def _candidates(graph: JoinGraph, chosen: Sequence[int]) -> float:
 
 
 def many_cost(graph: JoinGraph, orders: Sequence[Order]) -> float:
-    """Return the cost of one join of all inputs under an order for each origin."""
+    """Return the cost of one join of all inputs under an order for each origin.
+
+    By one key alone no loop is inside another, and what is looked at makes a result.
+    """
     cost = PAIR * births(graph, range(len(graph)))
     for i, given in enumerate(graph.inputs):
         links = sum(v > 0 for v in given.values)
-        cost += given.rate * (ENTER + LINK * links + LOOK * walked(graph, orders[i], i))
+        looks = 0.0 if by_one_key(graph) else walked(graph, orders[i], i)
+        cost += given.rate * (ENTER + LINK * links + LOOK * looks)
     return cost
+
+
+def by_one_key(graph: JoinGraph) -> bool:
+    """Tell whether one class of equal columns is all that holds between the inputs."""
+    keyed = all(len(i.values) == 1 and i.values[0] > 0 for i in graph.inputs)
+    return keyed and graph.indexed and not graph.shares

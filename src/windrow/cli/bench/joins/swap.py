@@ -9,17 +9,22 @@ BAR = 0.8
 WINDOW = 40_000
 STEPS = 16
 
+VALUES = 2_000
+
 ARENA = Arena(
     (
-        Source(every=4, window=WINDOW, k=1_000),
-        Source(every=2_000, window=WINDOW, k=1_000, later=1),
-        Source(every=1, window=WINDOW, k=1_000, later=2_000),
+        Source(every=10, window=WINDOW, k=VALUES, j=VALUES),
+        Source(every=1, window=WINDOW // 10, k=VALUES, j=VALUES),
+        Source(every=10, window=WINDOW, k=VALUES, j=VALUES),
+        Source(every=1, window=WINDOW, k=VALUES, later=2_000),
+        Source(every=2_000, window=WINDOW, k=1, j=VALUES, later=1),
     ),
-    "s0.k = s1.k AND s1.k = s2.k",
+    "s1.k = s0.k AND s0.j = s4.j AND s1.j = s2.j AND s2.k = s3.k",
     ticks=6 * WINDOW,
 )
-"""Three windows before the swap; the second window length after it is timed. New tuples of the
-first stream meet some twenty rows of the slow stream, or forty of each key of the fast one."""
+"""A path s4 - s0 - s1 - s2 - s3, fast at one end and slow at the other. New tuples of its middle
+should go to the slow end first: there hardly any match. Three windows before the swap; the second
+window length after it is timed."""
 
 
 def measure(repeats: int) -> Bar:
