@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from windrow.optimize import choose_wjoin
 from windrow.optimize.flatten_joins import FlatJoin
-from windrow.optimize.join_algorithms import by_one_key, many_cost, tree_cost
+from windrow.optimize.join_algorithms import ALIKE, by_one_key, many_cost, tree_cost
 from windrow.optimize.join_estimates import estimated, name_of, paths_of, reaches_of
 from windrow.optimize.join_graph import JoinGraph, Order, walked
 from windrow.optimize.join_orders import RANKED, SHOWN, Costed, best_orders, ranked
@@ -56,10 +56,10 @@ def choose_join(plan: Join, flat: FlatJoin, statistics: Statistics, algorithm: s
         said = f"join_algorithm is {algorithm}"
         return JoinChoice(algorithm, names, graph, () if algorithm == TREE else orders, said)
     tree, many = tree_cost(graph), many_cost(graph, orders)
-    if tree < many:
+    if ALIKE * tree < many:
         said = f"by cost: one operator without results between costs {many / tree:.2f} times"
         return JoinChoice(TREE, names, graph, (), said)
-    said = f"by cost: a tree of binary joins costs {tree / many:.2f} times"
+    said = f"by cost: a tree of binary joins costs {tree / many:.2f} times, and remembers more"
     return JoinChoice(HASH, names, graph, orders, said)
 
 

@@ -20,8 +20,11 @@ from windrow.optimize.join_graph import JoinGraph, Order, results, walked
 ARRIVE = 45.0  # a tuple that enters a binary join, and its end
 KEPT = 130.0  # a result of a lower join: made, kept in a calendar, met by the join above
 PAIR = 20.0  # a result of the top join
-ENTER, LINK = 75.0, 20.0  # a tuple that enters a join of many, and its place in each index
-LOOK = 25.0  # a row looked at by a loop, or a lookup: both are found somewhere in memory
+ENTER, LINK = 130.0, 20.0  # a tuple that enters a join of many, and its place in each index
+LOOK = 20.0  # a row looked at by a loop, or a lookup: both are found somewhere in memory
+
+ALIKE = 1.15
+"""Costs within this factor are alike: then one operator is taken, as it remembers less."""
 
 
 def births(graph: JoinGraph, chosen: Sequence[int]) -> float:
