@@ -18,9 +18,6 @@ from windrow.optimize.statistics import Statistics
 from windrow.plan.nodes import Join
 from windrow.plan.patterns import PatternKind, pattern_of
 
-FEW_ROWS = 8.0
-"""Rows that a window holds at most for a W-join by time to be faster than `hash`."""
-
 ONE_IN_THREE = 1 / 3
 """Share of pairs that meet a comparison, if unknown."""
 
@@ -72,19 +69,17 @@ def is_w_join(flat: FlatJoin) -> bool:
 def _w_join(
     names: tuple[str, ...], flat: FlatJoin, graph: JoinGraph, statistics: Statistics
 ) -> JoinChoice:
-    """Return the W-join that looks at the fewest rows, unless `hash` is known to be faster.
+    """Return the W-join that looks at the fewest rows; by key, the join of many instead.
 
-    By key, the join of many looks at as many rows as the W-join does, and takes a fifth of the
-    time: its indexes are by key alone, and what it will look at is fetched beforehand. By time,
-    it takes a third of the time of `nested_w` and `merge_w` with thirty rows in each window, and
-    1.4 times that of `merge_w` with three.
+    That looks at as many rows as `hash_w`, takes as long, and follows the streams with its orders.
     """
     chosen = choose_wjoin.choose_wjoin(_w_facts(flat, graph, statistics))
-    fewest = min(i.size for i in graph.inputs)
-    name = HASH if chosen.name == HASH_W or fewest > FEW_ROWS else MERGE_W
-    said = f"windows tie the streams, and hold {fewest:,.0f} rows; {chosen.why}"
-    graph = replace(graph, indexed=name == HASH)
-    return JoinChoice(name, names, graph, best_orders(graph), said)
+    said = f"windows tie the streams: {chosen.why}"
+    if chosen.name != HASH_W:
+        graph = replace(graph, indexed=False)
+        return JoinChoice(chosen.name, names, graph, best_orders(graph), said)
+    said += "; by key the join of many does as hash_w does, and can change its orders"
+    return JoinChoice(HASH, names, graph, best_orders(graph), said)
 
 
 def _w_facts(flat: FlatJoin, graph: JoinGraph, statistics: Statistics) -> choose_wjoin.WJoinFacts:
