@@ -21,6 +21,7 @@ from windrow.operators.source import Source, SourceReader
 from windrow.operators.task import Saved
 from windrow.operators.vector import I64, Vector
 from windrow.operators.view import View, net_per_instant
+from windrow.optimize.choose_join import TREE
 from windrow.optimize.statistics import UNKNOWN, Statistics
 from windrow.plan.catalog import Stream
 from windrow.plan.labels import clock_of
@@ -246,7 +247,8 @@ class RunningQuery:
         interner, measured = saved["interner"], saved["statistics"]
         assert isinstance(interner, dict)
         assert isinstance(measured, dict)
-        query = replace(query, join_algorithm=str(saved["join_algorithm"]))
+        algorithm = saved.get("join_algorithm", TREE)  # before it was saved, all joins were trees
+        query = replace(query, join_algorithm=str(algorithm))
         strategy = str(saved["strategy"])
         running = cls(query, strategy, Interner.load(interner), Statistics.load(measured))
         running._restore(saved)

@@ -57,6 +57,11 @@ class BagOfRows:
         del tail, head
         return 0, int(self.table.meta[ENTRIES])
 
+    def live(self, tail: int, head: int) -> int:
+        """Return how many rows there are. O(1)."""
+        del tail, head
+        return len(self.table)
+
     def needed(self, delta: Delta, live: int) -> int:
         """Return how many places there must be once changes are added."""
         del delta, live
@@ -144,6 +149,10 @@ class RingOfRows:
     def span(self, tail: int, head: int) -> tuple[int, int]:
         """Return the numbers of rows that are there; the loops move both ends."""
         return tail, head
+
+    def live(self, tail: int, head: int) -> int:
+        """Return how many rows there are. O(1)."""
+        return head - tail
 
     def needed(self, delta: Delta, live: int) -> int:
         """Return how many places there must be for the rows that come."""

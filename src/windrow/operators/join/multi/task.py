@@ -195,8 +195,9 @@ class MultiJoin:
         self.expire_at = cast("int", saved["expire_at"])
         self.loops.group = cast("int", saved["group"])
         self.seen = list(cast("list[int]", saved["seen"]))
-        orders = cast("list[list[int]]", saved["orders"])
-        self.loops.reorder(tuple(map(tuple, orders)))
+        if "orders" in saved:  # states from before orders were saved go on in the plan's
+            orders = cast("list[list[int]]", saved["orders"])
+            self.loops.reorder(tuple(map(tuple, orders)))
 
     def _load(self, which: int, saved: Saved, capacity: int) -> None:
         rows, held, shape = self.rows, self.inputs[which], self.rows.shapes[which]

@@ -133,14 +133,21 @@ class MultiZSetJoin:
 
     def statistics(self) -> Statistics:
         """Return what is known of the inputs."""
-        return self.loops.statistics(self.seen, [len(n) for n in self._numbers()])
+        return self.loops.statistics(self.seen, self._live())
+
+    def _live(self) -> list[int]:
+        """Return how many rows of each input are remembered. O(inputs): every step asks."""
+        shapes = self.rows.shapes
+        return [
+            c.live(int(s[TAIL]), int(s[HEAD])) for c, s in zip(self.inputs, shapes, strict=True)
+        ]
 
     def _numbers(self) -> list[I64]:
         return [self.rows.taken(i) for i in range(len(self.inputs))]
 
     def state_rows(self) -> int:
         """Return how many distinct rows of all inputs are remembered."""
-        return sum(len(n) for n in self._numbers())
+        return sum(self._live())
 
     def state_bytes(self) -> int:
         """Return the exact size of rows, chains and codes."""
@@ -171,8 +178,9 @@ class MultiZSetJoin:
         sizes = [len(cast("I64", p["numbers"])) for p in parts]
         self._take_over(parts, sizes)
         self.seen = list(cast("list[int]", saved["seen"]))
-        orders = cast("list[list[int]]", saved["orders"])
-        self.loops.reorder(tuple(map(tuple, orders)))
+        if "orders" in saved:  # states from before orders were saved go on in the plan's
+            orders = cast("list[list[int]]", saved["orders"])
+            self.loops.reorder(tuple(map(tuple, orders)))
 
     def _take_over(self, parts: list[Saved], sizes: list[int]) -> None:
         rows = self.rows
@@ -219,6 +227,7 @@ class MultiZSetJoin:
     def check(self) -> None:
         """Assert the invariants of the state."""
         self.rows.check()
+        assert self._live() == [len(n) for n in self._numbers()], "a row is lost"
         for i, (copies, numbers) in enumerate(zip(self.inputs, self._numbers(), strict=True)):
             copies.check(numbers)
             kept = self.rows.rows[self.rows.at(i, numbers), KEEP]
