@@ -119,6 +119,7 @@ def _equality(left: str, right: str, column: str) -> st.SearchStrategy[str]:
     forms = [f"{left}.{column} = {right}.{column}", f"{right}.{column} = {left}.{column}"]
     if column in ("k", "v"):
         forms += [f"{left}.{column} + 1 = {right}.{column}", f"{left}.k = {right}.v"]
+        forms += [f"{left}.{column} = {right}.x"]
     return st.sampled_from([forms[0]] * 4 + forms)
 
 

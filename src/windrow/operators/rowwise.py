@@ -54,7 +54,10 @@ class FilterTask(Stateless):
 
 
 class ProjectTask(Stateless):
-    """π at work: plain columns pass as they are, the others are evaluated."""
+    """π at work: plain columns pass as they are, the others are evaluated.
+
+    `origins`: the columns that each of the others is made of.
+    """
 
     def __init__(self, columns: tuple[Named, ...], interner: Interner) -> None:
         self.counters = Counters()
@@ -62,7 +65,8 @@ class ProjectTask(Stateless):
         self._plain = [(c.name, c.expr.name) for c in columns if isinstance(c.expr, Column)]
         computed = [c for c in columns if not isinstance(c.expr, Column)]
         self._computed = [(c.name, c.expr.type, compile_expr(c.expr)) for c in computed]
-        self._reads = sorted(frozenset[str]().union(*(columns_of(c.expr) for c in computed)))
+        self.origins = {c.name: columns_of(c.expr) for c in computed}
+        self._reads = sorted(frozenset[str]().union(*self.origins.values()))
         self._order = [c.name for c in columns]
 
     def step(self, inputs: tuple[Delta, ...], clock: int) -> Delta:

@@ -19,10 +19,14 @@ from windrow.operators.vector import I64, Vector, empty_data
 
 @dataclass(frozen=True, slots=True)
 class Deposit:
-    """Live rows of a place that no operator below knows of, with the columns that are known."""
+    """Live rows of a place that no operator below knows of, with the columns that are known.
+
+    `spare` are those of the columns that can be computed anew from the others.
+    """
 
     place: Place
     rows: Delta
+    spare: frozenset[str] = frozenset()
 
 
 def nothing(stage: Stage) -> Delta:

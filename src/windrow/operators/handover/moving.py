@@ -30,8 +30,10 @@ from windrow.operators.handover.contents import (
     returned,
 )
 from windrow.operators.handover.matching import Matching
+from windrow.operators.handover.places import origins
 from windrow.operators.stateless import Stateless
 from windrow.operators.task import Task
+from windrow.plan.nodes import Join
 
 RENEWING = (DeltaStarDistinct, StoredInputDistinct)
 """Operators that tell a row with one end and later with another: what was told must not change."""
@@ -95,7 +97,9 @@ def _taken(old: Dataflow, twin: list[Stage], matching: Matching) -> list[Deposit
             held = _held(stage, clock)
             for i, rows, known in zip(stage.inputs, held, below, strict=False):
                 rest = minus(rows, known, old.stages[i].schema)
-                deposits.append(Deposit(matching.old_places[i], rest))
+                place = matching.old_places[i]
+                spare = _spare(rest, origins(old.stages, matching.old_places, place))
+                deposits.append(Deposit(place, rest, spare))
             if not isinstance(task, GroupByTask):
                 made = task.step(held, clock)
         if j in old.ends:
@@ -104,6 +108,12 @@ def _taken(old: Dataflow, twin: list[Stage], matching: Matching) -> list[Deposit
             made = merged(made, fitted(waiting, stage))
         contents.append(made)
     return [d for d in deposits if len(d.rows)]
+
+
+def _spare(rows: Delta, made_of: dict[str, frozenset[str]]) -> frozenset[str]:
+    """Return the columns of rows that can be computed from their other columns."""
+    names = rows.columns.keys()
+    return frozenset(n for n in names if n in made_of and made_of[n] <= names)
 
 
 def _held(stage: Stage, clock: int) -> tuple[Delta, ...]:
@@ -165,21 +175,38 @@ def _edge_for(deposit: Deposit, stages: list[Stage], matching: Matching) -> int:
     """Return the stage on whose edge rows enter the new plan.
 
     With all columns known: the lowest that has just these, so that operators see the rows out.
-    Else the highest that has them: there the others are not read any more. Never below an
-    expirer that is kept: it has let the rows pass already.
+    Else the highest that has them: there the others are not read any more, but for those that
+    the plan computes below it. Never below an expirer that is kept: it has let the rows pass
+    already. A plan that computes other columns, or elsewhere, is given those that they are made of.
     """
     names = set(deposit.rows.columns)
     chain = [i for i, place in enumerate(matching.new_places) if place == deposit.place]
     first = max((i for i in chain if i in matching.kept), default=0)
-    edges = [i for i in chain if i >= first and names <= set(stages[i].schema.names)]
-    whole = [i for i in edges if names == set(stages[i].schema.names)]
-    if not edges:
-        raise StateError(
-            "the other plan has no place for rows that are alive",
-            detail=f"They have the columns {', '.join(sorted(names))}.",
-            hint="Keep the strategy, or start the query anew.",
+    computed = origins(stages, matching.new_places, deposit.place).keys() - names
+    for known in (names, names - deposit.spare):
+        edges = [i for i in chain if i >= first and known <= set(stages[i].schema.names)]
+        if edges:
+            whole = [i for i in edges if known == set(stages[i].schema.names)]
+            given = [i for i in edges if not computed & set(stages[i].schema.names)]
+            return whole[0] if whole else (given or edges)[-1]
+    raise _no_place(deposit, known=bool(chain))
+
+
+def _no_place(deposit: Deposit, *, known: bool) -> StateError:
+    """Return why rows cannot enter; `known`: whether the other plan has their place at all."""
+    if not known and isinstance(deposit.place.meaning, Join):
+        return StateError(
+            "results of a join outlive the tuples that they were made of",
+            detail="The plan that runs has kept the results and let go of the tuples; the other "
+            "plan goes on from the tuples alone.",
+            hint="Keep join_algorithm, try again once such results have left, or start the query "
+            "anew.",
         )
-    return whole[0] if whole else edges[-1]
+    return StateError(
+        "the other plan has no place for rows that are alive",
+        detail=f"They have the columns {', '.join(sorted(deposit.rows.columns))}.",
+        hint="Keep the strategy, or start the query anew.",
+    )
 
 
 def _let_go(new: Dataflow, i: int, leaving: Delta) -> None:

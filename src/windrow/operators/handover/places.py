@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from windrow.operators.dataflow import Stage
+from windrow.operators.rowwise import ProjectTask
 from windrow.optimize.pull_negation_above_join import pull_negation_above_join
 from windrow.optimize.rewriting import with_inputs
 from windrow.optimize.rules import apply_rules
@@ -41,6 +42,16 @@ def places_of(stages: list[Stage]) -> list[Place]:
         last = max((p.turn for p in places if p.meaning == meaning), default=0)
         places.append(Place(meaning, last + 1))
     return places
+
+
+def origins(stages: list[Stage], places: list[Place], place: Place) -> dict[str, frozenset[str]]:
+    """Return the columns that are computed at a place, each with those that it is made of."""
+    return {
+        name: made_of
+        for stage, own in zip(stages, places, strict=True)
+        if own == place and passes(stage) and isinstance(stage.task, ProjectTask)
+        for name, made_of in stage.task.origins.items()
+    }
 
 
 def passes(stage: Stage) -> bool:

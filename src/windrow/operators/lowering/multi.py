@@ -34,9 +34,9 @@ from windrow.optimize.choose_join import (
     choose_join,
 )
 from windrow.optimize.flatten_joins import FlatJoin, flatten
-from windrow.plan.expressions import columns_of
+from windrow.plan.expressions import Column, Expr, columns_of
 from windrow.plan.nodes import Join, Plan
-from windrow.plan.patterns import PatternKind
+from windrow.plan.patterns import PatternKind, pattern_of
 
 Lower = Callable[[Builder, Plan, Wanted], Edge]
 
@@ -81,17 +81,26 @@ def lower_many(builder: Builder, many: Many, wanted: Wanted, lower: Lower) -> Ed
     before = builder.mark()
     needs = wanted.plus(many.flat.reads)
     edges = [lower(builder, p, needs.within(p.schema)) for p in many.flat.inputs]
-    telling = [n for n, e in zip(choice.names, edges, strict=True) if not e.predicted]
+    telling = [i for i, e in enumerate(edges) if not e.predicted]
     made = None
     if not telling:
         made = _joined(builder, many, edges, wanted)
     elif asked in (NAIVE, *W_JOINS):
-        raise _cannot(asked, f'Departures of "{telling[0]}" are not known before they come.')
+        raise _cannot(asked, _untold(builder, many, telling))
     elif asked != AUTO:
         made = _signed(builder, many, edges, wanted)
     if made is None:
         builder.rewind(before)
     return made
+
+
+def _untold(builder: Builder, many: Many, telling: list[int]) -> str:
+    """Return why departures of some inputs travel: they must, or the strategy wants it."""
+    own = [i for i in telling if pattern_of(many.flat.inputs[i]).kind is PatternKind.STR]
+    if builder.strategy == "negative" and not own:
+        return "Under the strategy negative no departure is known before it comes."
+    name = many.choice.names[(own or telling)[0]]
+    return f'Departures of "{name}" are not known before they come.'
 
 
 def tree_notes(many: Many | None) -> ChoiceNotes | None:
@@ -159,7 +168,11 @@ def _cannot(algorithm: str, why: str) -> SemanticError:
 
 
 def _signed(builder: Builder, many: Many, edges: list[Edge], wanted: Wanted) -> Edge:
-    """Join inputs on which all departures travel."""
+    """Join inputs on which all departures travel.
+
+    None is kept as a ring, count windows neither: a plan that takes over from another is given
+    rows by their content, without the order in which they came.
+    """
     choice = many.choice
     match, edges = _match(builder, many.flat, [builder.signed(e) for e in edges], wanted)
     task = MultiZSetJoin(match, choice.orders, Method(choice.algorithm))
@@ -179,15 +192,16 @@ def _match(
     builder: Builder, flat: FlatJoin, edges: list[Edge], wanted: Wanted
 ) -> tuple[MultiMatch, list[Edge]]:
     """Return what the operator is told, and its inputs with a column for all that it reads."""
-    made, columns = [], []
+    made, columns, inputs = [], [], []
+    residual = frozenset() if flat.residual is None else columns_of(flat.residual)
     for i, edge in enumerate(edges):
         exprs = flat.exprs_of(i)
         whole, names = builder.with_columns(edge, exprs)
         made.append(whole)
         columns.append(dict(zip(exprs, names, strict=True)))
-    residual = frozenset() if flat.residual is None else columns_of(flat.residual)
+        inputs.append(_input(whole, wanted.columns, residual | _origins(exprs)))
     match = MultiMatch(
-        tuple(_input(e, wanted.columns, residual) for e in made),
+        tuple(inputs),
         tuple(
             Equality(tuple(tuple(columns[i][e] for e in m) for i, m in enumerate(c.members)))
             for c in flat.classes
@@ -200,6 +214,15 @@ def _match(
         residual_of(flat.residual, builder),
     )
     return match, made
+
+
+def _origins(exprs: tuple[Expr, ...]) -> frozenset[str]:
+    """Return the columns that computed ones are made of and that nothing else reads.
+
+    They are held so that another plan, which computes at another place, can go on.
+    """
+    plain = frozenset(e.name for e in exprs if isinstance(e, Column))
+    return frozenset[str]().union(*map(columns_of, exprs)) - plain
 
 
 def _input(edge: Edge, output: frozenset[str], reads: frozenset[str]) -> Input:
