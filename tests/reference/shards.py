@@ -131,7 +131,7 @@ def _key(value: object) -> object:
         return 7
     if isinstance(value, float):
         return "nan" if math.isnan(value) else value + 0.0
-    return value
+    return repr(value) if isinstance(value, list | dict) else value
 
 
 def drive_shards(text: str, world: World, plan: ShardedDrive, until: int) -> list[Change]:

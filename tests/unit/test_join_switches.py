@@ -29,6 +29,8 @@ COMPUTED = {
 DEPARTING = {
     "a count window": "SELECT a.t FROM a [RANGE 9], b [ROWS 4], c [RANGE 9] "
     "WHERE a.x = b.x AND b.k = c.x",
+    "a window by a column": "SELECT a.t FROM a [RANGE 9], b [PARTITION BY v ROWS 2], c [RANGE 9] "
+    "WHERE a.x = b.x AND b.k = c.x",
     "a relation": "SELECT a.t, r.w FROM a [RANGE 9], b [RANGE 5], r "
     "WHERE a.x = b.x AND b.k + 1 = r.w + 1",
 }
