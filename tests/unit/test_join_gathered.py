@@ -12,7 +12,7 @@ from windrow.operators.join.gathered import FORESIGHT, Gathered
 def gathered() -> Gathered:
     match = a_match(odd=False)
     left, right = (LinkedRing(side, False, []) for side in (match.left, match.right))
-    return Gathered(match, left.payload, right.payload, endless=False)
+    return Gathered(match, (left.payload, right.payload))
 
 
 def test_one_dense_slice_makes_no_room_for_a_dense_rest() -> None:

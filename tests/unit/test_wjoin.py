@@ -319,10 +319,10 @@ def test_loops_are_compiled_once_for_all_algorithms_and_numbers_of_streams() -> 
 def test_room_for_results_grows_by_more_than_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     """A step of very many results does not copy them again and again."""
     grown = []
-    resize = Gathered._resize
+    resize = Gathered.resize
     monkeypatch.setattr(wjoin, "ROOM", 4)
     monkeypatch.setattr(
-        Gathered, "_resize", lambda self, room: (grown.append(room), resize(self, room))[1]
+        Gathered, "resize", lambda self, room: (grown.append(room), resize(self, room))[1]
     )
     match = a_match(2, [band(0, 1, -9, 9)])
     rows = [(0, 1, 1, v) for v in range(64)]

@@ -73,7 +73,7 @@ class FifoJoin:
         left, right = self.match.left.joinable(left), self.match.right.joinable(right)
         self.left.admit(left.columns)
         self.right.admit(right.columns)
-        out = Gathered(self.match, self.left.payload, self.right.payload, self.endless)
+        out = Gathered(self.match, (self.left.payload, self.right.payload), self.endless)
         rest = len(left) + len(right)
         for slices in sliced(left, right, clock):
             self._join(*slices, rest, out)
@@ -101,7 +101,7 @@ class FifoJoin:
             pairs = np.empty((2, made), np.int64)
             places = pairs[0], pairs[1], *out.more(made, arrivals / rest)
             make_pairs(*arrived, *links, numbers, *found, places, self.walks)
-            out.take(pairs[0], pairs[1])
+            out.gather(pairs, made)
 
     def _room_for_dead(self) -> I64:
         """Return room for as many codes as there are rows, and one more.

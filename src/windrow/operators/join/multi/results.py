@@ -8,11 +8,10 @@ from typing import Protocol
 
 import numpy as np
 
-from windrow.operators.buffers import room_for
 from windrow.operators.delta import Delta
+from windrow.operators.join.growing import Growing
 from windrow.operators.join.multi.match import MultiMatch
-from windrow.operators.state.row_records import RowRecords
-from windrow.operators.vector import I64, Bools, Vector
+from windrow.operators.vector import I64, Vector
 
 FORESIGHT = 4
 """Times the results so far for which room is made ahead, at most."""
@@ -35,71 +34,25 @@ class Results(Protocol):
 
 
 @dataclass(slots=True)
-class Gathered:
-    """Columns of results, growing: what is gathered is not copied again, but to make room.
+class Gathered(Growing):
+    """Columns of results, growing.
 
-    The columns of the inputs stand one input after the other. Room is made for as many results as
-    are expected, then ahead by how many there are of how many arrivals.
+    Room is made for as many results as are expected, then ahead by how many there are of how many
+    arrivals.
     """
 
-    match: MultiMatch
-    payloads: tuple[RowRecords, ...]
     expected: int = 0
-    made: int = 0
-    times: I64 = field(init=False)
-    words: I64 = field(init=False)
-    valid: Bools = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._resize(0)
-
-    def _resize(self, room: int) -> None:
-        columns = sum(len(p.fields) for p in self.payloads)
-        nullable = sum(len(p.nullable) for p in self.payloads)
-        times, words = room_for(2, room), room_for(columns, room)
-        valid = np.empty((nullable, room), np.bool_)
-        if self.made:
-            for new, old in ((times, self.times), (words, self.words), (valid, self.valid)):
-                new[:, : self.made] = old[:, : self.made]
-        self.times, self.words, self.valid = times, words, valid
 
     def reserve(self, more: int, share: float) -> None:
         """See `Results`."""
-        if self.made + more > self.times.shape[1]:
+        if self.made + more > self.room:
             guess = min(int(1.1 * self.made / share), FORESIGHT * self.made) if share else 0
             expected = min(self.expected, MOST // (2 + len(self.words)))
-            self._resize(max(self.made + more, guess, expected))
+            self.resize(max(self.made + more, guess, expected))
 
     def take(self, places: I64, count: int) -> None:
         """See `Results`. What the residual drops is dropped."""
-        line = bits = 0
-        for payload, at in zip(self.payloads, places, strict=True):
-            payload.gather(at[:count], self.words, self.valid, line, bits, self.made)
-            line, bits = line + len(payload.fields), bits + len(payload.nullable)
-        start, stop = self.made, self.made + count
-        self.made = stop
-        if self.match.residual is None:
-            return
-        kept = start + np.flatnonzero(self.match.residual(self._columns(start, stop)))
-        self.made = start + len(kept)
-        for lines in (self.times, self.words, self.valid):
-            lines[:, start : self.made] = lines[:, kept]
-
-    def _columns(self, start: int, stop: int) -> dict[str, Vector]:
-        read: dict[str, Vector] = {}
-        line = bits = 0
-        for payload in self.payloads:
-            lines = self.words[line : line + len(payload.fields), start:stop]
-            nulls = self.valid[bits : bits + len(payload.nullable), start:stop]
-            read |= payload.vectors(lines, nulls)
-            line, bits = line + len(payload.fields), bits + len(payload.nullable)
-        return read
-
-    def delta(self) -> Delta:
-        """Return all that was gathered."""
-        read = self._columns(0, self.made)
-        ts, exp = self.times[:, : self.made]
-        return Delta(ts, {name: read[name] for name in self.match.output.names}, exp)
+        self.gather(places, count)
 
 
 @dataclass(slots=True)
