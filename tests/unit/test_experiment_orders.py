@@ -42,6 +42,8 @@ from windrow.optimize.join_costs import (
     naive_lazy,
 )
 
+pytestmark = pytest.mark.long
+
 SMALL = (JoinStream(3, 20, 8), JoinStream(1, 30, 5), JoinStream(2, 20, 4))
 WAYS = {
     "loops": Algorithm(Method.LOOPS),

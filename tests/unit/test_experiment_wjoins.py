@@ -34,6 +34,8 @@ from windrow.experiments.wjoins.variations import WJoinFigure13, WJoinFigure14
 from windrow.operators.delta import Delta
 from windrow.operators.join.wjoin import NestedWJoin
 
+pytestmark = pytest.mark.long
+
 
 def test_a_stream_swings_between_its_rates() -> None:
     (even, swings) = generate([Source(1_000), Source(1_000, 10, 100, 100)], 30, 50, seed=7).times

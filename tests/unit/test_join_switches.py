@@ -16,6 +16,8 @@ from windrow.runtime.local.database import Database
 from windrow.runtime.local.handle import QueryHandle
 from windrow.runtime.local.query import RunningQuery
 
+pytestmark = pytest.mark.long
+
 STREAMS = ("a", "b", "c")
 COMPUTED = {
     "keys": "SELECT a.t FROM a [RANGE 9], b [RANGE 9], c [RANGE 9] WHERE a.x = b.x AND b.k = c.x",
