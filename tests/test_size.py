@@ -3,6 +3,7 @@
 import ast
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -35,6 +36,7 @@ def oversized(place: str, text: str) -> Iterator[tuple[str, int]]:
             yield f"{place}::{name}", length
 
 
+@cache
 def found() -> dict[str, int]:
     return {
         name: lines

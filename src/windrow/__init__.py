@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from windrow.core.errors import WindrowError
+from windrow.core.processor import Costs, Processor
+from windrow.core.scheduling import LongestQueue, OldestFirst, RoundRobin
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -13,11 +15,22 @@ if TYPE_CHECKING:
     from windrow.runtime.local.database import Database
     from windrow.runtime.spark.database import SparkDatabase
 
-__all__ = ["WindrowError", "connect", "register_aggregate"]
+__all__ = [
+    "Costs",
+    "LongestQueue",
+    "OldestFirst",
+    "Processor",
+    "RoundRobin",
+    "WindrowError",
+    "connect",
+    "register_aggregate",
+]
 
 
 @overload
-def connect(engine: Literal["local"] = "local") -> Database: ...
+def connect(
+    engine: Literal["local"] = "local", *, processor: Processor | None = None
+) -> Database: ...
 @overload
 def connect(
     engine: Literal["spark"],
@@ -30,6 +43,7 @@ def connect(
 def connect(engine: str = "local", **options: object) -> Database | SparkDatabase:
     """Open a database. Engine "local" runs queries in this process, "spark" on Spark.
 
+    In process, a `processor` makes work take (virtual) time, to see what waits and for how long.
     On Spark `checkpoint` is the folder that makes runs go on after a stop or a crash, `shards`
     the number of parts that keys are spread over; `spark` is a session to use, else one is
     started on `master` (all cores of this machine).

@@ -10,11 +10,12 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, note
 from hypothesis import strategies as st
 from tests.faults.processes import ProcessShards, dying
-from tests.faults.traffic import PROGRAM, assert_same, run, traffic
+from tests.faults.traffic import PROGRAM, Batch, assert_same, run, traffic
 from tests.generate.catalog import bind
 from tests.generate.effort import examples
 from tests.generate.queries import queries
@@ -69,6 +70,30 @@ def test_a_process_that_dies_between_slices_changes_nothing(
     finally:
         shards.close()
     assert all((tmp_path / f"{p}-{n}").exists() for p, n in points)
+
+
+def test_a_process_that_dies_amid_a_paced_backlog_changes_nothing(tmp_path: Path) -> None:
+    """Streams fall silent, heartbeats go far ahead, and batches without rows let go of the rest."""
+    program = replace(PROGRAM, script=f"SET expiry_pace = 3; {PROGRAM.script}")
+    batches = traffic(4, 6)
+    expected = run_and_beat(ShardSet(program), batches)
+    telling = [any(map(len, tables)) for tables in expected[len(batches) :]]
+    assert 4 < sum(telling) < len(telling), "the backlog is let go in parts, and all of it"
+    shards = ProcessShards(tmp_path / "checkpoint", program)
+    points = [(point, n) for point in ("after-step", "half-answer") for n in (3, 11, 23)]
+    try:
+        with dying(*(f"{p}:{n}:{tmp_path / p}-{n}" for p, n in points)):
+            assert_same(run_and_beat(shards, batches), expected)
+    finally:
+        shards.close()
+    assert all((tmp_path / f"{p}-{n}").exists() for p, n in points)
+
+
+def run_and_beat(shards: ShardSet, batches: list[Batch]) -> list[list[pa.Table]]:
+    """Return the changes of each batch, and of those without rows behind heartbeats far ahead."""
+    made = [shards.batch(batch, {}) for batch in batches]
+    beats = [{"s": 1_000, "r": 1_000}] + [{}] * 19
+    return [*made, *(shards.batch({}, beat) for beat in beats)]
 
 
 @pytest.mark.slow

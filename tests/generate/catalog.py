@@ -6,6 +6,7 @@ from functools import cache
 
 from windrow.plan.nodes import Query
 from windrow.plan.session import Session
+from windrow.plan.settings import check_setting
 
 STREAMS = ("a", "b", "c")
 RELATION = "r"
@@ -34,8 +35,10 @@ def session() -> Session:
     return made
 
 
-def bind(text: str) -> Query:
-    """Return the bound query of a text."""
-    (query,) = session().execute(text)
+def bind(text: str, hold: int = 0) -> Query:
+    """Return the bound query of a text, results of its negations held for so long."""
+    made = session()
+    made.settings["hold"] = check_setting("hold", hold)
+    (query,) = made.execute(text)
     assert isinstance(query, Query)
     return query

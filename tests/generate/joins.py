@@ -41,8 +41,8 @@ def many_joins(draw: st.DrawFn, *, least: int = 2, most: int = 6) -> ManyJoin:
     n = draw(st.integers(least, most))
     names = [f"t{i}" for i in range(n)]
     paths = draw(st.sampled_from([False, False, True]))
-    sources = [draw(_path_source(name) if paths else _source(name, n)) for name in names]
-    terms = draw(_equalities(names)) + draw(_thetas(names))
+    sources = [draw(_path_source(name) if paths else source(name, n)) for name in names]
+    terms = draw(equalities(names)) + draw(thetas(names))
     if paths:
         terms += draw(_paths(names))
     strict = any(strict for _, strict in sources)
@@ -61,12 +61,12 @@ def many_joins(draw: st.DrawFn, *, least: int = 2, most: int = 6) -> ManyJoin:
         )
     where = f" WHERE {' AND '.join(terms)}" if terms else ""
     body = f"{draw(_head(names))} FROM {', '.join(froms)}{where}"
-    text = draw(_output(body, sliding="SLIDE" in body or "TUMBLE" in body))
+    text = draw(output(body, sliding="SLIDE" in body or "TUMBLE" in body))
     return ManyJoin(text, strict, free=paths and "RANGE" not in body)
 
 
 @st.composite
-def _source(draw: st.DrawFn, name: str, inputs: int) -> tuple[str, bool]:
+def source(draw: st.DrawFn, name: str, inputs: int) -> tuple[str, bool]:
     """A windowed stream or a sub-query, and whether it is strict."""
     kind = draw(
         st.sampled_from(["time"] * 8 + ["sliding"] * 2 + ["strict", "query", "strict query"])
@@ -94,7 +94,7 @@ def _path_source(draw: st.DrawFn, name: str) -> tuple[str, bool]:
 
 
 @st.composite
-def _equalities(draw: st.DrawFn, names: list[str]) -> list[str]:
+def equalities(draw: st.DrawFn, names: list[str]) -> list[str]:
     """Equalities along a star, a chain, a cycle, on one column or several; or a part of them."""
     shape = draw(st.sampled_from(["star", "chain", "cycle", "star", "none"]))
     first, *rest = names
@@ -124,8 +124,8 @@ def _equality(left: str, right: str, column: str) -> st.SearchStrategy[str]:
 
 
 @st.composite
-def _thetas(draw: st.DrawFn, names: list[str]) -> list[str]:
-    """Other terms: comparisons of two inputs, conditions on several, local ones."""
+def thetas(draw: st.DrawFn, names: list[str]) -> list[str]:
+    """Other terms: comparisons of two inputs, conditions on several, on one, on none."""
     a, b, c = (draw(st.sampled_from(names)) for _ in range(3))
     forms = [
         f"{a}.v < {b}.v",
@@ -139,6 +139,9 @@ def _thetas(draw: st.DrawFn, names: list[str]) -> list[str]:
         f"{a}.k = {a}.v",
         f"{a}.v IS NOT NULL",
         f"{a}.k + {b}.k = {c}.k",
+        "1 = 1",
+        "COALESCE(NULL, TRUE)",
+        "1 > 2",
     ]
     return draw(st.lists(st.sampled_from(forms), max_size=2))
 
@@ -165,7 +168,8 @@ def _head(draw: st.DrawFn, names: list[str]) -> str:
     return draw(st.sampled_from([f"SELECT {columns}", f"SELECT {ids}", f"SELECT {ids}"]))
 
 
-def _output(body: str, *, sliding: bool) -> st.SearchStrategy[str]:
+def output(body: str, *, sliding: bool) -> st.SearchStrategy[str]:
+    """Return a query as it is, as a stream of its changes, or under another."""
     forms = [body, body, body, f"ISTREAM({body})", f"SELECT COUNT(*) AS n FROM ({body}) AS z"]
     if sliding:
         forms += [f"RSTREAM({body}) RESTORE"] * 2

@@ -6,6 +6,7 @@ and duplicates happen. Everything shrinks towards few rows, one tick apart, of s
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from random import Random
 
@@ -116,6 +117,12 @@ def worlds(
         else:
             relations[name] = draw(relation_histories())
     return World(streams, relations)
+
+
+def worlds_of(text: str, *, max_rows: int = 12) -> st.SearchStrategy[World]:
+    """Histories of the streams and relations that a query names: of others it hears nothing."""
+    named = set(re.findall(r"\w+", text))
+    return worlds(max_rows=max_rows, names=[name for name in EVERYTHING if name in named])
 
 
 def random_world(seed: int, *, rows: int = 6, names: Sequence[str] = EVERYTHING) -> World:

@@ -37,6 +37,8 @@ from windrow.plan.expressions import Column
 from windrow.plan.nodes import Query
 from windrow.plan.session import Session
 
+pytestmark = pytest.mark.long
+
 
 @cache
 def session() -> Session:

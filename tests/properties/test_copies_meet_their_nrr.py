@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, note
 from hypothesis import strategies as st
 from tests.generate.effort import examples
-from tests.generate.streams import worlds
+from tests.generate.streams import worlds_of
 from tests.properties.test_engine_matches_oracle import STRATEGIES, assert_same, drives
 from tests.reference.drive import Drive
 from tests.reference.histories import RelationHistory, StreamHistory, World
+
+pytestmark = pytest.mark.long
 
 QUERY = (
     "SELECT z.k, n.w FROM (SELECT 0 * k AS k FROM a [{w1}] INTERSECT ALL "
@@ -45,7 +48,7 @@ def test_each_copy_meets_the_version_of_its_own_time(data: st.DataObject) -> Non
         w1=data.draw(st.sampled_from(WINDOWS)),
         w2=data.draw(st.sampled_from(WINDOWS)),
     )
-    world = data.draw(worlds())
+    world = data.draw(worlds_of(text))
     plan = data.draw(drives(world))
     note(f"{text}\n{plan}")
     assert_same(text, world, plan)

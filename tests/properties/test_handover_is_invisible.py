@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given, note
 from hypothesis import strategies as st
 from tests.generate.effort import examples
 from tests.generate.queries import queries
-from tests.generate.streams import worlds
+from tests.generate.streams import worlds_of
 from tests.properties.test_engine_matches_oracle import STRATEGIES, assert_same, drives
 from tests.properties.test_negation_forms import QUERIES as NEGATIONS
 from tests.properties.test_negation_forms import WINDOWS
@@ -17,8 +18,11 @@ from tests.reference.histories import World
 
 from windrow.optimize.statistics import UNKNOWN, Statistics
 
+pytestmark = pytest.mark.long
+
 FORMS = (
     *NEGATIONS,
+    "SELECT 1 AS one FROM (SELECT a.k FROM a [{w1}]) AS z",
     "SELECT DISTINCT a.k FROM a [{w1}]",
     "SELECT DISTINCT a.k % 2 AS p, b.s FROM a [{w1}], b [{w2}] WHERE a.k = b.k",
     "SELECT z.k, b.v FROM (SELECT DISTINCT k FROM a [{w1}]) AS z, b [{w2}] WHERE z.k = b.k",
@@ -38,6 +42,11 @@ FORMS = (
     "SELECT a.v, r.w FROM a [{w1}], r WHERE a.k = r.k",
     "SELECT v FROM a [{w1}] ORDER BY v DESC, id LIMIT 2",
     "DSTREAM(SELECT DISTINCT v FROM a [{w1}])",
+    "ISTREAM(SELECT ts, v FROM a [{w1}] WHERE v > 0)",
+    "ISTREAM(SELECT a.ts, a.v, b.ts AS t FROM a [{w1}], b [{w2}] WHERE a.k = b.k)",
+    "ISTREAM(SELECT a.ts, b.ts AS t FROM a [{w1}], b [UNBOUNDED] WHERE a.k = b.k)",
+    "ISTREAM(SELECT k FROM a [UNBOUNDED])",
+    "WSTREAM(SELECT k FROM a [RANGE 5 INTERNAL] UNION ALL SELECT v FROM a [RANGE 5])[RANGE 5]",
     "SELECT v + 1 AS z FROM a [{w1}] WHERE v > 0 UNION ALL SELECT v FROM b [{w2}]",
 )
 
@@ -62,7 +71,7 @@ def switching(draw: st.DrawFn, world: World) -> Drive:
 def test_a_switch_of_forms_is_invisible(data: st.DataObject) -> None:
     spans = {name: data.draw(st.sampled_from(WINDOWS)) for name in ("w1", "w2", "w3")}
     text = data.draw(st.sampled_from(FORMS)).format(**spans)
-    world = data.draw(worlds())
+    world = data.draw(worlds_of(text))
     plan = data.draw(switching(world))
     note(f"{text}\n{plan}")
     assert_same(text, world, plan)
@@ -72,7 +81,7 @@ def test_a_switch_of_forms_is_invisible(data: st.DataObject) -> None:
 @examples(40)
 def test_a_switch_is_invisible_whatever_the_query(data: st.DataObject) -> None:
     text = data.draw(queries())
-    world = data.draw(worlds())
+    world = data.draw(worlds_of(text))
     plan = data.draw(switching(world))
     note(f"{text}\n{plan}")
     assert_same(text, world, plan)

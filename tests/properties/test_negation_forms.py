@@ -8,7 +8,7 @@ from unittest.mock import patch
 from hypothesis import given, note
 from hypothesis import strategies as st
 from tests.generate.effort import examples
-from tests.generate.streams import worlds
+from tests.generate.streams import worlds_of
 from tests.properties.test_engine_matches_oracle import assert_same, drives
 
 from windrow.optimize.choose_form import FormChoice, choose_form
@@ -53,7 +53,7 @@ def test_a_negation_is_right_in_both_forms(data: st.DataObject) -> None:
     window = st.sampled_from(WINDOWS)
     spans = {name: data.draw(window) for name in ("w1", "w2", "w3")}
     text = data.draw(st.sampled_from(QUERIES)).format(**spans)
-    world = data.draw(worlds())
+    world = data.draw(worlds_of(text))
     plan = replace(data.draw(drives(world)), strategy=data.draw(st.sampled_from(("upa", "auto"))))
     note(f"{text}\n{plan}\nmixed: {mixed}")
     with patch("windrow.operators.lowering.builder.choose_form", forced):

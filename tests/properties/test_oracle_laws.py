@@ -14,6 +14,8 @@ from tests.generate.streams import cut_times, random_world, worlds
 from tests.reference.histories import Row, World
 from tests.reference.oracle import Oracle
 
+pytestmark = pytest.mark.long
+
 EXTERNAL = tuple(set(GRAMMAR_WINDOWS) - {"internal"})
 
 WINDOWS = st.sampled_from(

@@ -11,7 +11,7 @@ from tests.generate.catalog import bind
 from tests.generate.effort import examples
 from tests.generate.expressions import EXACT_AGGREGATES
 from tests.generate.queries import queries
-from tests.generate.streams import EVERYTHING, cut_times, random_world, worlds
+from tests.generate.streams import EVERYTHING, cut_times, random_world, worlds_of
 from tests.properties.pattern_laws import (
     check_patterns,
     has_no_one_lifetime,
@@ -21,6 +21,8 @@ from tests.properties.pattern_laws import (
 from tests.reference.histories import World
 
 from windrow.plan.patterns import PatternKind, pattern_of
+
+pytestmark = pytest.mark.long
 
 MON, WKS, WK, STR = PatternKind
 
@@ -43,10 +45,15 @@ def check(text: str, world: World, positions: list[int]) -> None:
     check_patterns(bind(text).root, world, [times[i % len(times)] for i in positions])
 
 
+def told(texts: st.SearchStrategy[str], max_rows: int = 5) -> st.SearchStrategy:
+    """A query, and histories of what it reads."""
+    return texts.flatmap(lambda text: st.tuples(st.just(text), worlds_of(text, max_rows=max_rows)))
+
+
 @examples(25)
-@given(queries(aggregates=EXACT_AGGREGATES), worlds(max_rows=5), CUTS)
-def test_every_node_keeps_the_promise_of_its_pattern(text, world, positions):
-    check(text, world, positions)
+@given(told(queries(aggregates=EXACT_AGGREGATES)), CUTS)
+def test_every_node_keeps_the_promise_of_its_pattern(case, positions):
+    check(*case, positions)
 
 
 ALONE = (
@@ -58,21 +65,21 @@ ALONE = (
 
 
 @examples(35)
-@given(st.sampled_from(ALONE).flatmap(one_operator), worlds(max_rows=7), CUTS)
-def test_each_operator_alone_keeps_the_promise_of_its_pattern(text, world, positions):
-    check(text, world, positions)
+@given(told(st.sampled_from(ALONE).flatmap(one_operator), 7), CUTS)
+def test_each_operator_alone_keeps_the_promise_of_its_pattern(case, positions):
+    check(*case, positions)
 
 
 @examples(30)
-@given(queries(predictable_only=True, keep_ids=True), worlds(max_rows=5), CUTS)
-def test_the_end_of_a_predictable_result_is_known_at_its_birth(text, world, positions):
-    check(text, world, positions)
+@given(told(queries(predictable_only=True, keep_ids=True)), CUTS)
+def test_the_end_of_a_predictable_result_is_known_at_its_birth(case, positions):
+    check(*case, positions)
 
 
 @examples(10)
-@given(queries(monotone_only=True), worlds(max_rows=5), CUTS)
-def test_a_monotonic_answer_never_shrinks(text, world, positions):
-    check(text, world, positions)
+@given(told(queries(monotone_only=True)), CUTS)
+def test_a_monotonic_answer_never_shrinks(case, positions):
+    check(*case, positions)
 
 
 WITNESSED = {

@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from hypothesis import given
 from tests.generate.catalog import bind, session
 from tests.generate.effort import examples
@@ -11,6 +12,8 @@ from windrow.language.parse import parse_query
 from windrow.language.printing import to_sql
 from windrow.plan.explain import explain_text
 from windrow.plan.explain_formats import explain_dot, explain_json, explain_mermaid
+
+pytestmark = pytest.mark.long
 
 
 @examples(120)

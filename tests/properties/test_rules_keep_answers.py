@@ -20,6 +20,8 @@ from windrow.optimize.rewriting import Rule
 from windrow.optimize.rules import RULES, apply_rules
 from windrow.plan.nodes import Plan
 
+pytestmark = pytest.mark.long
+
 ALONE: tuple[tuple[Rule, ...], ...] = (
     *((rule,) for rule in RULES),
     (push_negation_below_join,),

@@ -31,15 +31,18 @@ RELATIONS = (RELATION, NRR)
 class Drive:
     """How a world is fed: where it is cut, and what happens after each cut.
 
-    `cuts` are positions in the sequence of events; `heartbeat` tells whether streams hear how far
-    all others are; `restarts` are numbers of batches after which the engine is replaced;
-    `as_dicts` pushes lists of dicts, not Arrow tables; `switches` are numbers of batches after
-    which another plan goes on, made by a strategy and by statistics; `rejoins` those after which
-    joins go on by another algorithm.
+    `hold` is how long results of negations wait; `cuts` are positions in the sequence of events;
+    `heartbeat` tells whether streams hear how far all others are; `restarts` are numbers of
+    batches after which the engine is replaced; `as_dicts` pushes lists of dicts, not Arrow tables;
+    `switches` are numbers of batches after which another plan goes on, made by a strategy and by
+    statistics; `rejoins` those after which joins go on by another algorithm; `refolds` those after
+    which others of their inputs are aggregated early; `settings` are any others of the query's own.
     """
 
     strategy: str = "upa"
     join_algorithm: str = "auto"
+    early_aggregation: str = "auto"
+    hold: int = 0
     cuts: tuple[int, ...] = ()
     heartbeat: bool = True
     restarts: frozenset[int] = frozenset()
@@ -48,6 +51,8 @@ class Drive:
     as_dicts: bool = False
     switches: tuple[tuple[int, str, Statistics], ...] = ()
     rejoins: tuple[tuple[int, str], ...] = ()
+    refolds: tuple[tuple[int, str], ...] = ()
+    settings: tuple[tuple[str, object], ...] = ()
 
 
 def events(world: World) -> list[tuple[int, str, int, Row]]:
@@ -64,17 +69,22 @@ def events(world: World) -> list[tuple[int, str, int, Row]]:
 def drive(text: str, world: World, plan: Drive, until: int) -> list[Change]:
     """Return the query's whole changelog over a world, up to and at `until`."""
     db = Database()
-    db.execute(DECLARATIONS)
-    query = db.query(text, strategy=plan.strategy, join_algorithm=plan.join_algorithm)
+    db.execute(f"{DECLARATIONS}; SET hold = {plan.hold}")
+    query = db.query(
+        text,
+        strategy=plan.strategy,
+        join_algorithm=plan.join_algorithm,
+        early_aggregation=plan.early_aggregation,
+        **dict(plan.settings),
+    )
     happened = events(world)
-    first = next((i for i, e in enumerate(happened) if e[0] > BEGINNING), len(happened))
-    bounds = sorted({0, first, len(happened), *(c for c in plan.cuts if first < c < len(happened))})
+    bounds = bounds_of(happened, plan.cuts)
     changes: list[Change] = []
     for number, (start, stop) in enumerate(pairwise(bounds)):
         push_events(db, happened[start:stop], plan)
         changes += read(query.changes())
         if plan.check:
-            db.running(query.name).flow.check()
+            db.running(query.name).check()
         if plan.sweep:
             db.running(query.name)._sweep()
         for _, strategy, statistics in (s for s in plan.switches if s[0] == number):
@@ -82,12 +92,28 @@ def drive(text: str, world: World, plan: Drive, until: int) -> list[Change]:
         for _, algorithm in (r for r in plan.rejoins if r[0] == number):
             running = db.running(query.name)
             switch(db, query.name, running.strategy, running.statistics, algorithm)
+        for _, early in (r for r in plan.refolds if r[0] == number):
+            running = db.running(query.name)
+            switch(db, query.name, running.strategy, running.statistics, early=early)
         if number in plan.restarts:
             restart(db, query.name)
     db.advance(until)
     db.drain()
     changes += read(query.changes())
     return changes
+
+
+def bounds_of(happened: Sequence[tuple[int, str, int, Row]], cuts: Sequence[int]) -> list[int]:
+    """Return where batches begin and end: what was always there is the first of them.
+
+    Rows that a relation makes at an instant may be answered at its end of batch, so changes of an
+    NRR at that instant come in the same batch: later they would not reach those rows.
+    """
+    first = next((i for i, e in enumerate(happened) if e[0] > BEGINNING), len(happened))
+    made = {ts for ts, name, _, _ in happened if name == RELATION}
+    allowed = (c for c in cuts if first < c < len(happened))
+    kept = (c for c in allowed if happened[c][1] != NRR or happened[c][0] not in made)
+    return sorted({0, first, len(happened), *kept})
 
 
 def push_events(db: Database, batch: Sequence[tuple[int, str, int, Row]], plan: Drive) -> None:
@@ -133,21 +159,31 @@ def restart(db: Database, name: str) -> None:
 
 
 def switch(
-    db: Database, name: str, strategy: str, statistics: Statistics, algorithm: str | None = None
+    db: Database,
+    name: str,
+    strategy: str,
+    statistics: Statistics,
+    algorithm: str | None = None,
+    early: str | None = None,
 ) -> None:
     """Let another plan of a running query go on, unless that is refused for a known reason.
 
     Either parts have come to different instants, or, with windows between streams, a tree of joins
-    has results whose tuples it has let go of, and joins are to be done by another algorithm.
+    has results whose tuples it has let go of, and joins are to be done by another algorithm, or
+    tuples without end have been folded. A plan that must stay is as it was.
     """
+    before = to_bytes(db.running(name).snapshot())
     try:
-        db._running[name] = handed_over(db.running(name), strategy, statistics, algorithm)
+        db._running[name] = handed_over(db.running(name), strategy, statistics, algorithm, early)
     except StateError as refused:
-        windows = algorithm is not None and "WINDOW" in db.running(name).query.text
+        text = db.running(name).query.text
+        windows = algorithm is not None and "WINDOW" in text
         outlived = windows and "outlive the tuples" in str(refused)
-        if not outlived and "derived stream meets another" not in str(refused):
+        endless = ("UNBOUNDED" in text or "SINCE" in text) and "never leave" in str(refused)
+        if not outlived and not endless and "derived stream meets another" not in str(refused):
             raise
-    db.running(name).flow.check()
+        assert to_bytes(db.running(name).snapshot()) == before, "refused, and yet not as it was"
+    db.running(name).check()
 
 
 def read(table: pa.Table) -> list[Change]:

@@ -325,3 +325,18 @@ def restored_select(schema: Schema, held: str, pairs: str, changes: str, slide: 
             GROUP BY ALL)
         GROUP BY ALL"""
     return copies_sql("__at, NULL::BIGINT AS __ts", schema, counted)
+
+
+def hold_select(schema: Schema, looks: str, answers: str) -> str:
+    """The fewest copies that a row has where `looks` leads to from ``__at``, if it is everywhere.
+
+    `looks` pairs each instant ``__at`` with those, ``__then``, that it looks back at.
+    """
+    columns = columns_sql(schema)
+    counted = f"""
+        SELECT {listed("__at", columns)}, min(__copies)::BIGINT AS __n
+        FROM (SELECT {listed("p.__at", "p.__then", columns)}, count(*) AS __copies
+              FROM {looks} p JOIN {answers} s ON s.__at = p.__then GROUP BY ALL) c
+        JOIN (SELECT __at, count(*) AS __looks FROM {looks} GROUP BY __at) l USING (__at)
+        GROUP BY {listed("__at", "__looks", columns)} HAVING count(*) = __looks"""
+    return copies_sql("__at, NULL::BIGINT AS __ts", schema, counted)

@@ -23,6 +23,7 @@ from windrow.plan.nodes import (
     Dstream,
     Except,
     Filter,
+    Hold,
     Intersect,
     Istream,
     Join,
@@ -120,6 +121,8 @@ class Tables:
                 yield from self._refreshes(source)
             case Delay(source, slide):
                 yield from (next_multiple(i, slide) for i in self.instants(source))
+            case Hold(source, length):
+                yield from (i + length for i in self.instants(source))
 
     def _expiries(self, node: Window) -> Iterator[int]:
         stream = self.stream(node.source)
@@ -259,6 +262,8 @@ class Tables:
                 return sql.top_select(node, self.relation(source, at))
             case Refresh():
                 return self._refresh_select(node, at)
+            case Hold():
+                return self._hold_select(node, at)
             case _:
                 raise AssertionError(f"{type(node).__name__} is not a relation")
 
@@ -276,6 +281,20 @@ class Tables:
             return held
         changes = self.changes(node.source)
         return sql.restored_select(node.schema, f"({held})", pairs, changes, node.slide)
+
+    def _hold_select(self, node: Hold, at: Instants) -> str:
+        """The fewest copies at any instant of [τ - h, τ]; none before the query's first event."""
+        whole = [i for i in at if self._begins is not None and self._begins <= i - node.length]
+        changing = self.instants(node.source)
+        looks = [
+            (i, then)
+            for i in whole
+            for then in {i - node.length, *(t for t in changing if i - node.length < t <= i)}
+        ]
+        schema = Schema((Field("__at", BIGINT), Field("__then", BIGINT)))
+        pairs = self._make((id(node), at, "looks"), lambda: self._loaded(schema, looks))
+        source = self.relation(node.source, tuple(sorted({then for _, then in looks})))
+        return sql.hold_select(node.schema, pairs, source)
 
     def _relation_changes(self, node: Table) -> str:
         changes = self._world.relations[node.relation.name].changes

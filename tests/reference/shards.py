@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from tests.generate.catalog import DECLARATIONS, STREAMS
-from tests.reference.drive import events, read, relation_rows, stream_table
+from tests.reference.drive import bounds_of, events, read, relation_rows, stream_table
 from tests.reference.histories import Change, Row, World
 from tests.reference.merging import split
 from windrow.core.time import BEGINNING, FOREVER
@@ -38,6 +38,7 @@ class ShardedDrive:
     """How a world is fed to shards. `seed` shuffles the rows of each batch.
 
     `merge`: tuples are merged by pane and group before they are dealt, where they can be.
+    `pace`: what SET expiry_pace says.
     """
 
     shards: int = 2
@@ -48,6 +49,9 @@ class ShardedDrive:
     seed: int = 0
     merge: bool = False
     join_algorithm: str = "auto"
+    early_aggregation: str = "auto"
+    hold: int = 0
+    pace: int | str = "off"
 
 
 class ShardSet:
@@ -59,8 +63,19 @@ class ShardSet:
         self.shards = [Shard(program, n) for n in range(program.shards)]
         self.random = random.Random(seed)
 
+    @property
+    def behind(self) -> int:
+        """How far a pace holds the query back: on all shards as far."""
+        (behind,) = {query.behind for shard in self.shards for query in shard.queries}
+        return behind
+
     def batch(
-        self, inputs: dict[int, pa.Table], beats: dict[str, int], *, drain: bool = False
+        self,
+        inputs: dict[int, pa.Table],
+        beats: dict[str, int],
+        *,
+        drain: bool = False,
+        wall: int = 0,
     ) -> list[pa.Table]:
         """Run one batch: rows by port in, all changes out."""
         for port, table in inputs.items():
@@ -69,7 +84,7 @@ class ShardSet:
         for shard in self.shards:
             for name, h in shard.heard().items():
                 heard[name] = heard[name].merged(h) if name in heard else h
-        moment = Moment(heard, drain=drain)
+        moment = Moment(heard, wall, drain)
         made: list[pa.Table] = []
         for level in range(self.layout.levels):
             stepped = [shard.step(level, moment) for shard in self.shards]
@@ -143,6 +158,8 @@ def program_of(text: str, plan: ShardedDrive) -> Program:
     """Return the program of one query over the declared streams and relations."""
     said = "on" if plan.merge else "off"
     sets = f"SET partials = '{said}'; SET join_algorithm = '{plan.join_algorithm}'"
+    sets += f"; SET early_aggregation = '{plan.early_aggregation}'; SET hold = {plan.hold}"
+    sets += f"; SET expiry_pace = {plan.pace}"
     script = f"{sets}; {DECLARATIONS}; CREATE QUERY q AS {text}"
     return Program(script, ("q",), plan.strategy, plan.shards)
 
@@ -150,8 +167,7 @@ def program_of(text: str, plan: ShardedDrive) -> Program:
 def drive_on(shards: ShardSet, world: World, plan: ShardedDrive, until: int) -> list[Change]:
     """Return the whole changelog of shards that have seen nothing yet, up to and at `until`."""
     happened = events(world)
-    first = next((i for i, e in enumerate(happened) if e[0] > BEGINNING), len(happened))
-    bounds = sorted({0, first, len(happened), *(c for c in plan.cuts if first < c < len(happened))})
+    bounds = bounds_of(happened, plan.cuts)
     changes: list[Change] = []
     for number, (start, stop) in enumerate(pairwise(bounds)):
         batch = happened[start:stop]
@@ -161,9 +177,13 @@ def drive_on(shards: ShardSet, world: World, plan: ShardedDrive, until: int) -> 
             changes += read(table)
         if number in plan.restarts:
             shards.restart()
-    for drain in (False, True):
-        for table in shards.batch({}, dict.fromkeys(STREAMS, until), drain=drain):
+    for table in shards.batch({}, dict.fromkeys(STREAMS, until)):
+        changes += read(table)
+    while shards.behind:
+        for table in shards.batch({}, {}):
             changes += read(table)
+    for table in shards.batch({}, dict.fromkeys(STREAMS, until), drain=True):
+        changes += read(table)
     return changes
 
 

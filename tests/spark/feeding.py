@@ -76,9 +76,10 @@ def written(scene: Scene, batches: Sequence[Sequence[Event]], folder: Path) -> l
         for n, batch in enumerate(batches):
             table = table_of(entry, [event for event in batch if event.name == name])
             write_piece(folder / name / f"{n:05}.parquet", table, 1_700_000_000 + n)
+    inputs = iter(entries.values())
     return [
-        sourced(text, entry, folder)
-        for text, entry in zip(scene.declarations, entries.values(), strict=True)
+        sourced(text, next(inputs), folder) if text.startswith("CREATE") else text
+        for text in scene.declarations
     ]
 
 

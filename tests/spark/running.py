@@ -42,7 +42,7 @@ class Runner:
 
         writer = frame.writeStream.foreachBatch(sink).trigger(availableNow=True)
         writer.option("checkpointLocation", f"{self.checkpoint}/spark").start().awaitTermination()
-        return _nonzero(found)
+        return nonzero(found)
 
     def drain(self, program: Program, batch: int) -> Net:
         """Return what comes out when nothing follows a batch."""
@@ -53,7 +53,7 @@ class Runner:
         for name in program.queries:
             add(found[name], changes_of(rows, program, name).toArrow())
         context.setLocalProperty(VERSION, "")
-        return _nonzero(found)
+        return nonzero(found)
 
     def end(self) -> None:
         """End the shards' processes."""
@@ -67,7 +67,8 @@ def add(counts: Counter[tuple[str, ...]], table: pa.Table) -> None:
         counts[tuple(map(str, row.values()))] += sign
 
 
-def _nonzero(net: Net) -> Net:
+def nonzero(net: Net) -> Net:
+    """Return what does not cancel out."""
     return {q: Counter({row: n for row, n in rows.items() if n}) for q, rows in net.items()}
 
 
@@ -81,7 +82,7 @@ def locally(declarations: str, queries: dict[str, str], pushes: list[tuple[str, 
     found: Net = {name: Counter() for name in queries}
     for name, query in standing.items():
         add(found[name], query.changes())
-    return _nonzero(found)
+    return nonzero(found)
 
 
 def program_of(declarations: str, queries: dict[str, str], shards: int = 2) -> Program:

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from windrow.cli.bench.spark import NAMES, bars
+from windrow.cli.bench.spark import NAMES, bars, idle
 from windrow.cli.bench.spark.bars import JOIN, Bench
 from windrow.cli.bench.spark.runs import checked
 
@@ -21,6 +21,8 @@ ROWS = 2_000
 def bench(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
     for name in ("WARM", "OURS", "THEIRS", "EMPTY"):
         monkeypatch.setattr(bars, name, 1)
+    for name, value in (("INTERVAL", 0.5), ("HEARTBEAT", 1.5), ("WINDOW", 0.5), ("TUPLES", 4)):
+        monkeypatch.setattr(idle, name, value)
     return Bench(spark, tmp_path, ROWS)
 
 

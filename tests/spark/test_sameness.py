@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from itertools import count, islice
 from pathlib import Path
 from random import Random
@@ -65,8 +66,9 @@ def lines(path: Path) -> Iterator[tuple[str, str]]:
             yield verb, rest.strip()
 
 
+@cache
 def chance(seed: int) -> Scene:
-    """Return random queries over a random world."""
+    """Return random queries over a random world: in seconds, as most that are tried tell little."""
     world = random_world(seed, rows=10)
     happened = [Event(ts, name, row[-6:], sign) for ts, name, sign, row in events(world)]
     declared = tuple(filter(None, re.split(r";\s*", DECLARATIONS)))

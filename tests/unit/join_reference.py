@@ -43,7 +43,7 @@ def schema(side: str) -> Schema:
     )
 
 
-def odd_sum(columns: dict[str, Vector]) -> np.ndarray:
+def odd_sum(columns: dict[str, Vector], rows: int) -> np.ndarray:
     return (columns["l.v"].data + columns["r.v"].data) % 2 == 1
 
 

@@ -37,7 +37,7 @@ def schema(i: int) -> Schema:
     return Schema((*keys, *rest, Field(f"s{i}.t", BIGINT, nullable=False)))
 
 
-def odd(columns: dict[str, Vector]) -> np.ndarray:
+def odd(columns: dict[str, Vector], rows: int) -> np.ndarray:
     return sum(v.data for n, v in columns.items() if n.endswith(".v")) % 2 == 1
 
 

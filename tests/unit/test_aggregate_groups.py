@@ -296,7 +296,7 @@ def test_a_group_that_comes_back_starts_from_nothing():
         assert out.weights().tolist() == [1, -1]
         assert out.columns["sum_x"].data.tolist() == [7.25, 7.25]
         task.check()
-    assert len(task.state.rows) < 200
+    assert len(task.groups.rows) < 200
     assert task.state_rows() == 0
 
 

@@ -4,12 +4,15 @@ import json
 from pathlib import Path
 from unittest.mock import patch
 
+import pytest
 from click.testing import CliRunner, Result
 
 from windrow.cli.bench.nexmark import oracle
 from windrow.cli.bench.nexmark.report import Cannot, Found, Measured
 from windrow.cli.main import windrow
 from windrow.generate.nexmark.queries import nexmark_query
+
+pytestmark = pytest.mark.long
 
 
 def run(*args: str) -> Result:

@@ -35,6 +35,8 @@ from windrow.cli.bench.report import EQUAL, Bar, summary
 from windrow.cli.main import windrow
 from windrow.core.errors import RunError
 
+pytestmark = pytest.mark.long
+
 
 def driver(folder: Path, body: str) -> Path:
     """Write a peer's script of our own; `request` and `tell` are there for it."""
@@ -117,7 +119,6 @@ def test_an_environment_is_below_the_cache(monkeypatch: pytest.MonkeyPatch, tmp_
     assert not made.ready
 
 
-@pytest.mark.long
 def test_an_environment_is_made_once_and_again_on_demand(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -136,7 +137,6 @@ def test_an_environment_is_made_once_and_again_on_demand(
     assert not marker.exists()
 
 
-@pytest.mark.long
 def test_what_cannot_be_installed_is_told_and_leaves_nothing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -163,7 +163,6 @@ def contest(tmp_path_factory: pytest.TempPathFactory) -> Contest:
 by_task = pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)
 
 
-@pytest.mark.long
 @by_task
 def test_engines_in_our_environment_agree(contest: Contest, task: Task) -> None:
     for engine in (WINDROW, ENGINES["duckdb"], ENGINES["polars"]):

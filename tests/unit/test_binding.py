@@ -242,7 +242,13 @@ def test_listings_follow_the_order_of_declaration() -> None:
         "bare_words = error",
         "strategy = auto",
         "join_algorithm = auto",
+        "early_aggregation = auto",
         "partials = auto",
+        "expiry = auto",
+        "join_messages = auto",
+        "punctuation = none",
+        "hold = none",
+        "expiry_pace = off",
     ]
 
 

@@ -11,6 +11,7 @@ import pytest
 import windrow
 from windrow.core.errors import BindError, InputError, SemanticError, StateError
 from windrow.operators.aggregate.user_defined import REGISTERED
+from windrow.operators.state.saved import from_bytes, to_bytes
 from windrow.plan.functions import AGGREGATES
 from windrow.runtime.local.database import Database
 from windrow.runtime.local.handle import QueryHandle
@@ -312,6 +313,23 @@ def test_a_snapshot_of_another_query_is_refused() -> None:
     for nonsense in (b"", b"nonsense", query.snapshot()[:-70]):
         with pytest.raises(StateError):
             query.restore(nonsense)
+
+
+def test_a_snapshot_of_another_plan_of_the_query_says_so() -> None:
+    """Another version of windrow may make another plan of one text; old ones kept no text."""
+    _, query = opened()
+    saved = from_bytes(query.snapshot())
+    state = saved["query"]
+    assert isinstance(state, dict)
+    state["plan"] = "Join|of old|('k',)|()"
+    with pytest.raises(StateError, match="made under another plan") as refused:
+        query.restore(to_bytes(saved))
+    assert "another version of windrow" in str(refused.value.detail)
+    assert "start the query anew" in str(refused.value.hint)
+    del state["text"]
+    with pytest.raises(StateError, match="does not belong") as refused:
+        query.restore(to_bytes(saved))
+    assert "or by another windrow" in str(refused.value.detail)
 
 
 @patch.dict(AGGREGATES)

@@ -53,6 +53,29 @@ def test_an_answer_changes_when_nothing_arrives(db: Database) -> None:
     )
 
 
+@pytest.mark.parametrize("strategy", ["auto", "upa", "direct", "negative"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT k FROM s [RANGE 10]",
+        "SELECT DISTINCT k FROM s [RANGE 10]",
+        "SELECT k, COUNT(*) AS n FROM s [RANGE 10] GROUP BY k",
+        "SELECT a.k FROM s AS a [RANGE 10], s AS b [RANGE 20] WHERE a.k = b.k",
+        "SELECT k FROM s [RANGE 10] WHERE k IN (SELECT k FROM s [RANGE 30])",
+    ],
+)
+def test_an_expiry_shows_at_the_next_heartbeat_without_any_input(
+    db: Database, text: str, strategy: str
+) -> None:
+    query = db.query(text, strategy=strategy)
+    db.push("s", [{"ts": 3, "k": 1}])
+    db.advance(12)
+    assert [change[:2] for change in changes(query)] == [(3, 1)]
+    db.advance(13)
+    assert [change[:2] for change in changes(query)] == [(13, -1)]
+    assert rows(query) == []
+
+
 def test_late_tuples_are_counted_and_kept(db: Database) -> None:
     query = db.query("SELECT k FROM s [RANGE 10]")
     assert len(db.late("s")) == 0

@@ -12,6 +12,8 @@ from windrow.experiments.library.experiment import EQUAL, Options
 from windrow.experiments.library.run import Result, run
 from windrow.experiments.links import base, partitions, query1, query2, query3, query4, trace
 
+pytestmark = pytest.mark.long
+
 KINDS: tuple[type[base.LinkExperiment], ...] = (
     query1.Query1Ftp,
     query1.Query1Telnet,
@@ -34,7 +36,6 @@ def short_stretches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(base, "STRETCH", 300)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_all_strategies_give_the_true_answer_and_a_verdict_comes_of_it(
     kind: type[base.LinkExperiment],
@@ -107,7 +108,6 @@ def test_the_real_trace_has_three_links_in_order_of_time(real_trace: trace.Trace
         assert 100 <= part.min() <= part.max() < 200
 
 
-@pytest.mark.long
 @pytest.mark.usefixtures("real_trace")
 def test_the_queries_run_on_the_real_trace() -> None:
     for kind in (query1.Query1Telnet, query3.Query3):

@@ -8,6 +8,7 @@ import pytest
 
 import windrow
 from windrow.core.errors import BindError, StateError
+from windrow.core.processor import Processor
 from windrow.optimize.statistics import Statistics
 from windrow.runtime.local.database import STRATEGIES, Database
 from windrow.runtime.local.handle import QueryHandle
@@ -25,8 +26,21 @@ QUERIES = {
 }
 
 
-def opened(text: str, strategy: str) -> tuple[Database, QueryHandle]:
-    db = windrow.connect()
+STREAMS = {
+    "births": "ISTREAM(SELECT ts, v + 1 AS z FROM a [RANGE 10] WHERE v > 0)",
+    "births of a join": "ISTREAM(SELECT a.ts, b.ts AS t, a.v FROM a [RANGE 10], b [RANGE 6] "
+    "WHERE a.k = b.k)",
+    "what stays": "ISTREAM(SELECT k FROM a [UNBOUNDED])",
+    "insertions": "ISTREAM(SELECT DISTINCT k FROM a [RANGE 3])",
+    "deletions": "DSTREAM(SELECT k, v FROM a [RANGE 3])",
+}
+"""Those that close an instant before they speak, and those that need not."""
+
+
+def opened(
+    text: str, strategy: str, processor: Processor | None = None
+) -> tuple[Database, QueryHandle]:
+    db = windrow.connect(processor=processor)
     db.execute("""
         CREATE STREAM a (ts BIGINT, k BIGINT, v BIGINT) TIMESTAMP BY ts;
         CREATE STREAM b (ts BIGINT, k BIGINT, v BIGINT) TIMESTAMP BY ts;
@@ -65,6 +79,58 @@ def test_no_pair_of_strategies_shows_the_switch(text: str, first: str, second: s
         push(db, 20, 30)
         db.drain()
         logs.append(changes(query))
+    assert logs[0] == logs[1]
+
+
+COMPUTED = {
+    "sums": "SELECT a.v + b.v AS z FROM a [RANGE 10], b [RANGE 6] WHERE a.k = b.k",
+    "groups of sums": "SELECT a.v + b.v AS z, COUNT(*) FROM a [RANGE 10], b [RANGE 6] "
+    "WHERE a.k = b.k GROUP BY a.v + b.v",
+}
+"""What was before a projection is lost, so that departures wait on edges above it."""
+
+
+@pytest.mark.parametrize("text", [*QUERIES.values(), *COMPUTED.values()], ids=[*QUERIES, *COMPUTED])
+@pytest.mark.parametrize(("first", "second"), list(permutations(STRATEGIES, 2)))
+def test_on_queues_what_was_alive_at_a_switch_leaves_on_time(
+    text: str, first: str, second: str
+) -> None:
+    """On a processor that takes no time all shows at once, whoever must hear of it."""
+    shown = []
+    for processor in (None, Processor()):
+        db, query = opened(text, first, processor)
+        push(db, 1, 20)
+        told = [changes(query)]
+        if processor is not None:
+            query.reoptimize(second)
+        for t in (*range(20, 24), 26, 29, 40):
+            db.advance(t)
+            told.append(changes(query))
+        shown.append(told)
+    assert shown[0] == shown[1]
+
+
+@pytest.mark.parametrize("text", STREAMS.values(), ids=STREAMS)
+@pytest.mark.parametrize(("first", "second"), list(permutations(STRATEGIES, 2)))
+def test_a_switch_amid_an_instant_loses_and_repeats_nothing(
+    text: str, first: str, second: str
+) -> None:
+    """Tuples of 19 come before it and after it; it goes to and fro at 22, without any step."""
+    logs = []
+    for switches in (False, True):
+        db, query = opened(text, first)
+        push(db, 1, 20)
+        told = changes(query)
+        if switches:
+            query.reoptimize(second)
+            query.restore(query.snapshot())
+        push(db, 19, 23)
+        if switches:
+            query.reoptimize(first)
+            query.reoptimize(second)
+        push(db, 22, 30)
+        db.drain()
+        logs.append(sorted(told + changes(query), key=repr))
     assert logs[0] == logs[1]
 
 

@@ -21,6 +21,8 @@ from windrow.operators.join.multi import loops
 from windrow.operators.join.multi.match import Method
 from windrow.operators.join.multi.zset import MultiZSetJoin
 
+pytestmark = pytest.mark.long
+
 SIZES = {2: 20, 3: 12, 4: 7}
 
 

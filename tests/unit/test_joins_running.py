@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
 import windrow as wr
 from windrow.core.errors import BindError, SemanticError
+from windrow.operators.interner import Interner
+from windrow.optimize.statistics import Statistics
 from windrow.runtime.local.database import Database
+from windrow.runtime.local.handover import measured
+from windrow.runtime.local.query import RunningQuery
 
 STREAMS = ("a", "b", "c")
 TEXT = (
@@ -109,3 +115,81 @@ def test_an_input_that_is_empty_for_a_while_is_still_found_by_its_key() -> None:
     db.advance(9_100)
     assert "new a: a ► b ► c" in q.explain()
     assert int(str(operator(q.stats())["comparisons"])) < 100 * 200
+
+
+COPIES = "rows with their copies"
+
+
+@pytest.mark.parametrize(
+    ("told", "kept"),
+    [
+        ("a.k, a.t, b.t AS u, c.t AS w", "ring × ring × ring"),
+        ("b.t", f"{COPIES} × ring × {COPIES}"),
+        ("a.k", f"{COPIES} × {COPIES} × {COPIES}"),
+    ],
+)
+def test_count_windows_are_rings_whose_order_outlives_a_switch(told: str, kept: str) -> None:
+    """Equal rows come again and leave in turn: a tree knows how many there are, but no order."""
+    db = database()
+    text = (
+        f"SELECT {told} FROM a [ROWS 7], b [ROWS 5], c [RANGE 9] WHERE a.k = b.k AND b.k = c.k "
+        "AND a.k < 4"
+    )
+    q, plain = (db.query(text, join_algorithm="tree") for _ in range(2))
+    changes = 0
+    for step in range(24):
+        for i, name in enumerate(STREAMS):
+            db.push(name, tuples(step * 5, step * 5 + 5, 1, 5, 10 * step + i))
+        db.advance(step * 5 + 4)
+        rows = [sorted(map(str, t.changes().to_pylist())) for t in (q, plain)]
+        assert rows[0] == rows[1]
+        changes += len(rows[0])
+        q.reoptimize(join_algorithm=("hash", "tree", "loops")[step % 3])
+        db.running(q.name).flow.check()
+    assert changes > 100
+    assert f"loops of 3: {kept}" in q.explain()
+
+
+WITHIN = (
+    "SELECT a.t, b.t AS u, c.t AS w FROM a, b, c "
+    "WHERE a.k {op} b.k AND b.k {op} c.k AND WINDOW(a, b) = 100 AND WINDOW(b, c) = 100"
+)
+
+
+@pytest.mark.parametrize(("algorithm", "op"), [("nested_w", "<"), ("hash_w", "=")])
+def test_orders_of_joins_within_windows_follow_the_streams(algorithm: str, op: str) -> None:
+    """c is fast and becomes slow, a the other way round: new tuples of b meet the fewest first."""
+    db = database()
+    q, tree = (db.query(WITHIN.format(op=op), join_algorithm=n) for n in (algorithm, "tree"))
+    every, told, orders = {"a": 60, "b": 20, "c": 2}, 0, []
+    for phase in range(2):
+        for step in range(8):
+            start = (phase * 8 + step) * 600
+            for i, name in enumerate(STREAMS):
+                db.push(name, tuples(start, start + 600, every[name], 8, start + i))
+            rows = [sorted(map(str, t.changes().to_pylist())) for t in (q, tree)]
+            assert rows[0] == rows[1]
+            told += len(rows[0])
+        orders.append(operator(q.stats())["orders"])
+        every = {"a": 2, "b": 20, "c": 60}
+    assert told > 300
+    assert [o[1] for o in orders] == ["b a c", "b c a"]
+    swings = measured(db.running(q.name)).swings
+    assert swings["a"] > 10
+    assert swings["c"] > 10
+    assert swings["b"] < 2
+
+
+def test_a_rate_that_swings_is_known_where_joins_are_chosen() -> None:
+    """Merged loops have less to look at while a stream is slow: what they cost is less."""
+    db = database()
+    query = db.query(WITHIN.format(op="="), join_algorithm="auto")
+    rates = dict.fromkeys(STREAMS, 1.0)
+
+    def cost(swings: dict[str, float]) -> float:
+        known = Statistics(rates, keys=50.0, swings=swings)
+        running = RunningQuery(db.running(query.name).query, "auto", Interner(), known)
+        (reason,) = [s.watch.facts()["reason"] for s in running.flow.stages if s.watch]
+        return float(re.findall("merge_w ([0-9.e+]+)", str(reason))[0])
+
+    assert cost({"c": 1_000.0}) < 0.8 * cost({})

@@ -3,6 +3,8 @@
 import pytest
 from tests.fuzz import fuzz_language
 
+pytestmark = pytest.mark.long
+
 
 def test_mutated_texts_parse_or_fail_with_a_place() -> None:
     report = fuzz_language.run(seed=20260101, count=3_000)

@@ -17,6 +17,8 @@ from windrow.generate.nexmark.events import STREAMS, batches, side_input
 from windrow.generate.nexmark.queries import NAMES, nexmark_query
 from windrow.generate.nexmark.scale import REMEMBERED, SECOND, Nexmark, forgetting
 
+pytestmark = pytest.mark.long
+
 SCALE = Nexmark(events=12_000, rate=200)
 """A minute: windows of ten seconds fill and slide."""
 DAYS = Nexmark(events=6_000, rate=1, group=40)

@@ -1,7 +1,9 @@
 """Each rule on plans that it fits and on plans that it does not, in tests/golden/optimize_*.plan.
 
 A question begins with ``optimize rules=a,b``; ``then=c`` applies other rules afterwards, and
-``patterns`` shows the update pattern of every edge; ``exchanges`` places those for shards.
+``patterns`` shows the update pattern of every edge; ``exchanges`` places those for shards;
+``folds=auto`` then folds groups before them, or tells why not; ``merges={b}`` lets tuples of
+inputs that are aggregated before a join be merged, or tells why not.
 """
 
 from dataclasses import replace
@@ -11,7 +13,10 @@ from pathlib import Path
 import pytest
 from tests.golden import FOLDER, check_golden
 
+from windrow.operators.lowering.aggregation import foldable
+from windrow.optimize.fold_before_exchange import Folding, fold_before_exchange
 from windrow.optimize.place_exchanges import place_exchanges
+from windrow.optimize.preaggregate_joins import preaggregate_joins
 from windrow.optimize.pull_negation_above_join import pull_negation_above_join
 from windrow.optimize.push_negation_below_join import push_negation_below_join
 from windrow.optimize.rewriting import Rule
@@ -36,13 +41,23 @@ def optimized(question: str) -> str:
     head, _, text = question.partition("\n")
     words = head.split()[1:]
     query = bound(text)
+    lines: list[str] = []
     for word in words:
         option, _, names = word.partition("=")
         if option in ("rules", "then"):
             query = replace(query, root=apply_rules(query.root, rules_of(names)))
         if option == "exchanges":
             query = replace(query, root=place_exchanges(query.root))
-    return explain_text(query, patterns="patterns" in words)
+        if option == "merges":
+            merged = preaggregate_joins(query.root, names, foldable)
+            query = replace(query, root=merged.root)
+            lines += [f"not merged: {why}" for why in merged.refused]
+            lines += [f"merged by {', '.join(p.keys)}" for p in merged.partials]
+        if option == "folds":
+            root, said = fold_before_exchange(query.root, Folding(names))
+            query = replace(query, root=root)
+            lines += said
+    return "\n".join([*lines, explain_text(query, patterns="patterns" in words)])
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)

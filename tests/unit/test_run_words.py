@@ -74,7 +74,13 @@ def report(shard: int) -> dict[str, object]:
         "process_bytes": 5_000,
         "seconds": {"transfer": 0.1, "kernel": 0.2 + shard, "state": 0.05},
         "queries": {
-            "a": {"clock": 1_500_000, "held_back_by": None, "state_rows": 4, "state_bytes": 64},
+            "a": {
+                "clock": 1_500_000,
+                "held_back_by": None,
+                "behind": 2_500_000,
+                "state_rows": 4,
+                "state_bytes": 64,
+            },
             "b": {"clock": 7, "held_back_by": "u", "state_rows": 1, "state_bytes": 8},
         },
     }
@@ -103,9 +109,17 @@ def test_progress_adds_up_batches_once_and_shards_together() -> None:
     assert progress.queries["a"].clock == "1970-01-01T00:00:01.500000Z"
     assert progress.queries["a"].state_rows == 8
     assert progress.of("B")["held_back_by"] == "u"
+    assert (progress.of("A")["behind"], progress.of("B")["behind"]) == (2.5, 0)
     assert progress.late == {"s": 1}
     parts = {"spark": 0.65, "transfer": 0.1, "kernel": 1.2, "state": 0.05}
     assert progress.seconds == pytest.approx(parts)
+
+
+def test_rows_that_only_say_that_time_passes_are_not_counted() -> None:
+    tally = Tally(ticks=True)
+    sources = [{"numInputRows": 9}, {"numInputRows": 1}]
+    tally.hear([{**batch(n, 10), "sources": sources} for n in range(3)])
+    assert (tally.batches, tally.rows) == (3, 27)
 
 
 def test_metrics_are_what_progress_says() -> None:
@@ -114,6 +128,7 @@ def test_metrics_are_what_progress_says() -> None:
         "windrow_input_rows_total 70",
         'windrow_clock_seconds{query="a"} 1.5',
         'windrow_clock_ticks{query="b"} 7',
+        'windrow_behind{query="a"} 2.5',
         'windrow_held_back{query="b",stream="u"} 1',
         'windrow_batch_part_seconds{part="kernel"} 1.2',
         'windrow_dead_letters_total{stream="s",kind="poison"} 3',

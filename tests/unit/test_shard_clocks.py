@@ -4,9 +4,9 @@ import pyarrow as pa
 import pytest
 
 from windrow.core.errors import BindError
-from windrow.core.time import BEGINNING, FOREVER
+from windrow.core.time import BEGINNING, FOREVER, wall_time
 from windrow.plan.session import Session
-from windrow.runtime.shards.clocks import Clocks, Heard, Moment, StreamClock, wall_time
+from windrow.runtime.shards.clocks import UNUSABLE, Clocks, Heard, Moment, StreamClock
 from windrow.runtime.shards.program import Program
 from windrow.runtime.shards.shard import Shard
 
@@ -54,6 +54,70 @@ def test_a_drain_brings_all_streams_to_the_newest_time() -> None:
     assert both.of(("a", "b")) == 20
 
 
+def beating(*more: str) -> Clocks:
+    """Clocks of a stream that is two seconds late at most, and of others beside it."""
+    session = Session()
+    session.execute(
+        "CREATE STREAM s (ts TIMESTAMP, k BIGINT) OPTIONS (heartbeat '2 seconds') TIMESTAMP BY ts"
+    )
+    for text in more:
+        session.execute(text)
+    return Clocks({e.name: StreamClock(e) for e in session.catalog.entries.values()})  # type: ignore[arg-type]
+
+
+def test_a_stream_with_a_heartbeat_goes_on_by_itself() -> None:
+    clock = beating()
+    clock.hear(Moment({"s": Heard(seconds(99), seconds(100), 2)}, wall=seconds(101)))
+    assert clock.of(("s",)) == seconds(100)
+    clock.hear(Moment({}, wall=seconds(101)))
+    assert clock.of(("s",)) == seconds(100), "time does not go back"
+    clock.hear(Moment({}, wall=seconds(109)))
+    assert clock.of(("s",)) == seconds(107)
+
+
+def test_a_backlog_is_read_before_the_wall_clock_counts() -> None:
+    """A source that is limited by the batch may have more of the same: what came says how far."""
+    clock = beating()
+    for hour in range(3):
+        rows = Heard(seconds(hour), seconds(hour + 1), 9)
+        clock.hear(Moment({"s": rows}, wall=seconds(9_000 + hour)))
+        assert clock.of(("s",)) == seconds(hour + 1)
+    clock.hear(Moment({"s": UNUSABLE}, wall=seconds(9_004)))
+    assert clock.of(("s",)) == seconds(3), "late tuples and dead letters are a part of it"
+    clock.hear(Moment({}, wall=seconds(9_005)))
+    assert clock.of(("s",)) == seconds(9_003)
+
+
+def test_an_end_of_input_stands_where_its_tuples_do() -> None:
+    clock = beating()
+    clock.hear(Moment({"s": Heard(seconds(1), seconds(5), 2)}, wall=seconds(900)))
+    clock.hear(Moment({}, wall=seconds(901), drain=True))
+    assert clock.of(("s",)) == seconds(5)
+
+
+def test_an_idle_stream_goes_with_one_that_has_a_heartbeat() -> None:
+    other = "CREATE STREAM t (ts TIMESTAMP) OPTIONS (idle '3 seconds') TIMESTAMP BY ts"
+    both = beating(other)
+    heard = {name: Heard(seconds(100), seconds(100), 1) for name in "st"}
+    both.hear(Moment(heard, wall=seconds(100)))
+    both.hear(Moment({}, wall=seconds(103)))
+    assert both.held_back_by(("s", "t")) == "t"
+    both.hear(Moment({}, wall=seconds(104)))
+    assert both.of(("s", "t")) == seconds(102)
+
+
+@pytest.mark.parametrize(
+    ("column", "option", "said"),
+    [
+        ("ts BIGINT", "heartbeat '2 seconds'", "its time counts ticks"),
+        ("ts TIMESTAMP", "heartbeat 'often'", "no length of time"),
+    ],
+)
+def test_a_heartbeat_is_looked_at_when_it_is_declared(column: str, option: str, said: str) -> None:
+    with pytest.raises(BindError, match=said):
+        Session().execute(f"CREATE STREAM s ({column}) OPTIONS ({option}) TIMESTAMP BY ts")
+
+
 def test_clocks_survive_saving() -> None:
     both, again = clocks(), clocks()
     both.hear(Moment({"a": Heard(1, 20, 2)}, wall=7))
@@ -86,6 +150,19 @@ def test_a_heartbeat_has_no_rows() -> None:
     shard.step(0, Moment(shard.heard()))
     stepped = shard.step(0, Moment({"b": Heard(FOREVER, 8, 0)}))
     assert stepped.changes[0]["_sign"].to_pylist() == [-1]
+
+
+def test_late_rows_and_dead_ones_keep_a_stream_from_being_silent() -> None:
+    """Else a backlog that begins with late rows would be late as a whole."""
+    script = """CREATE STREAM s (ts TIMESTAMP, k BIGINT) OPTIONS (heartbeat '1 second')
+        TIMESTAMP BY ts; CREATE QUERY q AS SELECT k FROM s [RANGE 1 MINUTE];"""
+    shard = Shard(Program(script, ("q",), shards=1), 0)
+    shard.ingest(0, rows(seconds(50)))
+    shard.step(0, Moment(shard.heard(), seconds(900)))
+    shard.ingest(0, rows(seconds(40)))
+    assert shard.heard() == {"s": UNUSABLE}
+    assert shard.step(0, Moment(shard.heard(), seconds(901))).late["s"].num_rows == 1
+    assert shard.clocks.of(("s",)) == seconds(50)
 
 
 def rows(*times: int) -> pa.Table:

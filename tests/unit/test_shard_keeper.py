@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,6 +12,7 @@ import pytest
 from tests.reference.shards import ShardSet
 
 from windrow.core.errors import LimitError, StateError
+from windrow.core.time import FOREVER
 from windrow.runtime.shards import agenda
 from windrow.runtime.shards import keeper as keeper_module
 from windrow.runtime.shards import ledger as ledger_module
@@ -38,20 +40,23 @@ BATCHES = 6
 class Bench:
     """One keeper on a folder, fed batch by batch; it can be lost at any time."""
 
-    def __init__(self, folder: Path) -> None:
-        self.store = Store(LocalFiles(str(folder)), 0, 2, PROGRAM.fingerprint)
-        self.folder = folder
-        self.keeper = Keeper(PROGRAM, 0, self.store, 1 << 40)
+    def __init__(self, folder: Path, program: Program = PROGRAM) -> None:
+        self.store = Store(LocalFiles(str(folder)), 0, 2, program.fingerprint)
+        self.folder, self.program = folder, program
+        self.keeper = Keeper(program, 0, self.store, 1 << 40)
+        self.told: dict[str, Heard] = {}
+        self.jumps: dict[str, Heard] = {}
 
     def lose(self) -> None:
         """Start again from what the disk has."""
         self.keeper.close()
-        self.keeper = Keeper(PROGRAM, 0, self.store, 1 << 40)
+        self.keeper = Keeper(self.program, 0, self.store, 1 << 40)
 
     def ingest(self, batch: int) -> dict[str, Heard]:
         step = Step(2 * batch + 2, 0, INGEST)
         heard = self.keeper.ingest(step.version, self._receipt(step, {0: rows(batch)}))
         self.keeper.check()
+        self.told = heard
         return heard
 
     def step(self, batch: int, level: int, given: dict[int, pa.Table]) -> Stepped:
@@ -61,7 +66,8 @@ class Bench:
 
     def pieces(self, batch: int, level: int, given: dict[int, pa.Table]) -> Iterator[Stepped]:
         step = Step(2 * batch + 2, level, STEP)
-        moment = Moment(heard_in(batch), batch) if level == 0 else None
+        heard = {**self.told, **heard_in(batch), **self.jumps}
+        moment = Moment(heard, batch) if level == 0 else None
         return self.keeper.step(step.version, level, self._receipt(step, given), moment)
 
     def run(self, batch: int) -> pa.Table:
@@ -115,6 +121,30 @@ def same(got: pa.Table, expected: pa.Table) -> bool:
 def test_a_run_is_that_of_the_shard_alone(bench: Bench, expected: list[pa.Table]) -> None:
     for batch in range(BATCHES):
         assert same(bench.run(batch), expected[batch])
+
+
+def test_a_clock_that_a_pace_has_stopped_is_rebuilt_where_it_was(tmp_path: Path) -> None:
+    """Time jumps over a whole window; where it stops is in the log, and marks follow from rows."""
+    paced = replace(PROGRAM, script=f"SET expiry_pace = 3; {PROGRAM.script}")
+    whole, lost = (Bench(tmp_path / name, paced) for name in ("whole", "lost"))
+    stops = []
+    for batch in range(BATCHES):
+        assert whole.ingest(batch) == lost.ingest(batch)
+        lost.lose()
+        if batch == 2:
+            whole.jumps = lost.jumps = {"s": Heard(FOREVER, 500, 0)}
+        forwarded = [bench.step(batch, 0, {}).forwarded for bench in (whole, lost)]
+        lost.lose()
+        changes = [
+            bench.step(batch, 1, given).changes.get(0)
+            for bench, given in zip((whole, lost), forwarded, strict=True)
+        ]
+        lost.lose()
+        assert (changes[0] is None) == (changes[1] is None)
+        assert changes[0] is None or same(changes[0], changes[1])
+        assert whole.keeper.stats()["queries"] == lost.keeper.stats()["queries"]
+        stops.append(whole.keeper.stats()["queries"]["q"]["behind"])
+    assert stops[2] > stops[3] > stops[-1] > 0, "it is held back, and goes on"
 
 
 def test_a_shard_that_is_lost_after_any_request_is_rebuilt(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -253,6 +254,25 @@ def test_another_program_is_refused_and_told_what_has_changed(
     with pytest.raises(StateError, match="state of another program") as caught:
         open_checkpoint(str(tmp_path), changed)
     assert caught.value.detail.startswith(what)
+
+
+def test_plans_of_another_version_of_windrow_are_told_as_such(tmp_path: Path) -> None:
+    open_checkpoint(str(tmp_path), program())
+    said = json.loads((tmp_path / "windrow.json").read_text())
+    (tmp_path / "windrow.json").write_text(json.dumps(said | {"fingerprint": "0123456789abcdef"}))
+    with pytest.raises(StateError, match="made by another version of windrow") as caught:
+        open_checkpoint(str(tmp_path), program())
+    assert "The program is the same" in caught.value.detail
+    with pytest.raises(StateError, match="state of another program"):
+        open_checkpoint(str(tmp_path), program(20))
+
+
+def test_queries_in_another_order_are_another_program(tmp_path: Path) -> None:
+    script = SCRIPT.format(10) + "CREATE QUERY p AS SELECT v FROM s [NOW];"
+    open_checkpoint(str(tmp_path), Program(script, ("q", "p")))
+    with pytest.raises(StateError, match="state of another program") as caught:
+        open_checkpoint(str(tmp_path), Program(script, ("p", "q")))
+    assert caught.value.detail == "The order of its queries has changed."
 
 
 def joining(algorithm: str) -> Program:

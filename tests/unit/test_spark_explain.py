@@ -9,17 +9,22 @@ DECLARATIONS = """
 CREATE STREAM link1 (ts TIMESTAMP, src STRING, proto STRING, bytes BIGINT)
   USING parquet OPTIONS (path 'link1') TIMESTAMP BY ts;
 CREATE STREAM link2 (ts TIMESTAMP, src STRING, proto STRING, bytes INT) TIMESTAMP BY ts;
+CREATE STREAM alarms (ts TIMESTAMP, src STRING)
+  USING json OPTIONS (path 'alarms', heartbeat '2 seconds') TIMESTAMP BY ts;
+CREATE STREAM rare (ts TIMESTAMP, src STRING)
+  USING json OPTIONS (path 'rare', idle '1 minute') TIMESTAMP BY ts;
 CREATE RELATION hosts (src STRING, owner STRING) USING csv OPTIONS (path 'hosts.csv');
 """
 
 
 def explained(question: str) -> str:
     first, _, text = question.partition("\n")
-    shards = int(first.removeprefix("shards "))
+    shards, _, pace = first.removeprefix("shards ").partition(", pace ")
+    paced = f"SET expiry_pace = {pace or 'off'};"
     lines = text.split(";")
     created = "".join(f"CREATE QUERY q{n} AS {line};" for n, line in enumerate(lines))
     names = tuple(f"q{n}" for n in range(len(lines)))
-    program = Program(DECLARATIONS + created, names, shards=shards)
+    program = Program(paced + DECLARATIONS + created, names, shards=int(shards))
     return explain_spark(program).replace("\n\n", "\n")  # an empty line ends a block of the file
 
 

@@ -3,6 +3,7 @@
 import pytest
 
 from windrow.core.errors import StateError
+from windrow.runtime.shards import program
 from windrow.runtime.shards.program import FORMAT, Program
 from windrow.runtime.shards.shard import Shard
 
@@ -17,18 +18,18 @@ CREATE QUERY q AS
 BAND = " AND WINDOW(a, b) = 30"
 
 PARTS = {
-    3: {
+    4: {
         "band": "heads keys(free hashes words) left(back codes exp keep payload tail)"
         " right(back codes exp keep payload tail)",
-        "query": "agendas buffers clock flow interner plan start",
+        "query": "agendas buffers clock due flow interner pace plan start",
         "upserts": "gone(keys until) rows since",
     }
 }
 """What state consists of, by FORMAT. Where a test fails for it, raise FORMAT with the new parts."""
 
 
-def shard(band: str = BAND) -> Shard:
-    return Shard(Program(SCRIPT.format(band=band), ("q", "p"), shards=1), 0)
+def shard(band: str = BAND, settings: str = "") -> Shard:
+    return Shard(Program(settings + SCRIPT.format(band=band), ("q", "p"), shards=1), 0)
 
 
 def parts(saved: dict[str, object]) -> str:
@@ -57,3 +58,16 @@ def test_state_of_the_same_plan_is_taken_over() -> None:
 def test_state_of_another_plan_is_refused() -> None:
     with pytest.raises(StateError, match='state of query "q" is that of another plan'):
         shard().load(shard(" AND a.ts > 5").save())
+
+
+def test_another_format_is_another_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = shard().program.fingerprint
+    monkeypatch.setattr(program, "FORMAT", FORMAT - 1)
+    assert shard().program.fingerprint != known
+
+
+def test_a_pace_goes_on_from_state_without_one_and_the_other_way_round() -> None:
+    """A stream with a heartbeat ticks in either case."""
+    paced = "SET expiry_pace = 3; "
+    shard(settings=paced).load(shard().save())
+    shard().load(shard(settings=paced).save())

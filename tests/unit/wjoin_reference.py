@@ -47,7 +47,7 @@ def equality(n: int, inputs: tuple[int, ...], columns: str) -> Equality:
     )
 
 
-def even_sum(columns: dict[str, Vector]) -> Bools:
+def even_sum(columns: dict[str, Vector], rows: int) -> Bools:
     total = sum(v.data for name, v in columns.items() if name.endswith(".v"))
     return np.asarray(total % 2 == 0)
 

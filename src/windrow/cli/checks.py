@@ -48,6 +48,7 @@ def findings() -> Iterator[Finding]:
     yield check_memory(memory_bytes())
     yield check_disk(Path(tempfile.gettempdir()))
     yield from kernel_cache()
+    yield from calibration()
 
 
 def check_python(version: tuple[int, ...]) -> Finding:
@@ -204,3 +205,30 @@ def check_kernel_cache(folder: Path, cold: bool) -> Finding:
     if cold:
         return Finding("kernel cache", "ok", f"cold, {folder}", "the first query compiles, once")
     return Finding("kernel cache", "ok", f"warm, {folder}", "queries start at once")
+
+
+def calibration() -> Iterator[Finding]:
+    """Look for the constants of cost models; nothing where packages are missing, told elsewhere."""
+    try:
+        from windrow.optimize.calibration import path  # noqa: PLC0415 - numpy
+    except Exception:  # a broken package may raise anything
+        return
+    yield check_calibration(path())
+
+
+def check_calibration(kept: Path | None) -> Finding:
+    """Plans are chosen by what steps cost on this machine."""
+    from windrow.core.errors import StateError  # noqa: PLC0415 - as below
+    from windrow.optimize.calibration import load  # noqa: PLC0415 - numpy may be missing
+
+    shipped = "plans are chosen by the constants that windrow comes with"
+    if kept is None:
+        return Finding("calibration", "ok", "not wanted", shipped)
+    step = "Run `windrow calibrate` on a quiet machine; it takes some seconds."
+    try:
+        found = load(kept)
+    except StateError as error:
+        return Finding("calibration", "warn", str(error.message), shipped, step)
+    if found is None:
+        return Finding("calibration", "ok", "none", shipped, step)
+    return Finding("calibration", "ok", f"of {found.date}", "plans are chosen by it")

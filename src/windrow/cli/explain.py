@@ -12,12 +12,13 @@ from rich.console import Console
 
 from windrow.cli.joins import join_notes
 from windrow.cli.scripts import named_queries
-from windrow.cli.terminal import print_joins, print_plan
+from windrow.cli.terminal import print_notes, print_plan
 from windrow.core.errors import BindError, InputError
 from windrow.plan.explain import explain_text
 from windrow.plan.explain_formats import explain_dot, explain_json, explain_mermaid
 from windrow.plan.nodes import Query
 from windrow.plan.session import Session
+from windrow.plan.unused import unused
 
 DRAWINGS: dict[str, Callable[..., str]] = {"dot": explain_dot, "mermaid": explain_mermaid}
 
@@ -81,6 +82,7 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter an option
 def as_text(query: Query, *, patterns: bool) -> str:
     """Return a plan and what was chosen for its joins as plain text."""
     lines = [line for note in join_notes(query) for line in note.lines]
+    lines += map(str, unused(query))
     return "\n".join([explain_text(query, patterns=patterns), *lines])
 
 
@@ -139,4 +141,4 @@ def print_trees(queries: list[Query], *, patterns: bool) -> None:
         if i:
             console.print()
         print_plan(console, query, patterns=patterns)
-        print_joins(console, query)
+        print_notes(console, query)

@@ -1,15 +1,20 @@
-"""What EXPLAIN tells of a query's joins: the algorithm, the orders, what lost, and why."""
+"""What EXPLAIN tells of a query's joins: the algorithm, the orders, early aggregation, and why."""
 
 from __future__ import annotations
 
 from windrow.plan.explain_formats import JoinNote
-from windrow.plan.nodes import Join, Query, nodes_of
+from windrow.plan.nodes import Aggregate, Join, Query, nodes_of
 
 
 def join_notes(query: Query, strategy: str = "auto") -> list[JoinNote]:
-    """Return a note for each join of many inputs, or of two by an algorithm that was asked for."""
-    joins = sum(isinstance(node, Join) for node in nodes_of(query.root))
-    if not joins or (joins == 1 and query.join_algorithm == "auto"):
+    """Return a note for each join of many inputs, or of two by an algorithm that was asked for.
+
+    Of a GROUP BY over a join it tells as well which inputs are aggregated before they are joined.
+    """
+    nodes = list(nodes_of(query.root))
+    joins = sum(isinstance(node, Join) for node in nodes)
+    grouped = query.early_aggregation != "none" and any(isinstance(n, Aggregate) for n in nodes)
+    if not joins or (joins == 1 and query.join_algorithm == "auto" and not grouped):
         return []
     from windrow.operators.interner import Interner  # noqa: PLC0415 - loads the engine
     from windrow.operators.lower import lower  # noqa: PLC0415 - loads the engine

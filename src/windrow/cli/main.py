@@ -11,6 +11,7 @@ from windrow.core.errors import WindrowError
 
 COMMANDS: dict[str, str] = {
     "bench": "Measure windrow on this machine.",
+    "calibrate": "Measure what steps cost here, for choosing plans.",
     "demo": "Show what windrow does, on a shipped example.",
     "doctor": "Check that this machine can run windrow.",
     "experiment": "Redo an experiment of the papers, with a verdict.",

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import click
@@ -24,7 +27,8 @@ def watch(run: Run, checkpoint: str, sinks: Mapping[str, str], metrics_port: int
     began = time.monotonic()
     console = Console(highlight=False, stderr=True)
     try:
-        show(run, console, live="console" not in sinks.values())
+        with interruption() as heard:
+            show(run, console, heard, live="console" not in sinks.values())
     except KeyboardInterrupt:
         run.stop()
         click.echo(f"stopped; the same command goes on from {checkpoint}", err=True)
@@ -37,6 +41,31 @@ def watch(run: Run, checkpoint: str, sinks: Mapping[str, str], metrics_port: int
         click.echo(f"answers: {place}", err=True)
 
 
+@contextmanager
+def interruption() -> Iterator[Callable[[], None]]:
+    """Notice Ctrl-C; yield what raises it when called. A second one is raised where it comes.
+
+    The first would be lost there, if that is the callback of a weak reference: Python ignores what
+    those raise, and the bridge to the JVM has many of them.
+    """
+    came = threading.Event()
+    before = signal.getsignal(signal.SIGINT) or signal.default_int_handler
+
+    def note(*_: object) -> None:
+        signal.signal(signal.SIGINT, before)
+        came.set()
+
+    def heard() -> None:
+        if came.is_set():
+            raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield heard
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def serve_metrics(run: Run, port: int) -> MetricsServer:
     """Serve a run's metrics, and say where."""
     from windrow.runtime.spark.metrics import MetricsServer as Server  # noqa: PLC0415 - as the engine
@@ -46,19 +75,25 @@ def serve_metrics(run: Run, port: int) -> MetricsServer:
     return server
 
 
-def show(run: Run, console: Console, *, live: bool) -> None:
-    """Wait for the end of a run, with its progress on the console.
+def show(run: Run, console: Console, heard: Callable[[], None], *, live: bool) -> None:
+    """Wait for the end of a run, or until `heard` raises, with its progress on the console.
 
     It is a live table if a terminal is there, and nobody else prints on it.
     """
     if live and console.is_terminal:
         with Live(console=console, refresh_per_second=5, transient=True) as view:
-            run.wait(each=lambda progress: view.update(table(progress)))
+
+            def update(progress: Progress) -> None:
+                heard()
+                view.update(table(progress))
+
+            run.wait(each=update)
         return
     told = -1
 
     def tell(progress: Progress) -> None:
         nonlocal told
+        heard()
         if progress.batch is not None and progress.batch != told:
             told = progress.batch
             console.print(line(progress), soft_wrap=True, markup=False)

@@ -11,6 +11,7 @@ from rich.text import Text
 from windrow.cli.joins import join_notes
 from windrow.plan.explain import Line, explain_lines, explain_text
 from windrow.plan.nodes import Query
+from windrow.plan.unused import unused
 
 COLOURS: dict[str, str] = {"MON": "green", "WKS": "cyan", "WK": "yellow", "STR": "red"}
 KIND_WIDTH = 7
@@ -34,11 +35,11 @@ def print_plan(console: Console, query: Query, *, patterns: bool = True) -> None
             console.print(row, soft_wrap=True)
 
 
-def print_joins(console: Console, query: Query) -> None:
-    """Print what was chosen for a query's joins of many inputs."""
-    for note in join_notes(query):
-        for line in note.lines:
-            console.print(line, markup=False, soft_wrap=True)
+def print_notes(console: Console, query: Query) -> None:
+    """Print what was chosen for a query's joins of many inputs, and settings without effect."""
+    lines = [line for note in join_notes(query) for line in note.lines]
+    for line in (*lines, *map(str, unused(query))):
+        console.print(line, markup=False, soft_wrap=True)
 
 
 def rows_of(line: Line, tree_width: int, width: int | None) -> list[Text]:

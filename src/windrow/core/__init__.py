@@ -1,1 +1,1 @@
-"""Time, types, schemas and errors: the words every other folder uses. Imports nothing of ours."""
+"""Time, types, schemas, errors, processors: the words of all folders. Imports nothing of ours."""

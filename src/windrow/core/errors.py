@@ -94,7 +94,7 @@ class StateError(WindrowError):
 
 
 class RunError(WindrowError):
-    """A run that cannot go on: Spark, a source or a sink has failed, or does not fit."""
+    """A run that cannot go on: something that it needs has failed, or does not fit."""
 
 
 class LimitError(WindrowError):

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from enum import Enum
 
+from windrow.core.errors import BindError
+
 FOREVER = 2**63 - 1
 """The expiry time of a tuple that never expires."""
 
@@ -65,3 +67,19 @@ def format_duration(width: int, clock: Clock) -> str:
             count = width // UNITS[unit]
             return f"{count} {unit}{'' if count == 1 else 'S'}"
     return f"{width} MICROSECOND{'' if width == 1 else 'S'}"
+
+
+def wall_time(text: str, user: str) -> int:
+    """Return a length of processing time in µs.
+
+    >>> wall_time("30 seconds", "idle")
+    30000000
+    """
+    number, _, unit = text.strip().partition(" ")
+    scale = UNITS.get(unit.strip().upper().rstrip("S") or "SECOND")
+    if scale is None or not number.replace(".", "", 1).isdigit():
+        raise BindError(
+            f'{user} is "{text}", which is no length of time',
+            hint="Write a number and a unit, for example '30 seconds'.",
+        )
+    return round(float(number) * scale)

@@ -5,12 +5,29 @@ from __future__ import annotations
 from typing import Any
 
 from windrow.core.errors import InputError
+from windrow.core.naming import near
+from windrow.experiments.aggjoins.showcases import AggJoinFigure10
+from windrow.experiments.aggjoins.varied import (
+    AggJoinFigure6,
+    AggJoinFigure7,
+    AggJoinFigure8,
+    AggJoinFigure9,
+)
+from windrow.experiments.holds.waiting import ThesisHold
 from windrow.experiments.library.experiment import Experiment
 from windrow.experiments.links.partitions import Query1Partitions
 from windrow.experiments.links.query1 import Query1Ftp, Query1Telnet
 from windrow.experiments.links.query2 import Query2Pairs, Query2Source
 from windrow.experiments.links.query3 import Query3
 from windrow.experiments.links.query4 import Query4
+from windrow.experiments.negatives.delays import NegFigure10, NegFigure11, NegFigure12
+from windrow.experiments.negatives.messages import NegFigure13
+from windrow.experiments.negatives.piggyback import (
+    NegFigure14a,
+    NegFigure14b,
+    NegFigure15a,
+    NegFigure15b,
+)
 from windrow.experiments.orders.buckets import MultiFigure4a, MultiFigure4b
 from windrow.experiments.orders.figure52 import ThesisFigure52
 from windrow.experiments.orders.intervals import MultiFigure3
@@ -25,7 +42,6 @@ from windrow.experiments.wjoins.rates import (
 )
 from windrow.experiments.wjoins.stores import WJoinFigures78
 from windrow.experiments.wjoins.variations import WJoinFigure13, WJoinFigure14
-from windrow.plan.binding.scope import near
 
 ALL: tuple[type[Experiment[Any]], ...] = (
     Query1Ftp,
@@ -35,6 +51,14 @@ ALL: tuple[type[Experiment[Any]], ...] = (
     Query2Pairs,
     Query3,
     Query4,
+    NegFigure10,
+    NegFigure11,
+    NegFigure12,
+    NegFigure13,
+    NegFigure14a,
+    NegFigure14b,
+    NegFigure15a,
+    NegFigure15b,
     MultiFigure2,
     MultiFigure3,
     MultiFigure4a,
@@ -42,6 +66,7 @@ ALL: tuple[type[Experiment[Any]], ...] = (
     MultiTable8,
     ThesisFigure52,
     ThesisLazy,
+    ThesisHold,
     WJoinFigures78,
     WJoinFigure9a,
     WJoinFigure9b,
@@ -49,6 +74,11 @@ ALL: tuple[type[Experiment[Any]], ...] = (
     WJoinWindows,
     WJoinFigure13,
     WJoinFigure14,
+    AggJoinFigure6,
+    AggJoinFigure7,
+    AggJoinFigure8,
+    AggJoinFigure9,
+    AggJoinFigure10,
 )
 EXPERIMENTS: dict[str, type[Experiment[Any]]] = {kind.name: kind for kind in ALL}
 

@@ -12,6 +12,7 @@ One matrix, so that a kernel of an aggregate unpacks one argument and not five.
 from __future__ import annotations
 
 from windrow.kernels.jit import kernel
+from windrow.kernels.prefetch import place
 
 GROUP, WEIGHT, EMISSION, CLOSES, TIME = 0, 1, 2, 3, 4
 
@@ -29,68 +30,59 @@ def name_emissions(events, rows, recent, emitted):
     for i in range(events.shape[1]):
         if i > 0 and events[TIME, i] != events[TIME, i - 1]:
             first = count
-        group = events[GROUP, i]
+        group = place(events[GROUP, i])
         e = recent[group]
         if e < first:
             e = count
             recent[group] = e
-            emitted[0, e] = events[TIME, i]
-            emitted[1, e] = group
+            emitted[0, place(e)] = events[TIME, i]
+            emitted[1, place(e)] = events[GROUP, i]
             count += 1
         rows[group] += events[WEIGHT, i]
         events[EMISSION, i] = e
-        events[CLOSES, e] = i
-        emitted[2, e] = rows[group]
+        events[CLOSES, place(e)] = i
+        emitted[2, place(e)] = rows[group]
     for e in range(count):
-        recent[emitted[1, e]] = -1
+        recent[place(emitted[1, e])] = -1
     return count
 
 
 @kernel
-def changed_rows(emitted, count, values, valid, shown, last, last_valid, always, out, out_valid):
+def changed_rows(
+    emitted, count, values, valid, shown, last, last_valid, always, out, out_valid, start
+):  # fmt: skip
     """Write -old and +new for each emission that changes what its group shows.
 
         values, valid:           (calls × emissions)   what the calls gave
         shown, last, last_valid: by group              what was emitted last
         out:                     (3 + calls × rows)    time, weight, group, then the calls
 
-    A group shows a row while it has tuples, or `always`. Return the rows written, and how many
-    of them are old ones.
+    A group shows a row while it has tuples, or `always`. Rows are written from `start` on. Return
+    where they end, and how many of them are old ones.
     """
-    calls = len(values)
-    n = removed = 0
+    n, removed = start, 0
     for e in range(count):
-        group = emitted[1, e]
+        group = place(emitted[1, e])
         old = shown[group]
         new = always or emitted[2, e] > 0
+        before, after = place(n), place(n + (1 if old else 0))
         differs = old != new
-        if old and new:
-            for c in range(calls):
-                if valid[c, e] != last_valid[group, c] or (
-                    valid[c, e] and values[c, e] != last[group, c]
-                ):
-                    differs = True
-        if not differs:
+        for c in range(len(values)):
+            had, has = last_valid[group, c], new and valid[c, e]
+            was, word = last[group, c], values[c, e] if has else 0
+            differs |= had != has or was != word
+            line = place(3 + c)
+            out[line, before], out_valid[c, before] = was, had
+            if new:
+                out[line, after], out_valid[c, after] = word, has
+                last[group, c], last_valid[group, c] = word, has
+        if not (differs and (old or new)):
             continue
         if old:
-            out[0, n] = emitted[0, e]
-            out[1, n] = -1
-            out[2, n] = group
-            for c in range(calls):
-                out[3 + c, n] = last[group, c]
-                out_valid[c, n] = last_valid[group, c]
-            n += 1
-            removed += 1
+            out[0, before], out[1, before], out[2, before] = emitted[0, e], -1, emitted[1, e]
+            n, removed = n + 1, removed + 1
         if new:
-            out[0, n] = emitted[0, e]
-            out[1, n] = 1
-            out[2, n] = group
-            for c in range(calls):
-                word = values[c, e] if valid[c, e] else 0
-                last[group, c] = word
-                last_valid[group, c] = valid[c, e]
-                out[3 + c, n] = word
-                out_valid[c, n] = valid[c, e]
+            out[0, after], out[1, after], out[2, after] = emitted[0, e], 1, emitted[1, e]
             n += 1
         shown[group] = new
     return n, removed

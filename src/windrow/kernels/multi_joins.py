@@ -60,7 +60,10 @@ STACK_LINES = 4
 MADE, ORIGIN, AT, STOP, NOW, DEPTH, GROUP, EXPIRE_AT, EXPIRE_EVERY, GONE, START = range(11)
 """Places of `work`: results made; the group, run and depth; when tails move, every so long or, if
 0, once a block; dead codes; where times go."""
-WORK_WORDS = 11
+OFFSET, LOGGED, INSTANT_MADE, INSTANT_LOGGED, CHANGE_MADE, CHANGE_LOGGED = range(11, 17)
+"""More, for `contributions.py`: from an arrival to its place in the log, and how many are in it;
+where the instant and the change that are walked begin, among what is made and in the log."""
+WORK_WORDS = 17
 
 STARTED, LOOKED = 0, 1
 """Columns of `counts`, by loop as `steps`: how often a loop began, and rows it looked at."""
@@ -253,6 +256,34 @@ def fill(
 
 
 @inlined
+def look_at(slot, row, column, now, group, signed, ring, fresh, rows, born):
+    """Tell whether a row is there, and new where only new ones count; return the next row + 1.
+
+    Behind a row of a ring that is gone there are only such; behind an old one of a chain, old ones.
+    """
+    keep = rows[slot, KEEP]
+    older = rows[slot, place(column)] if column >= 0 else row - 1
+    fits = keep != 0 if signed else keep > now
+    if not fits:
+        older = 0 if ring else older
+    elif fresh and born[slot] != group:
+        fits = False
+        older = 0 if ring or column >= 0 else older
+    return fits, older
+
+
+@inlined
+def bind(which, slot, spot, depth, rows, exp_column, so_far, signed, stack):
+    """Take a row into what the loops have so far; return the end or weight of it all."""
+    end = rows[slot, place(exp_column)]
+    total = so_far * end if signed else min(so_far, end)
+    stack[PLACE, which] = spot
+    stack[SLOT, which] = slot
+    stack[FOUND, place(depth + 1)] = total
+    return total
+
+
+@inlined
 def walk(
     origin, lowest, depth, at, run, now, group, signed, exp_column, arrivals, state, program,
     stack, out, start, counts, made,
@@ -283,32 +314,24 @@ def walk(
             going = row <= tail
         while going and row > tail and not deeper:
             slot = place(base + ((row - 1) & mask))
-            keep = rows[slot, KEEP]
-            older = rows[slot, place(column)] if column >= 0 else row - 1
-            fits = keep != 0 if signed else keep > now
+            fits, older = look_at(
+                slot, row, column, now, group, signed, ring, fresh, rows, born
+            )  # fmt: skip
             looked += 1
-            if not fits:
-                older = 0 if ring else older
-            elif fresh and born[slot] != group:
-                fits = False
-                older = 0 if ring or column >= 0 else older
             if fits and passes(slot, rows, checks, first_check, last_check, stack):
                 if depth == deepest and made + run > room:
                     going, looked = False, looked - 1
                     break
-                end = rows[slot, place(exp_column)]
-                total = so_far * end if signed else min(so_far, end)
-                stack[PLACE, which] = (row - 1) & mask
-                if depth == deepest:
+                deeper = depth < deepest
+                total = bind(
+                    which, slot, (row - 1) & mask, depth, rows, exp_column, so_far, signed, stack
+                )  # fmt: skip
+                if not deeper:
                     emit(
                         origin, lowest, at, run, total, signed, arrivals, newest, stack, now, out,
                         start, made,
                     )  # fmt: skip
                     made += run
-                else:
-                    stack[SLOT, which] = slot
-                    stack[FOUND, place(depth + 1)] = total
-                    deeper = True
             row = older
         stack[CURSOR, place(depth)] = row
         counts[step, LOOKED] += looked
@@ -318,6 +341,39 @@ def walk(
         elif going:
             depth -= 1
     return made, depth
+
+
+@inlined
+def take_in(
+    origin, at, now, group, gone, arrivals, spans, state, form, program, live, dead, walks, work,
+):  # fmt: skip
+    """Enter the rows of the next group, `origin`'s of this instant; return where it ends.
+
+    Before it, what has left is let go of if that is due, and the heads of a block of arrivals are
+    fetched.
+    """
+    ts, _, _, _, codes, _, _ = arrivals
+    rows, _, heads, shapes, classes, bases = state
+    exp_column, first, signed = form
+    steps, _, general = program
+    due = now >= work[EXPIRE_AT]
+    if at >= spans[2, origin]:
+        due = due or work[EXPIRE_EVERY] == 0
+        spans[2, origin] = min(at + BLOCK, spans[1, origin])
+        if general[origin] == 0:
+            look_ahead(origin, at, spans[2, origin], codes, state, first, steps, walks)
+    if due:
+        work[EXPIRE_AT] = now + work[EXPIRE_EVERY] if work[EXPIRE_EVERY] > 0 else FOREVER
+        gone = pass_tails(now, rows, first, heads, shapes, classes, bases, live, dead, gone)
+    stop = at
+    while stop < spans[1, origin] and ts[place(stop)] == now:
+        if signed == 1:
+            gone = change(stop, origin, arrivals, state, first, live, dead, gone)
+        else:
+            enter(stop, origin, arrivals, state, exp_column, first, live, group)
+        stop += 1
+    spans[0, origin] = stop
+    return stop, gone
 
 
 @kernel
@@ -334,8 +390,8 @@ def join_groups(arrivals, spans, state, form, program, live, dead, stack, walks,
     empty `out` until it says that nothing is left; times go to where `work` says.
     """
     ts, _, _, refs, codes, values, order = arrivals
-    rows, _, heads, shapes, classes, bases = state
-    exp_column, first, signed = form
+    rows, _, heads, shapes, _, bases = state
+    exp_column, _, signed = form
     steps, _, general = program
     inputs, made, depth = len(shapes), work[MADE], work[DEPTH]
     origin, at, stop, now = work[ORIGIN], work[AT], work[STOP], work[NOW]
@@ -345,26 +401,11 @@ def join_groups(arrivals, spans, state, form, program, live, dead, stack, walks,
             origin = earliest(ts, spans)
             if origin < 0:
                 break
-            at, now = spans[0, origin], ts[place(spans[0, origin])]
-            stop, group = at, group + 1
-            due = now >= work[EXPIRE_AT]
-            if at >= spans[2, origin]:
-                due = due or work[EXPIRE_EVERY] == 0
-                spans[2, origin] = min(at + BLOCK, spans[1, origin])
-                if general[origin] == 0:
-                    look_ahead(origin, at, spans[2, origin], codes, state, first, steps, walks)
-            if due:
-                work[EXPIRE_AT] = now + work[EXPIRE_EVERY] if work[EXPIRE_EVERY] > 0 else FOREVER
-                gone = pass_tails(
-                    now, rows, first, heads, shapes, classes, bases, live, dead, gone
-                )  # fmt: skip
-            while stop < spans[1, origin] and ts[place(stop)] == now:
-                if signed == 1:
-                    gone = change(stop, origin, arrivals, state, first, live, dead, gone)
-                else:
-                    enter(stop, origin, arrivals, state, exp_column, first, live, group)
-                stop += 1
-            spans[0, origin] = stop
+            at, now, group = spans[0, origin], ts[place(spans[0, origin])], group + 1
+            stop, gone = take_in(
+                origin, at, now, group, gone, arrivals, spans, state, form, program, live, dead,
+                walks, work,
+            )  # fmt: skip
         lowest, run = 1 - general[origin], stop - at
         if lowest == 1:
             k, run = order[place(at)], 1

@@ -15,6 +15,17 @@ from windrow.kernels.jit import kernel
 
 
 @kernel
+def signs_of(weights, signs):
+    """Write the sign of each weight; tell whether each is of one copy."""
+    alone = True
+    for i in range(len(weights)):
+        w = weights[i]
+        signs[i] = 1 if w > 0 else -1
+        alone &= abs(w) == 1
+    return alone
+
+
+@kernel
 def mixed_rows(ts, weights, rows):
     """List the rows of instants that have both signs.
 

@@ -47,6 +47,13 @@ def gather_words(words, columns, at, out, line, start):
 
 
 @kernel
+def gather_word(words, column, at, out):
+    """Copy one column of the rows `at`."""
+    for r in range(len(at)):
+        out[r] = words[place(at[r]), place(column)]
+
+
+@kernel
 def gather_bits(valid, at, out, line, start):
     """Copy the places `at` of every line of bits, from line `line` and place `start` on."""
     for k in range(valid.shape[0]):

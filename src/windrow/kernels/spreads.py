@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from windrow.kernels.groups import CLOSES, EMISSION, GROUP, WEIGHT
 from windrow.kernels.jit import kernel
 from windrow.kernels.sums import (
@@ -28,6 +30,9 @@ from windrow.kernels.sums import (
     settle,
     tally,
 )
+
+ONLY = np.int64(0)
+"""The row of one value: a number as written would be a type of its own."""
 
 
 @kernel
@@ -63,6 +68,7 @@ def deviation(limbs, squares, g, n, work):
     settle(squares, g)
     for k in range(squares.shape[1]):
         add_product(work, 0, k, squares[g, k], n & MASK, 1)
+        add_product(work, 0, k + 1, squares[g, k], n >> 32, 1)
     lowest = settle(limbs, g)
     size = limbs.shape[1]
     for i in range(lowest, size):
@@ -70,7 +76,22 @@ def deviation(limbs, squares, g, n, work):
         if a != 0:
             for j in range(lowest, size):
                 add_product(work, 0, i + j, a, digit(limbs, g, j, lowest), -1)
-    return rounded(work, 0)
+    return rounded(work, ONLY)
+
+
+@kernel
+def real_spread(base, limbs, squares, tallies, g, work, kind):
+    """Return the variance of a group's doubles, or their deviation; `kind` as in `spread`."""
+    if tallies[g, NANS] + tallies[g, PLUS] + tallies[g, MINUS] > 0:
+        return math.nan
+    n = tallies[g, VALUES]
+    f, power = deviation(limbs, squares, g, n, work)
+    f = max(f, 0.0) / (float(n) * float(n - (kind & 1)))
+    power += 2 * (32 * base + LOWEST)
+    if kind >= 2:
+        f = math.sqrt(f * 2.0 if power & 1 else f)
+        power >>= 1
+    return scaled(f, power)
 
 
 @kernel
@@ -101,16 +122,7 @@ def spread(
                 add_square(squares, g, 2 * limb, place & 31, m, w)
         if events[CLOSES, e] != i:
             continue
-        n = tallies[g, VALUES]
-        valid[e] = n > kind & 1
-        if tallies[g, NANS] + tallies[g, PLUS] + tallies[g, MINUS] > 0:
-            out[e] = math.nan
-        elif valid[e]:
-            f, power = deviation(limbs, squares, g, n, work)
-            f = max(f, 0.0) / (float(n) * float(n - (kind & 1)))
-            power += 2 * (32 * base + LOWEST)
-            if kind >= 2:
-                f = math.sqrt(f * 2.0 if power & 1 else f)
-                power >>= 1
-            out[e] = scaled(f, power)
+        valid[e] = tallies[g, VALUES] > kind & 1
+        if valid[e]:
+            out[e] = real_spread(base, limbs, squares, tallies, g, work, kind)
     return events.shape[1]

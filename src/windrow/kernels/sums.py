@@ -1,4 +1,4 @@
-"""Exact sums: whole numbers in two or four 32-bit limbs, doubles in as many as they span.
+"""Exact sums: whole numbers in two or three words, doubles in as many 32-bit limbs as they span.
 
 A double is ±m · 2^(place - 1074) with m < 2^53 and place in [0, 2045]. Its m, shifted by
 place mod 32, falls on three limbs:
@@ -15,8 +15,12 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from windrow.kernels.groups import CLOSES, EMISSION, GROUP, WEIGHT
-from windrow.kernels.jit import kernel
+from windrow.kernels.jit import kernel, melted
+from windrow.kernels.prefetch import place
+from windrow.kernels.words import add_words
 
 MASK = 0xFFFFFFFF
 MAGNITUDE = 0x7FFFFFFFFFFFFFFF
@@ -31,6 +35,11 @@ VALUES, NANS, PLUS, MINUS = 0, 1, 2, 3
 BUDGET = 1 << 28
 """Weight that may be added before carries must be taken: a limb gets < 2^33 a unit of it."""
 
+COMMON = 512
+"""Exponents for which no product with a double of the common sort overflows or loses bits."""
+
+POWERS = 2.0 ** np.arange(-COMMON, COMMON)
+
 ROOM = 4
 """Limbs that a value needs: three of its own, and one for the sum to grow into."""
 
@@ -39,46 +48,38 @@ ROOM = 4
 def sum_whole(events, takes, data, sums, high, low, valid):
     """Sum int64s; each emission gets 128 bits of its group's sum, `high` and `low`.
 
-    sums: group -> [sum of the high halves, sum of the low halves, values]
+    sums: group -> [high, low, values]
     """
     all_taken = len(takes) == 0
     for i in range(events.shape[1]):
         g = events[GROUP, i]
         if all_taken or takes[i]:
             w = events[WEIGHT, i]
-            sums[g, 0] += (data[i] >> 32) * w
-            sums[g, 1] += (data[i] & MASK) * w
+            add_words(sums, g, 0, (data[i] >> 63, data[i]), w)
             sums[g, 2] += w
         e = events[EMISSION, i]
-        top = sums[g, 0] + (sums[g, 1] >> 32)
-        high[e] = top >> 32
-        low[e] = (top << 32) | (sums[g, 1] & MASK)
+        high[e] = sums[g, 0]
+        low[e] = sums[g, 1]
         valid[e] = sums[g, 2] > 0
 
 
 @kernel
 def sum_wide(events, takes, data_high, data_low, sums, high, low, valid):
-    """Sum 128-bit numbers, modulo 2^128 but flagged: NULL where the sum has no 128 bits.
+    """Sum 128-bit numbers: NULL where the sum has no 128 bits.
 
-    sums: group -> [four sums of 32-bit parts, highest first, values]
+    sums: group -> [three words, values]
     """
     all_taken = len(takes) == 0
     for i in range(events.shape[1]):
         g = events[GROUP, i]
         if all_taken or takes[i]:
             w = events[WEIGHT, i]
-            sums[g, 0] += (data_high[i] >> 32) * w
-            sums[g, 1] += (data_high[i] & MASK) * w
-            sums[g, 2] += ((data_low[i] >> 32) & MASK) * w
-            sums[g, 3] += (data_low[i] & MASK) * w
-            sums[g, 4] += w
+            add_words(sums, g, 0, (data_high[i] >> 63, data_high[i], data_low[i]), w)
+            sums[g, 3] += w
         e = events[EMISSION, i]
-        third = sums[g, 2] + (sums[g, 3] >> 32)
-        second = sums[g, 1] + (third >> 32)
-        first = sums[g, 0] + (second >> 32)
-        low[e] = ((third & MASK) << 32) | (sums[g, 3] & MASK)
-        high[e] = (first << 32) | (second & MASK)
-        valid[e] = sums[g, 4] > 0 and first >> 31 == first >> 63
+        high[e] = sums[g, 1]
+        low[e] = sums[g, 2]
+        valid[e] = sums[g, 3] > 0 and sums[g, 0] == sums[g, 1] >> 63
 
 
 @kernel
@@ -86,12 +87,12 @@ def add_real(limbs, g, limb, shift, m, w):
     """Add w copies of m << shift at a limb. m < 2^53."""
     low = (m & MASK) << shift
     high = (m >> 32) << shift
-    limbs[g, limb] += (low & MASK) * w
-    limbs[g, limb + 1] += ((low >> 32) + (high & MASK)) * w
-    limbs[g, limb + 2] += (high >> 32) * w
+    limbs[place(g), place(limb)] += (low & MASK) * w
+    limbs[place(g), place(limb + 1)] += ((low >> 32) + (high & MASK)) * w
+    limbs[place(g), place(limb + 2)] += (high >> 32) * w
 
 
-@kernel
+@melted
 def settle(limbs, g):
     """Take the carries of a row of limbs; return the lowest that is not 0, or their number.
 
@@ -101,18 +102,17 @@ def settle(limbs, g):
     lowest = top + 1
     if lowest == 0:
         return 0
+    row = place(g)
     carry = 0
     for k in range(top):
-        s = limbs[g, k] + carry
+        s = limbs[row, place(k)] + carry
         carry = s >> 32
         s &= MASK
-        limbs[g, k] = s
-        if s != 0 and lowest > top:
-            lowest = k
-    limbs[g, top] += carry
-    if limbs[g, top] != 0 and lowest > top:
-        lowest = top
-    return lowest
+        limbs[row, place(k)] = s
+        lowest = k if s != 0 and lowest > top else lowest
+    carry += limbs[row, place(top)]
+    limbs[row, place(top)] = carry
+    return top if carry != 0 and lowest > top else lowest
 
 
 @kernel
@@ -122,62 +122,51 @@ def settle_all(limbs):
         settle(limbs, g)
 
 
-@kernel
+@melted
 def digit(limbs, g, k, lowest):
-    """Return the k-th 32 bits of the absolute value of a settled row."""
+    """Return the k-th 32 bits of the absolute value of a settled row; 0 of a limb below all."""
+    if k < lowest:
+        return 0
     top = limbs.shape[1] - 1
-    d = limbs[g, k]
-    if limbs[g, top] >= 0 or k < lowest:
-        return d
-    if k == top:
-        return -d if k == lowest else -d - 1
-    return MASK + 1 - d if k == lowest else MASK - d
+    sign = limbs[place(g), place(top)] >> 63  # -1 or 0: what is negative has its bits turned, + 1
+    d = limbs[place(g), place(k)] ^ sign
+    if k < top:
+        d &= MASK
+    return d - sign if k == lowest else d
 
 
-@kernel
-def bit_length(d):
-    """Return how many bits a number below 2^32 has."""
-    n = 0
-    for step in (16, 8, 4, 2, 1):
-        if d >> step != 0:
-            d >>= step
-            n += step
-    return n + d
-
-
-@kernel
+@melted
 def rounded(limbs, g):
     """Return (f, e) with f · 2^e the value of a row of limbs, rounded to nearest, ties to even.
 
-    1 <= |f| <= 2, or f = 0. The highest 62 bits are taken, the last of them set if anything
-    lies below; turning those into a double rounds once.
+        |  d2   |  d1   |  d0   | below       three limbs, the highest of which is not 0
+        |    53 bits |   43 bits| 1           the last is set if anything lies below
+
+    |f| <= 1. Both parts are doubles, so that their sum rounds once; as d2 is not 0, it does so
+    above the last bit. Finding out how many bits d2 has takes twice as long.
     """
     lowest = settle(limbs, g)
     top = limbs.shape[1] - 1
     if lowest > top:
         return 0.0, 0
     h = top
-    while digit(limbs, g, h, lowest) == 0:
-        h -= 1
     d2 = digit(limbs, g, h, lowest)
-    d1 = digit(limbs, g, h - 1, lowest) if h >= 1 else 0
-    d0 = digit(limbs, g, h - 2, lowest) if h >= 2 else 0
-    shift = 62 - bit_length(d2)  # in [30, 61]
-    if shift >= 32:
-        x = (d2 << shift) | (d1 << (shift - 32)) | (d0 >> (64 - shift))
-        rest = d0 & ((1 << (64 - shift)) - 1)
-    else:
-        x = (d2 << shift) | (d1 >> (32 - shift))
-        rest = (d1 & ((1 << (32 - shift)) - 1)) | d0
-    if rest != 0 or lowest < h - 2:
-        x |= 1
-    f = float(x) * 2.0**-61
-    return (-f if limbs[g, top] < 0 else f), 32 * h - shift + 61
+    while d2 == 0:
+        h -= 1
+        d2 = digit(limbs, g, h, lowest)
+    d1 = digit(limbs, g, h - 1, lowest)
+    d0 = digit(limbs, g, h - 2, lowest)
+    upper = (d2 << 21) | (d1 >> 11)
+    lower = ((((d1 & 0x7FF) << 32) | d0) << 1) | (1 if lowest < h - 2 else 0)
+    f = float(upper) * 2.0**-53 + float(lower) * 2.0**-97
+    return (-f if limbs[place(g), place(top)] < 0 else f), 32 * h + 32
 
 
-@kernel
+@melted
 def scaled(f, e):
     """Return f · 2^e, infinite if too large. |f| <= 2."""
+    if abs(e) < COMMON:
+        return f * POWERS[place(e + COMMON)]
     if f == 0.0:
         return 0.0
     while e > 1023 and abs(f) < 1.0:
@@ -214,6 +203,18 @@ def fits(bits, base, limbs, w, spent):
 
 
 @kernel
+def real_sum(base, limbs, tallies, g, mean):
+    """Return the sum of a group's doubles, or their mean. Takes the carries."""
+    plus, minus = tallies[g, PLUS] > 0, tallies[g, MINUS] > 0
+    if tallies[g, NANS] > 0 or (plus and minus):
+        return math.nan
+    if plus or minus:
+        return math.inf if plus else -math.inf
+    f, power = rounded(limbs, g)
+    return scaled(f / tallies[g, VALUES] if mean else f, power + 32 * base + LOWEST)
+
+
+@kernel
 def sum_real(start, events, takes, bits, base, limbs, tallies, spent, mean, out, valid):
     """Sum doubles, given as bits; each emission gets its group's sum, or mean.
 
@@ -237,14 +238,7 @@ def sum_real(start, events, takes, bits, base, limbs, tallies, spent, mean, out,
                 add_real(limbs, g, (place >> 5) - base, place & 31, m, -w if b < 0 else w)
         if events[CLOSES, e] != i:
             continue
-        n = tallies[g, VALUES]
-        valid[e] = n > 0
-        plus, minus = tallies[g, PLUS] > 0, tallies[g, MINUS] > 0
-        if tallies[g, NANS] > 0 or (plus and minus):
-            out[e] = math.nan
-        elif plus or minus:
-            out[e] = math.inf if plus else -math.inf
-        elif n > 0:
-            f, power = rounded(limbs, g)
-            out[e] = scaled(f / n if mean else f, power + 32 * base + LOWEST)
+        valid[e] = tallies[g, VALUES] > 0
+        if valid[e]:
+            out[e] = real_sum(base, limbs, tallies, g, mean)
     return events.shape[1]

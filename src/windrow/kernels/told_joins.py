@@ -54,6 +54,33 @@ def next_end(first, stop, walk, mask):
     return walk[first & mask, KEEP] if first < stop else NEVER
 
 
+@inlined
+def leave(first, mask, rows, now, head, others, made, mine, theirs, ts, weight, heads):
+    """Tell the ends of the results of the oldest row of a side; -1 without room.
+
+    `head` is the other side's column of `heads`, `others` its first row, mask and chains.
+    """
+    slot = first & mask
+    at, (start, bits, back) = heads[rows[slot, CODE] - 1, head], others
+    return meet(slot, now, -1, at, start, bits, back, made, mine, theirs, ts, weight)
+
+
+@inlined
+def come(
+    k, arrivals, state, mask, first, now, side, head, others, made, mine, theirs, ts, weight, heads
+):  # fmt: skip
+    """Tell the results of a new row of a side, and let it in; -1, and nothing, without room."""
+    _, exp, refs, codes, bands = arrivals
+    walk, rows, back = state
+    code, slot = codes[k], refs[k] & mask
+    at, (start, bits, chain) = heads[code, head], others
+    made = meet(slot, now, 1, at, start, bits, chain, made, mine, theirs, ts, weight)
+    if made >= 0:
+        back[slot] = steps_back(refs[k], heads[code, side], first)
+        enter(refs[k], exp[k], exp[k], bands, k, code, walk, rows, mask, heads, side)
+    return made
+
+
 @kernel
 def join_told(left, right, lstate, rstate, masks, heads, clock, out, work):
     """Join both inputs' new rows, and tell the ends up to `clock`; stop if `out` is full.
@@ -66,65 +93,47 @@ def join_told(left, right, lstate, rstate, masks, heads, clock, out, work):
     Of two rows that leave at one instant the left one goes first, so their result is told once.
     Goes on where `work` says, as `joins.join_arrivals` does; tells whether all is done.
     """
-    lts, lexp, lrefs, lcodes, lbands = left
-    rts, rexp, rrefs, rcodes, rbands = right
-    lwalk, lrows, lback = lstate
-    rwalk, rrows, rback = rstate
+    lts, rts, lrefs, rrefs = left[0], right[0], left[2], right[2]
     lmask, rmask = masks
     lefts, rights, ts, weight = out
     i, j, made = work[NEXT_LEFT], work[NEXT_RIGHT], work[MADE]
     lfirst, rfirst = work[FIRST_LEFT], work[FIRST_RIGHT]
     before, done = made, False
     while True:
-        lends = next_end(lfirst, lrefs[i], lwalk, lmask)
-        rends = next_end(rfirst, rrefs[j], rwalk, rmask)
+        lends = next_end(lfirst, lrefs[i], lstate[0], lmask)
+        rends = next_end(rfirst, rrefs[j], rstate[0], rmask)
         comes = min(lts[i] if i < len(lts) else NEVER, rts[j] if j < len(rts) else NEVER)
         goes = min(lends, rends)
         if goes <= comes and (goes > clock or goes == NEVER):
             done = True
             break
+        lothers, rothers = (rfirst, rmask, rstate[2]), (lfirst, lmask, lstate[2])
         if goes <= comes and lends <= rends:
-            slot = lfirst & lmask
-            found = meet(
-                slot, lends, -1, heads[lrows[slot, CODE] - 1, RIGHT], rfirst, rmask, rback,
-                made, lefts, rights, ts, weight,
+            found = leave(
+                lfirst, lmask, lstate[1], lends, RIGHT, lothers, made, lefts, rights, ts, weight,
+                heads,
             )  # fmt: skip
-            if found < 0:
-                break
-            lfirst += 1
+            lfirst += 1 if found >= 0 else 0
         elif goes <= comes:
-            slot = rfirst & rmask
-            found = meet(
-                slot, rends, -1, heads[rrows[slot, CODE] - 1, LEFT], lfirst, lmask, lback,
-                made, rights, lefts, ts, weight,
+            found = leave(
+                rfirst, rmask, rstate[1], rends, LEFT, rothers, made, rights, lefts, ts, weight,
+                heads,
             )  # fmt: skip
-            if found < 0:
-                break
-            rfirst += 1
+            rfirst += 1 if found >= 0 else 0
         elif i < len(lts) and lts[i] == comes:
-            code = lcodes[i]
-            slot = lrefs[i] & lmask
-            found = meet(
-                slot, comes, 1, heads[code, RIGHT], rfirst, rmask, rback,
-                made, lefts, rights, ts, weight,
+            found = come(
+                i, left, lstate, lmask, lfirst, comes, LEFT, RIGHT, lothers, made, lefts, rights,
+                ts, weight, heads,
             )  # fmt: skip
-            if found < 0:
-                break
-            lback[slot] = steps_back(lrefs[i], heads[code, LEFT], lfirst)
-            enter(lrefs[i], lexp[i], lexp[i], lbands, i, code, lwalk, lrows, lmask, heads, LEFT)
-            i += 1
+            i += 1 if found >= 0 else 0
         else:
-            code = rcodes[j]
-            slot = rrefs[j] & rmask
-            found = meet(
-                slot, comes, 1, heads[code, LEFT], lfirst, lmask, lback,
-                made, rights, lefts, ts, weight,
+            found = come(
+                j, right, rstate, rmask, rfirst, comes, RIGHT, LEFT, rothers, made, rights, lefts,
+                ts, weight, heads,
             )  # fmt: skip
-            if found < 0:
-                break
-            rback[slot] = steps_back(rrefs[j], heads[code, RIGHT], rfirst)
-            enter(rrefs[j], rexp[j], rexp[j], rbands, j, code, rwalk, rrows, rmask, heads, RIGHT)
-            j += 1
+            j += 1 if found >= 0 else 0
+        if found < 0:
+            break
         made = found
     work[COMPARED] += made - before
     work[NEXT_LEFT], work[NEXT_RIGHT], work[MADE] = i, j, made

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from windrow.core.schema import Field
 from windrow.core.types import is_float
-from windrow.kernels.records import gather_words
+from windrow.kernels.records import gather_word, gather_words
 from windrow.operators.vector import I64, Bools, Vector
 
 CANONICAL_NAN = np.float64("nan").view(np.int64)
@@ -61,6 +61,14 @@ class RowCodec:
         lines = np.empty((self.width, len(rows)), np.int64)
         gather_words(words, self.width, rows, lines, 0, 0)
         return self._columns(lines)
+
+    def column_at(self, words: I64, rows: I64, place: int) -> Vector:
+        """Return one column of the chosen rows of words, without its NULLs. O(rows)."""
+        line = np.empty(len(rows), np.int64)
+        gather_word(words, place, rows, line)
+        return Vector(
+            self.fields[place].type, line.view(np.float64) if self._floats[place] else line
+        )
 
     def _columns(self, lines: I64) -> list[Vector]:
         """Return the columns of lines of words."""

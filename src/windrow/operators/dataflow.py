@@ -82,6 +82,7 @@ class Dataflow:
 
     `ends` are the departures, still to come, of tuples that an earlier plan of the same query has
     let in: on the edge that leaves a stage, whose own task knows nothing of them (`handover`).
+    `lag`: how many instants the root may be behind the clock.
     """
 
     stages: list[Stage]
@@ -89,12 +90,13 @@ class Dataflow:
     waiting: dict[tuple[int, int], Delta] = field(default_factory=dict)
     ends: dict[int, Delta] = field(default_factory=dict)
     begun: bool = False
+    lag: int = field(init=False)
     _mixed: set[int] = field(init=False)
     _nothing: dict[int, Delta] = field(init=False)
 
     def __post_init__(self) -> None:
         self.clocks = [BEGINNING] * len(self.stages)
-        lagging = [False] * len(self.stages)
+        lags = [0] * len(self.stages)
         self._mixed = set()
         self._nothing = {
             i: Delta.empty(s.schema, signed=True)
@@ -102,10 +104,11 @@ class Dataflow:
             if s.task is None
         }
         for i, stage in enumerate(self.stages):
-            below = [lagging[j] for j in stage.inputs]
+            below = [lags[j] for j in stage.inputs]
             if len(below) > 1 and any(below):
                 self._mixed.add(i)
-            lagging[i] = stage.lags or any(below)
+            lags[i] = stage.lags + max(below, default=0)
+        self.lag = lags[-1]
 
     @property
     def aligns(self) -> bool:
@@ -127,9 +130,19 @@ class Dataflow:
         if self.begun:
             return self._round(sources, clock, start=start, ends=ends)
         before, sources = parted(sources, start)
+        first = self.opened(before, start)
+        return Delta.concat([first, self._round(sources, clock, start=start, ends=ends)])
+
+    def opened(self, before: dict[int, Delta], start: int) -> Delta:
+        """Begin with what is there before the first event, at `start`; return what comes of it."""
         first = self._round(before, start, start=start, ends=False)
         self.begun = True
-        return Delta.concat([first, self._round(sources, clock, start=start, ends=ends)])
+        return first
+
+    def nothing(self, i: int) -> Delta:
+        """Return no changes of a stage."""
+        stage = self.stages[i]
+        return Delta.empty(stage.schema, signed=stage.signed)
 
     def _round(self, sources: dict[int, Delta], clock: int, *, start: int, ends: bool) -> Delta:
         """Run every task once. The first round of all is over what is there before any tuple."""
@@ -154,6 +167,13 @@ class Dataflow:
             inputs += tuple([outputs[j] for j in others])
         if i in self._mixed:
             inputs = self._aligned(i, inputs, at)
+        return self.run_task(i, inputs, at, start=start, ends=ends)
+
+    def run_task(
+        self, i: int, inputs: tuple[Delta, ...], at: int, *, start: int, ends: bool
+    ) -> Delta:
+        """Run one task over changes up to `at`; return its changes."""
+        stage = self.stages[i]
         made = self._run(stage, inputs, at, start=start, ends=ends)
         if stage.watch is not None:
             stage.watch.look(sum(map(len, inputs)))

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from windrow.operators.delta import Delta
-from windrow.operators.state.expirer import Expirer
+from windrow.operators.state.expirer import Expirer, FifoExpirer
 from windrow.operators.stateless import Stateless
 from windrow.operators.task import Counters, Saved
 from windrow.operators.vector import I64
 
 
 class BirthsTask(Stateless):
-    """From a MON edge to a signed one: what never leaves needs no expirer."""
+    """From a predicted edge to one of births: for what never leaves, or is only asked to come."""
 
     def __init__(self) -> None:
         self.counters = Counters()
@@ -74,6 +74,10 @@ class ExpireTask:
     def current(self) -> Delta:
         """Return the rows that are alive."""
         return self._expirer.live()
+
+    def leaving(self) -> Delta | None:
+        """See `task.Leaving`: the rows with their ends, if these ascend as the births do."""
+        return self._expirer.live() if isinstance(self._expirer, FifoExpirer) else None
 
     def held(self, clock: int) -> tuple[Delta, ...]:
         """See `handover.Holding`. Rows that never end are not kept."""

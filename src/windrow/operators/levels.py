@@ -23,6 +23,7 @@ from windrow.core.time import BEGINNING
 from windrow.operators.dataflow import Dataflow, parted
 from windrow.operators.delta import Delta
 from windrow.operators.lower import Physical
+from windrow.operators.setops import MergeUnion
 from windrow.operators.task import Saved
 from windrow.operators.view import net_per_instant
 from windrow.plan.nodes import Route
@@ -38,14 +39,20 @@ def levels_of(physical: Physical) -> list[int]:
 
 
 def lone_stages(physical: Physical) -> frozenset[int]:
-    """Return the stages that only the first shard runs: all their rows are brought there."""
+    """Return the stages that only the first shard runs: all their rows are brought there.
+
+    A union of such rows with others has some on every shard; others meet only relations, which
+    every shard has.
+    """
     lone: set[int] = set()
     for i, stage in enumerate(physical.stages):
         crossing = physical.exchanges.get(i) or physical.entries.get(i)
         if crossing is not None:
             if crossing.route is Route.ONE:
                 lone.add(i)
-        elif any(j in lone for j in stage.inputs):
+            continue
+        brought = [j in lone for j in stage.inputs]
+        if all(brought) if isinstance(stage.task, MergeUnion) else any(brought):
             lone.add(i)
     return frozenset(lone)
 
@@ -150,6 +157,9 @@ class LeveledFlow:
                 self.flow.clocks[i] = reach.clock if closed else reach.clock - 1
             elif i not in self.lone:
                 made[i] = self.flow.run_stage(i, made, start=reach.start, ends=reach.ends)
+            else:  # nothing comes of it here, and all of that has come
+                at = min(self.flow.clocks[j] for j in stage.inputs)
+                self.flow.clocks[i] = at - 1 if stage.lags and not reach.ends else at
         return made
 
     def _nothing(self, i: int) -> Delta:

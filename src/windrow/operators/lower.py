@@ -15,29 +15,32 @@ refreshed windows). How each kind of node is lowered: `lowering/`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 from windrow.operators.dataflow import Dataflow, Stage
 from windrow.operators.delta import Delta
+from windrow.operators.endless import endless
 from windrow.operators.expire import ExpireTask
 from windrow.operators.interner import Interner
-from windrow.operators.join import FifoJoin, HashJoin, MixedAntiJoinTask
-from windrow.operators.join.multi.task import MultiJoin
-from windrow.operators.join.wjoin import WJoin
-from windrow.operators.lowering.builder import Builder, Crossing, Wanted
+from windrow.operators.lowering.aggregation import foldable
+from windrow.operators.lowering.builder import Builder, Crossing, Early, Edge, Wanted
 from windrow.operators.lowering.relational import lower_relation
 from windrow.operators.lowering.streams import lower_stream
 from windrow.operators.rowwise import FilterTask, ProjectTask
 from windrow.operators.source import Source
 from windrow.operators.vector import I64
-from windrow.operators.window import SinceWindow, UnboundedWindow
+from windrow.optimize.early_estimates import AUTO, NONE, unknown_names
+from windrow.optimize.fold_before_exchange import OFF, Folding, fold_before_exchange
 from windrow.optimize.place_exchanges import place_exchanges
-from windrow.optimize.place_negation import Placement, place_negations
+from windrow.optimize.place_negation import NegationPlace, place_negations
+from windrow.optimize.preaggregate_joins import Preaggregated, all_joined, preaggregate_joins
 from windrow.optimize.preaggregate_panes import Partials, preaggregate_panes
 from windrow.optimize.rules import MOVES, RULES, apply_rules
 from windrow.optimize.statistics import UNKNOWN, Statistics
-from windrow.plan.nodes import Query, is_stream
+from windrow.plan.expiring import strategy_under
+from windrow.plan.nodes import Plan, Query, is_stream
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +50,10 @@ class Physical:
     `netted`: the root's changes of an instant are net already. `shown`: a stage that knows the
     rows it has shown, and those without memory above it up to the root; none if there is none.
     On shards, `entries` says whom an input's rows go to, and `exchanges` are stages whose changes
-    come from the same stage's input on all shards; `partials` are inputs whose rows may be merged.
+    come from the same stage's input on all shards; `partials` are inputs whose rows may be merged,
+    and `folded` says of groups that rows change shards for whether they are folded before;
+    `unmerged` says why inputs of joins that are aggregated early are not merged.
+    `placements` says, by the names of inputs, which are aggregated before they are joined.
     """
 
     stages: list[Stage]
@@ -57,6 +63,9 @@ class Physical:
     entries: dict[int, Crossing] = field(default_factory=dict)
     exchanges: dict[int, Crossing] = field(default_factory=dict)
     partials: dict[int, Partials] = field(default_factory=dict)
+    folded: tuple[str, ...] = ()
+    unmerged: tuple[str, ...] = ()
+    placements: dict[str, str] = field(default_factory=dict)
 
     @property
     def signature(self) -> str:
@@ -68,7 +77,7 @@ class Physical:
         return [c for s in flow.stages if s.task is not None for c in s.task.live_codes()]
 
 
-def lower(
+def lower(  # noqa: PLR0913 - all that a plan depends on
     query: Query,
     strategy: str,
     interner: Interner,
@@ -76,22 +85,27 @@ def lower(
     statistics: Statistics = UNKNOWN,
     sharded: bool = False,
     partials: bool = False,
+    folding: Folding = OFF,
+    placements: Mapping[str, str] | None = None,
 ) -> Physical:
     """Return the physical plan of a query; its root is a signed edge, or a stream.
 
     Where `auto` chooses by cost, it does so by the statistics, and by defaults where these are
     silent. A saved state fits only the plan that it was made by, so a query that is resumed is
     lowered with the statistics of its first start. With `partials`, inputs of aggregates under
-    SLIDE are partial aggregates where they can be (`optimize/preaggregate_panes.py`).
+    SLIDE are partial aggregates where they can be (`optimize/preaggregate_panes.py`); `folding`
+    says whether groups are folded before rows change shards (`optimize/fold_before_exchange.py`).
+    `placements` are those of another plan of the query, to be taken again.
     """
-    root = query.root
-    placed: tuple[Placement, ...] = ()
-    if strategy == "auto":  # before columns are pruned: a projection would part ▷ from ⋈
-        root, placed = place_negations(apply_rules(root, MOVES), statistics)
-    root = apply_rules(root, RULES)
+    strategy = strategy_under(query.expiry, strategy)
+    root, placed = _rewritten(query.root, strategy, statistics)
+    asked = _asked(query, sharded=sharded)
     root, found = preaggregate_panes(root) if partials else (root, ())
+    merged = preaggregate_joins(root, asked if partials else NONE, foldable)
+    folded: tuple[str, ...] = ()
     if sharded:
-        root = place_exchanges(root)
+        root, merged, folded = _exchanged(root, merged, folding)
+        found += merged.partials
     builder = Builder(
         strategy,
         interner,
@@ -100,14 +114,16 @@ def lower(
         placed=placed,
         merging=found,
         algorithm=query.join_algorithm,
+        early=Early(asked, placements or {}),
+        tells=sharded or query.expiry.kind == "auto",
     )
-    wanted = Wanted(frozenset(root.schema.names))
-    if is_stream(root):
-        edge = lower_stream(builder, root, wanted)
-    else:
-        edge = builder.signed(lower_relation(builder, root, wanted))
-    edge = builder.finish(edge, root.schema)
-    stages = builder.stages
+    edge = builder.finish(_lowered(builder, root), root.schema)
+    stages, early = builder.stages, builder.early
+    if early.asked not in (AUTO, NONE) and not early.found:
+        if sharded:
+            lower(query, strategy, Interner())  # it refuses names that exchanges do not just hide
+        elif early.known:  # without a GROUP BY over a join, a setting for all queries is not its
+            raise unknown_names(early.asked, early.known)
     return Physical(
         stages,
         builder.sources,
@@ -116,7 +132,66 @@ def lower(
         entries=builder.entries,
         exchanges=builder.exchanges,
         partials=builder.partials,
+        folded=folded,
+        unmerged=merged.refused,
+        placements=early.taken,
     )
+
+
+def require_early_inputs(query: Query, strategy: str) -> None:
+    """Refuse names that are to be aggregated early in just this query, and that no join of it has.
+
+    What SET says is for all queries: `lower` passes over it where there is no GROUP BY over a join.
+    """
+    asked = query.early_aggregation
+    if asked not in (AUTO, NONE) and not lower(query, strategy, Interner()).placements:
+        raise unknown_names(asked, [])
+
+
+def _lowered(builder: Builder, root: Plan) -> Edge:
+    """Return the edge of a whole plan."""
+    wanted = Wanted(frozenset(root.schema.names))
+    if is_stream(root):
+        return lower_stream(builder, root, wanted)
+    return builder.signed(lower_relation(builder, root, wanted))
+
+
+def _rewritten(
+    root: Plan, strategy: str, statistics: Statistics
+) -> tuple[Plan, tuple[NegationPlace, ...]]:
+    """Return a plan after the rules, and where its negations are placed."""
+    placed: tuple[NegationPlace, ...] = ()
+    if strategy == "auto":  # before columns are pruned: a projection would part ▷ from ⋈
+        root, placed = place_negations(apply_rules(root, MOVES), statistics)
+    return apply_rules(root, RULES), placed
+
+
+CUT = "rows of the join meet anew before they are grouped"
+"""Why inputs of a join are not merged, where the plan cuts it off from its GROUP BY."""
+
+
+def _exchanged(
+    root: Plan, merged: Preaggregated, folding: Folding
+) -> tuple[Plan, Preaggregated, tuple[str, ...]]:
+    """Return a plan with exchanges, which inputs of joins are merged, and what is folded.
+
+    An exchange between a join and its GROUP BY is in the way of merged inputs.
+    """
+    whole, folded = fold_before_exchange(place_exchanges(merged.root), folding)
+    if all_joined(whole):
+        return whole, merged, folded
+    made, folded = fold_before_exchange(place_exchanges(root), folding)
+    return made, Preaggregated(root, (), (CUT,)), folded
+
+
+def _asked(query: Query, *, sharded: bool) -> str:
+    """Return which inputs are to be aggregated early.
+
+    None by itself on shards, where nobody measures, and under an expiry that is asked for, which
+    is about what operators tell each other.
+    """
+    asked = query.early_aggregation
+    return NONE if asked == AUTO and (sharded or query.expiry.kind != "auto") else asked
 
 
 def _shown(stages: list[Stage]) -> tuple[int, ...]:
@@ -127,24 +202,9 @@ def _shown(stages: list[Stage]) -> tuple[int, ...]:
         chain.append(at)
         (at,) = stages[at].inputs
     task = stages[at].task
-    if not isinstance(task, Showing) or (isinstance(task, ExpireTask) and _endless(stages, at)):
+    if not isinstance(task, Showing) or (isinstance(task, ExpireTask) and endless(stages, at)):
         return ()
     return (at, *reversed(chain))
-
-
-def _endless(stages: list[Stage], at: int) -> bool:
-    """Tell whether some rows of an edge may never end: an expirer hands those on, and forgets."""
-    stage = stages[at]
-    match stage.task:
-        case UnboundedWindow() | SinceWindow():
-            return True
-        case HashJoin() | FifoJoin() | MultiJoin() | WJoin():
-            # a result ends with the first of its rows
-            return all(_endless(stages, i) for i in stage.inputs)
-        case MixedAntiJoinTask():
-            return _endless(stages, stage.inputs[0])
-        case _:
-            return any(_endless(stages, i) for i in stage.inputs)
 
 
 @runtime_checkable

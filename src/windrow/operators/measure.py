@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from windrow.operators.join.fifo import FifoJoin
 from windrow.operators.join.half import KeyedForm, Kind
 from windrow.operators.join.hash import HashJoin
@@ -12,12 +14,13 @@ from windrow.operators.join.semi import HalfJoinTask
 from windrow.operators.join.told import ToldJoin
 from windrow.operators.join.zset import ZSetJoin
 from windrow.operators.lower import Physical
+from windrow.operators.lowering.watching import OrderWatch
 from windrow.operators.task import Counters
 from windrow.optimize.statistics import Statistics, measured
 
 
 def measured_statistics(physical: Physical, elapsed: int) -> Statistics:
-    """Return the rates and the share of early ends of a plan that ran for `elapsed` units of time.
+    """Return rates, swings and the share of early ends of a plan that ran for `elapsed` time.
 
     A stream's tuples are those that its first consumer took: what the source dropped has cost
     the plan nothing.
@@ -36,7 +39,15 @@ def measured_statistics(physical: Physical, elapsed: int) -> Statistics:
         if isinstance(task, MixedAntiJoinTask) or _is_negation(task):
             negations.append(task.counters)
         keys += _keys(task)
-    return measured(tuples, elapsed, tuple(negations), tuple(keys))
+    found = measured(tuples, elapsed, tuple(negations), tuple(keys))
+    return replace(found, swings=swings_of(physical))
+
+
+def swings_of(physical: Physical) -> dict[str, float]:
+    """Return by stream how many times the fewest rows alive in a join the most were."""
+    watches = (s.watch for s in physical.stages if isinstance(s.watch, OrderWatch))
+    spreads = (item for watch in watches for item in watch.spread.items())
+    return {name: high / max(1, low) for name, (low, high) in spreads}
 
 
 def _keys(task: object) -> list[int]:

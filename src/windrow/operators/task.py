@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from windrow.operators.delta import Delta
 from windrow.operators.vector import I64
@@ -17,7 +17,8 @@ class Counters:
     """Work that was done, counted. `negatives` are rows of negative weight.
 
     Of a negation, `told` counts the results that it gave, and `premature` those that it took back
-    before their tuples ended; both count each copy of a row.
+    before their tuples ended; of a hold, `held` counts the results that waited to be told, and
+    `untold` those of them that were taken back in time. All of them count each copy of a row.
     """
 
     tuples_in: int = 0
@@ -29,6 +30,8 @@ class Counters:
     expiries: int = 0
     told: int = 0
     premature: int = 0
+    held: int = 0
+    untold: int = 0
 
     def reset(self) -> None:
         """Count from nothing."""
@@ -72,3 +75,14 @@ class Task(Protocol):
 
     def live_codes(self) -> list[I64]:
         """Return the interned codes that the state refers to."""
+
+
+@runtime_checkable
+class Leaving(Protocol):
+    """A task with a signed output that may know in which order rows leave it."""
+
+    def leaving(self) -> Delta | None:
+        """Return the rows that it has told and that are to leave, first to leave first.
+
+        With their ends, if these are known; None if rows do not leave in the order of arrival.
+        """

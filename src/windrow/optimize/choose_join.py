@@ -10,12 +10,28 @@ from dataclasses import dataclass, replace
 
 from windrow.optimize import choose_wjoin
 from windrow.optimize.flatten_joins import FlatJoin
-from windrow.optimize.join_algorithms import ALIKE, by_one_key, many_cost, tree_cost
-from windrow.optimize.join_estimates import estimated, name_of, paths_of, reaches_of
+from windrow.optimize.join_algorithms import (
+    ALIKE,
+    PREDICTED,
+    RELATED,
+    SIGNED,
+    Costs,
+    by_one_key,
+    many_cost,
+    tree_cost,
+)
+from windrow.optimize.join_estimates import (
+    counts_tuples,
+    estimated,
+    name_of,
+    paths_of,
+    reaches_of,
+    streams_of,
+)
 from windrow.optimize.join_graph import JoinGraph, Order, walked
 from windrow.optimize.join_orders import RANKED, SHOWN, Costed, best_orders, ranked
 from windrow.optimize.statistics import Statistics
-from windrow.plan.nodes import Join
+from windrow.plan.nodes import Join, Table
 from windrow.plan.patterns import PatternKind, pattern_of
 
 ONE_IN_THREE = 1 / 3
@@ -52,12 +68,32 @@ def choose_join(plan: Join, flat: FlatJoin, statistics: Statistics, algorithm: s
     if algorithm != AUTO:
         said = f"join_algorithm is {algorithm}"
         return JoinChoice(algorithm, names, graph, () if algorithm == TREE else orders, said)
-    tree, many = tree_cost(graph), many_cost(graph, orders)
-    if ALIKE * tree < many:
+    costs, copied = _departures(flat)
+    tree, many = tree_cost(graph, costs), many_cost(graph, orders, costs, copied)
+    if _prefers(costs) * tree < many:
         said = f"by cost: one operator without results between costs {many / tree:.2f} times"
         return JoinChoice(TREE, names, graph, (), said)
     said = f"by cost: a tree of binary joins costs {tree / many:.2f} times, and remembers more"
     return JoinChoice(HASH, names, graph, orders, said)
+
+
+def _prefers(costs: Costs) -> float:
+    """Return how many times a tree's cost one operator may cost.
+
+    Where costs are alike it is taken, as it remembers less; not beside relations, where the inputs
+    whose departures are known can be joined apart, by one operator as well.
+    """
+    return 1 / ALIKE if costs is RELATED else ALIKE
+
+
+def _departures(flat: FlatJoin) -> tuple[Costs, frozenset[int]]:
+    """Return what things cost by how rows leave, and the inputs that they leave in any order."""
+    strict = [i for i, p in enumerate(flat.inputs) if pattern_of(p).kind is PatternKind.STR]
+    if not strict:
+        return PREDICTED, frozenset()
+    copied = frozenset(i for i in strict if not counts_tuples(flat.inputs[i]))
+    related = all(isinstance(flat.inputs[i], Table) for i in strict)
+    return RELATED if related else SIGNED, copied
 
 
 def is_w_join(flat: FlatJoin) -> bool:
@@ -88,7 +124,8 @@ def _w_facts(flat: FlatJoin, graph: JoinGraph, statistics: Statistics) -> choose
     equi = _tied(flat)
     share = 1 / statistics.keys if equi else ONE_IN_THREE if flat.compares else 1.0
     rates = tuple(i.rate for i in graph.inputs)
-    return choose_wjoin.WJoinFacts(rates, windows, equi, share, (1.0,) * n)
+    swings = tuple(statistics.swings.get(name, 1.0) for name in streams_of(flat))
+    return choose_wjoin.WJoinFacts(rates, windows, equi, share, swings)
 
 
 def _tied(flat: FlatJoin) -> bool:

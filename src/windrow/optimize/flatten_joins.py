@@ -86,14 +86,15 @@ class FlatJoin:
         return residual.union(*found)
 
 
-def flatten(plan: Join) -> FlatJoin | None:
+def flatten(plan: Join, terms: tuple[Expr, ...] = ()) -> FlatJoin | None:
     """Return the largest tree of joins that begins at a node as one join.
 
-    Filters between its joins are conjuncts of it. None if keys of two types are compared: there
-    is no class that both are in.
+    Filters between its joins are conjuncts of it, and so are `terms`, those above it. None if keys
+    of two types are compared: there is no class that both are in.
     """
     found = _Terms()
     found.walk(plan)
+    found.terms += terms
     return found.sorted_out()
 
 

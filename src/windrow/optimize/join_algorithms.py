@@ -13,18 +13,39 @@ where they give much. Costs are nanoseconds a unit of time; the constants are me
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from windrow.optimize.join_graph import JoinGraph, Order, results, walked
 
-ARRIVE = 45.0  # a tuple that enters a binary join, and its end
-KEPT = 130.0  # a result of a lower join: made, kept in a calendar, met by the join above
-PAIR = 20.0  # a result of the top join
-ENTER, LINK = 130.0, 20.0  # a tuple that enters a join of many, and its place in each index
-LOOK = 20.0  # a row looked at by a loop, or a lookup: both are found somewhere in memory
+ARRIVE, PAIR = 45.0, 20.0
+"""A tuple that enters a binary join, and a result, where departures are known in advance."""
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """What a tree of binary joins, and what one join of many, pays for."""
+
+    arrive: float  # tree: a tuple that enters a join, and its end
+    kept: float  # tree: a result of a lower join: made, kept, met by the join above
+    told: float  # tree: a result of the top join
+    enter: float  # many: a tuple that enters
+    link: float  # many: its place in each index
+    look: float  # many: a row looked at by a loop, or a lookup: found somewhere in memory
+    found: float  # many: a result
+    copies: float = 0.0  # many: a tuple of an input whose rows are found by their content
+
+
+PREDICTED = Costs(arrive=ARRIVE, kept=130, told=PAIR, enter=130, link=20, look=20, found=PAIR)
+
+SIGNED = Costs(arrive=290, kept=380, told=180, enter=350, link=50, look=80, found=100, copies=190)
+"""Where departures travel: each tuple and each result comes and goes, and what meets a tuple is
+looked up twice. What is common to both, such as windows, is in here as well."""
+
+RELATED = replace(SIGNED, told=20)
+"""Where only relations have departures that are not known: in a tree, tuples' own are."""
 
 ALIKE = 1.15
-"""Costs within this factor are alike: then one operator is taken, as it remembers less."""
+"""Costs within this factor are alike."""
 
 
 def births(graph: JoinGraph, chosen: Sequence[int]) -> float:
@@ -43,14 +64,14 @@ def _with_one(graph: JoinGraph, i: int) -> JoinGraph:
     return replace(graph, inputs=tuple(inputs))
 
 
-def tree_cost(graph: JoinGraph) -> float:
+def tree_cost(graph: JoinGraph, costs: Costs = PREDICTED) -> float:
     """Return the cost of the left-deep tree of binary joins in the order of the inputs."""
     everyone = range(len(graph))
-    cost = ARRIVE * sum(i.rate for i in graph.inputs)
+    cost = costs.arrive * sum(i.rate for i in graph.inputs)
     for n in everyone[2:]:
-        cost += KEPT * births(graph, everyone[:n])
-    cost += LOOK * sum(_candidates(graph, everyone[:n]) for n in everyone[2:])
-    return cost + LOOK * _candidates(graph, everyone) + PAIR * births(graph, everyone)
+        cost += costs.kept * births(graph, everyone[:n])
+    cost += costs.look * sum(_candidates(graph, everyone[:n]) for n in everyone[2:])
+    return cost + costs.look * _candidates(graph, everyone) + costs.told * births(graph, everyone)
 
 
 def _candidates(graph: JoinGraph, chosen: Sequence[int]) -> float:
@@ -60,16 +81,24 @@ def _candidates(graph: JoinGraph, chosen: Sequence[int]) -> float:
     return births(replace(graph, shares=others), chosen) - births(graph, chosen)
 
 
-def many_cost(graph: JoinGraph, orders: Sequence[Order]) -> float:
+def many_cost(
+    graph: JoinGraph,
+    orders: Sequence[Order],
+    costs: Costs = PREDICTED,
+    copied: frozenset[int] = frozenset(),
+) -> float:
     """Return the cost of one join of all inputs under an order for each origin.
 
-    By one key alone no loop is inside another, and what is looked at makes a result.
+    By one key alone no loop is inside another, and what is looked at makes a result; unless
+    departures travel. `copied` are inputs whose rows leave in any order.
     """
-    cost = PAIR * births(graph, range(len(graph)))
+    cost = costs.found * births(graph, range(len(graph)))
+    apart = costs is PREDICTED and by_one_key(graph)
     for i, given in enumerate(graph.inputs):
         links = sum(v > 0 for v in given.values)
-        looks = 0.0 if by_one_key(graph) else walked(graph, orders[i], i)
-        cost += given.rate * (ENTER + LINK * links + LOOK * looks)
+        looks = 0.0 if apart else walked(graph, orders[i], i)
+        enter = costs.enter + (costs.copies if i in copied else 0.0)
+        cost += given.rate * (enter + costs.link * links + costs.look * looks)
     return cost
 
 

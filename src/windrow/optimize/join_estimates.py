@@ -9,7 +9,7 @@ from windrow.optimize.cost import Model, model_of, scans_of
 from windrow.optimize.flatten_joins import Between, FlatJoin
 from windrow.optimize.join_graph import GraphInput, JoinGraph, Share
 from windrow.optimize.statistics import Statistics
-from windrow.plan.nodes import Join, Plan, Scan, Table, Window, nodes_of
+from windrow.plan.nodes import Filter, Join, Plan, Project, Scan, Table, Window, nodes_of
 from windrow.plan.windows import Range, Rows
 
 HALF = 0.5
@@ -53,6 +53,11 @@ def _declared(plan: Plan) -> dict[str, Statistics]:
     return {name: known for name, known in found.items() if known is not None}
 
 
+def streams_of(flat: FlatJoin) -> tuple[str, ...]:
+    """Return the first stream that each input reads; "" for none."""
+    return tuple(map(_stream_of, flat.inputs))
+
+
 def _stream_of(plan: Plan) -> str:
     return next((s.stream.name for s in scans_of(plan)), "")
 
@@ -69,6 +74,13 @@ def _rows(plan: Plan) -> float | None:
         if isinstance(node, Window):
             return float(node.spec.count) if isinstance(node.spec, Rows) else None
     return None
+
+
+def counts_tuples(plan: Plan) -> bool:
+    """Tell whether an input is a count window: its rows leave in the order in which they came."""
+    while isinstance(plan, Filter | Project):
+        plan = plan.source
+    return isinstance(plan, Window) and isinstance(plan.spec, Rows)
 
 
 def shares_of(flat: FlatJoin, lives: list[float]) -> tuple[Share, ...]:

@@ -99,6 +99,7 @@ def _whole(arg: Expr) -> bool:
 class Parts:
     """The parts that the calls of one aggregate need, each once."""
 
+    prefix: str = "#part"
     columns: list[Named] = field(default_factory=list)
     parts: list[Part] = field(default_factory=list)
     calls: list[AggregateCall] = field(default_factory=list)
@@ -137,7 +138,7 @@ class Parts:
         for column, known in zip(self.columns, self.calls, strict=True):
             if column.expr == part and known.name == fold:
                 return Column(known.output, known.type, known.nullable)
-        column = Named(f"#part{len(self.columns)}", part)
+        column = Named(f"{self.prefix}{len(self.columns)}", part)
         type_ = _folded(fold, part.type)
         self.columns.append(column)
         self.parts.append(Part(column.name, merge, limit))

@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from windrow.optimize.catalyst import translatable
-from windrow.optimize.rewriting import names_of, reads_relation, with_inputs
+from windrow.optimize.rewriting import names_of, reads_relation
 from windrow.plan.expressions import Column, Expr, columns_of, substitute
 from windrow.plan.nodes import (
     Aggregate,
@@ -32,6 +32,7 @@ from windrow.plan.nodes import (
     Except,
     Exchange,
     Filter,
+    Hold,
     Intersect,
     Istream,
     Join,
@@ -50,6 +51,7 @@ from windrow.plan.nodes import (
     Window,
     as_column,
 )
+from windrow.plan.rebuilding import with_inputs
 from windrow.plan.windows import PartitionRows, Rows
 
 
@@ -193,7 +195,7 @@ def place(plan: Plan, need: Need) -> Placed:
             return _union(plan, need)
         case Except() | Intersect():
             return _set_operation(plan, need)
-        case Distinct(source=source):
+        case Distinct(source=source) | Hold(source=source):
             return _over(plan, supply(source, _by_row(plan, need)))
         case Aggregate():
             return _aggregate(plan)

@@ -17,7 +17,7 @@ from windrow.plan.nodes import AntiJoin, Plan, inputs_of
 
 
 @dataclass(frozen=True, slots=True)
-class Placement:
+class NegationPlace:
     """Where the negation of some streams was placed, and what the other place would cost."""
 
     negated: frozenset[str]
@@ -28,7 +28,7 @@ class Placement:
         return self.negated == _aliases(plan.right)
 
 
-def place_negations(plan: Plan, statistics: Statistics) -> tuple[Plan, tuple[Placement, ...]]:
+def place_negations(plan: Plan, statistics: Statistics) -> tuple[Plan, tuple[NegationPlace, ...]]:
     """Return the cheapest of the plan, it with negations pulled up, and with them pushed down."""
     above = apply_rules(plan, (pull_negation_above_join,))
     below = apply_rules(plan, (_push_negation,))
@@ -42,7 +42,7 @@ def place_negations(plan: Plan, statistics: Statistics) -> tuple[Plan, tuple[Pla
     place, lost = ("above", "below") if is_above else ("below", "above")
     text = f"{place} the join by cost, {lost} costs {ratio:.2f} times"
     return (above if is_above else below), tuple(
-        Placement(_aliases(n.right), text) for n in _moved(above, below)
+        NegationPlace(_aliases(n.right), text) for n in _moved(above, below)
     )
 
 

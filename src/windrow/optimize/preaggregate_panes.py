@@ -23,7 +23,7 @@ from windrow.optimize import partial_aggregates
 from windrow.optimize.catalyst import translatable
 from windrow.optimize.partial_aggregates import Part, Parts
 from windrow.optimize.place_exchanges import at_source, is_leaf
-from windrow.optimize.rewriting import renamed, with_inputs
+from windrow.optimize.rewriting import renamed
 from windrow.plan.expressions import Expr, conjuncts
 from windrow.plan.format import format_expr
 from windrow.plan.nodes import (
@@ -46,6 +46,7 @@ from windrow.plan.nodes import (
     inputs_of,
     nodes_of,
 )
+from windrow.plan.rebuilding import with_inputs
 from windrow.plan.windows import Range
 
 FARTHEST = 2**61
@@ -119,7 +120,7 @@ class _Walk:
         """Return the node over parts."""
         match plan:
             case Aggregate(source=source) if slide is not None:
-                below = _below(source)
+                below = ranged(source)
                 return self._split(plan, below, slide) if below else self._inside(plan, slide)
             case Refresh(source=source, restore=restore):
                 held = restore or any(isinstance(n, Refresh) for n in nodes_of(source))
@@ -136,10 +137,10 @@ class _Walk:
         made = tuple(self.over(below, slide) for below in inputs)
         return plan if made == inputs else with_inputs(plan, made)
 
-    def _split(self, plan: Aggregate, below: _Below, slide: int) -> Plan:
+    def _split(self, plan: Aggregate, below: Ranged, slide: int) -> Plan:
         keys = tuple(Named(k.name, below.at_stream(k.expr)) for k in plan.keys)
         calls = tuple(below.call_at_stream(c) for c in plan.calls)
-        reason = _too_wide(below.width, slide) or _refusal(below, keys, calls)
+        reason = too_wide(below.width, slide) or refusal(below, keys, calls)
         if reason is not None:
             self.refused.append(reason)
             return plan
@@ -155,8 +156,8 @@ class _Walk:
 
 
 @dataclass(frozen=True, slots=True)
-class _Below:
-    """What an aggregate reads: a RANGE of `width`, behind filters and projections.
+class Ranged:
+    """What an aggregate, or a join, reads: a RANGE of `width`, behind filters and projections.
 
     `columns` are the aggregate's input columns over those of the stream; `stream` is that stream,
     with all filters below the window: time alone decides who is inside.
@@ -180,36 +181,35 @@ class _Below:
         )
 
 
-def _below(plan: Plan) -> _Below | None:
+def ranged(plan: Plan) -> Ranged | None:
+    """Return an input as a RANGE over a stream; None if it is none."""
     match plan:
         case Window(source=stream, spec=Range(width=width), expiry_column=None):
             if not is_leaf(stream):
                 return None
-            return _Below(width, stream, {f.name: as_column(f) for f in stream.schema})
+            return Ranged(width, stream, {f.name: as_column(f) for f in stream.schema})
         case Filter(source=source, predicate=predicate):
-            below = _below(source)
+            below = ranged(source)
             if below is None:
                 return None
             kept = Filter(below.stream, below.at_stream(predicate))
-            return _Below(below.width, kept, below.columns)
+            return Ranged(below.width, kept, below.columns)
         case Project(source=source, columns=columns):
-            below = _below(source)
+            below = ranged(source)
             if below is None:
                 return None
             made = {c.name: below.at_stream(c.expr) for c in columns}
-            return _Below(below.width, below.stream, made)
+            return Ranged(below.width, below.stream, made)
         case _:
             return None
 
 
-def _too_wide(width: int, slide: int) -> str | None:
+def too_wide(width: int, slide: int) -> str | None:
     """Return why the end of a window cannot be computed in Spark; None if it can."""
     return "Spark has no numbers for its windows' ends" if max(width, slide) > FARTHEST else None
 
 
-def _refusal(
-    below: _Below, keys: tuple[Named, ...], calls: tuple[AggregateCall, ...]
-) -> str | None:
+def refusal(below: Ranged, keys: tuple[Named, ...], calls: tuple[AggregateCall, ...]) -> str | None:
     """Return why an aggregate's input cannot be of parts; None if it can."""
     for call in calls:
         reason = partial_aggregates.refusal(call)

@@ -10,6 +10,7 @@ from windrow.plan.nodes import (
     Aggregate,
     AntiJoin,
     Filter,
+    Hold,
     Join,
     Named,
     NrrJoin,
@@ -30,9 +31,9 @@ def prune_columns(plan: Plan) -> Plan:
 
     Filters, joins and time windows treat a tuple by the columns they read and keep its copies,
     so leaving out others changes neither how many come through nor the values that f sees. It
-    stops at nodes that compare whole rows (DISTINCT, EXCEPT, ISTREAM), at ROWS over a derived
-    stream, which orders equal times by the values of the row, and at an NRR over rows that appear
-    when a value changes: they meet the version of that time.
+    stops at nodes that compare whole rows (DISTINCT, EXCEPT, ISTREAM, a hold), at ROWS over a
+    derived stream, which orders equal times by the values of the row, and at an NRR over rows that
+    appear when a value changes: they meet the version of that time.
 
     >>> from windrow.optimize.showing import rewritten
     >>> print(rewritten("SELECT COUNT(price) FROM bids [RANGE 1 MINUTE]", prune_columns))
@@ -49,6 +50,8 @@ def prune_columns(plan: Plan) -> Plan:
             return replace(plan, source=_narrow(source, read))
         case Aggregate(source):
             return replace(plan, source=_narrow(source, _read_by(plan)))
+        case Hold():
+            return _narrow(plan, frozenset())
         case _:
             return plan
 
@@ -76,6 +79,8 @@ def _narrow(plan: Plan, read: frozenset[str]) -> Plan:
             # Tuples of different times meet different versions: their times tell them apart.
             times = {n.time_column for n in nodes_of(left) if isinstance(n, Scan)}
             return replace(plan, left=_only(left, read | columns_of_on(on) | times))
+        case Hold(source):  # a row is told from others by all its columns
+            return replace(plan, source=_narrow(source, names_of(source)))
         case _:
             return plan
 

@@ -1,56 +1,25 @@
-"""What every rule uses: a node over other inputs, and expressions over other columns."""
+"""What every rule uses: expressions over other columns, and what a plan reads."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TypeAlias
 
 from windrow.plan.expressions import Expr, columns_of, substitute
 from windrow.plan.nodes import (
     Aggregate,
-    AntiJoin,
-    Except,
     Filter,
-    Intersect,
-    Join,
     JoinOn,
-    NrrJoin,
     Plan,
     Project,
     Refresh,
-    Rstream,
-    Scan,
-    SemiJoin,
     Table,
     TopN,
-    UnionAll,
     nodes_of,
 )
 
 Rule: TypeAlias = Callable[[Plan], Plan]
 """A rule looks at a node and what is below it; it returns the same node where it does not fit."""
-
-
-def with_inputs(plan: Plan, inputs: tuple[Plan, ...]) -> Plan:
-    """Return the node over other inputs, which have the columns of those they stand for."""
-    match plan:
-        case Scan() | Table():
-            return plan
-        case NrrJoin():
-            left, table = inputs
-            assert isinstance(table, Table), "an NRR is looked up as it is"
-            return replace(plan, left=left, table=table)
-        case Join() | SemiJoin() | AntiJoin() | Intersect() | Except():
-            return replace(plan, left=inputs[0], right=inputs[1])
-        case UnionAll():
-            return UnionAll(inputs)
-        case Rstream():
-            [source] = inputs
-            assert isinstance(source, Refresh), "whole answers are streamed at refreshes"
-            return Rstream(source)
-        case _:
-            return replace(plan, source=inputs[0])
 
 
 def renamed(expr: Expr, columns: dict[str, Expr]) -> Expr:

@@ -16,8 +16,9 @@ from windrow.optimize.push_filter_below_join import push_filter_below_join
 from windrow.optimize.push_filter_below_project import push_filter_below_project
 from windrow.optimize.push_filter_below_union import push_filter_below_union
 from windrow.optimize.push_filter_below_window import push_filter_below_window
-from windrow.optimize.rewriting import Rule, with_inputs
+from windrow.optimize.rewriting import Rule
 from windrow.plan.nodes import Plan, inputs_of
+from windrow.plan.rebuilding import with_inputs
 
 MOVES: tuple[Rule, ...] = (
     merge_projections,  # first: filters then pass one projection, not many

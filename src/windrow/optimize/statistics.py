@@ -28,12 +28,14 @@ class Statistics:
     """Tuples a unit of time by stream, distinct keys, and how negations' results ended.
 
     `premature` is the share of a negation's results that were taken back before their tuples
-    ended; None where nothing was measured.
+    ended; None where nothing was measured. `swings` has how many times its lowest rate a stream's
+    highest is, where joins have watched it.
     """
 
     rates: Mapping[str, float] = field(default_factory=dict)
     keys: float = KEYS
     premature: float | None = None
+    swings: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         assert self.keys >= 1, "there is a key at least"
@@ -42,7 +44,12 @@ class Statistics:
 
     def save(self) -> dict[str, object]:
         """Return plain values."""
-        return {"rates": dict(self.rates), "keys": self.keys, "premature": self.premature}
+        return {
+            "rates": dict(self.rates),
+            "keys": self.keys,
+            "premature": self.premature,
+            "swings": dict(self.swings),
+        }
 
     @classmethod
     def load(cls, saved: dict[str, object]) -> Statistics:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from windrow.core.schema import Schema
-from windrow.core.time import Clock
+from windrow.core.time import Clock, wall_time
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +23,20 @@ class Stream:
     def __post_init__(self) -> None:
         assert self.time_column in self.schema, f"{self.time_column} is not a column"
         assert self.slack >= 0, "slack cannot be negative"
+
+    @property
+    def heartbeat(self) -> int | None:
+        """How long after its own time, in µs, a tuple is there at the latest, if that is known."""
+        return self._length("heartbeat")
+
+    @property
+    def idle(self) -> int | None:
+        """For how long, in µs, it may say nothing before others go on without it, if it may."""
+        return self._length("idle")
+
+    def _length(self, option: str) -> int | None:
+        text = {name.lower(): value for name, value in self.options}.get(option)
+        return None if text is None else wall_time(text, f'{option} of "{self.name}"')
 
 
 @dataclass(frozen=True, slots=True)

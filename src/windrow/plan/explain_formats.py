@@ -22,7 +22,7 @@ DOT_COLOURS: dict[PatternKind, str] = {
 
 @dataclass(frozen=True, slots=True)
 class JoinNote:
-    """What was chosen for a join of many inputs: in lines, and as values for programs."""
+    """What was chosen for a join, or a GROUP BY over one: in lines, and as values for programs."""
 
     lines: tuple[str, ...]
     facts: Mapping[str, object]

@@ -17,6 +17,7 @@ from windrow.plan.nodes import (
     Except,
     Exchange,
     Filter,
+    Hold,
     Intersect,
     Istream,
     Join,
@@ -26,7 +27,6 @@ from windrow.plan.nodes import (
     Plan,
     Project,
     Refresh,
-    Route,
     Rstream,
     Scan,
     SemiJoin,
@@ -70,12 +70,13 @@ def label_of(plan: Plan, clock: Clock) -> str:
             return f"TopN{order} LIMIT {limit}{after}"
         case Refresh(slide=slide, restore=restore):
             return f"Refresh SLIDE {format_duration(slide, clock)}{' RESTORE' if restore else ''}"
+        case Hold(length=length):
+            return f"Hold {format_duration(length, clock)}"
         case Delay(slide=slide):
             return f"Delay to SLIDE {format_duration(slide, clock)}"
-        case Exchange(route=Route.KEY, keys=keys):
-            return f"Exchange by {', '.join(map(format_expr, keys))}"
-        case Exchange(route=route):
-            return f"Exchange {route.value}"
+        case Exchange(route=route, keys=keys, folds=folds):
+            how = f"by {', '.join(map(format_expr, keys))}" if keys else route.value
+            return f"Exchange {how}{', groups folded first' if folds else ''}"
         case Istream() | Dstream() | Rstream():
             return type(plan).__name__
         case Join() | SemiJoin() | AntiJoin() | NrrJoin():

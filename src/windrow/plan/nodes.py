@@ -9,7 +9,7 @@ out once: nodes that make one have no slots.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
 from typing import TypeAlias
@@ -19,6 +19,7 @@ import pyarrow as pa
 from windrow.core.schema import Field, Schema
 from windrow.core.types import BIGINT
 from windrow.plan.catalog import Relation, Stream
+from windrow.plan.expiring import Expiry
 from windrow.plan.expressions import Column, Expr, columns_of
 from windrow.plan.windows import WindowSpec
 
@@ -374,6 +375,25 @@ class Refresh:
 
 
 @dataclass(frozen=True, slots=True)
+class Hold:
+    """SET hold = h: of a row as many copies as there were throughout [τ - h, τ].
+
+    min { copies in source(t) | τ - h <= t <= τ }, with none before the query's first event.
+    """
+
+    source: Plan
+    length: int
+
+    def __post_init__(self) -> None:
+        assert self.length > 0, "a hold takes time"
+
+    @property
+    def schema(self) -> Schema:
+        """As the input's."""
+        return self.source.schema
+
+
+@dataclass(frozen=True, slots=True)
 class Istream:
     """The stream of insertions: at each τ the rows of source(τ) - source(τ⁻)."""
 
@@ -437,12 +457,14 @@ class Route(Enum):
 class Exchange:
     """The same tuples, those with equal `keys` brought to one shard.  Of a stream or a relation.
 
-    Placed last, by `optimize/place_exchanges.py`, where a query runs on several shards.
+    Placed last, by `optimize/place_exchanges.py`, where a query runs on several shards. `folds`:
+    the node above is γ, and each shard folds its own rows first (`fold_before_exchange.py`).
     """
 
     source: Plan
     route: Route
     keys: tuple[Expr, ...] = ()
+    folds: bool = False
 
     def __post_init__(self) -> None:
         assert bool(self.keys) == (self.route is Route.KEY), "rows go by keys, or have none"
@@ -472,6 +494,7 @@ Plan: TypeAlias = (
     | Aggregate
     | TopN
     | Refresh
+    | Hold
     | Istream
     | Dstream
     | Rstream
@@ -549,7 +572,8 @@ def as_column(field: Field) -> Column:
 class Query:
     """A bound query: its plan, the order its answer is shown in, and its own text.
 
-    `join_algorithm` is what `SET join_algorithm` said when it was bound.
+    `join_algorithm`, `early_aggregation` and `expiry` are what SET said of them when it was bound;
+    `asked` are all settings that were not at their defaults then.
     """
 
     root: Plan
@@ -557,3 +581,6 @@ class Query:
     text: str = ""
     name: str = ""
     join_algorithm: str = "auto"
+    early_aggregation: str = "auto"
+    expiry: Expiry = field(default_factory=Expiry)
+    asked: tuple[tuple[str, object], ...] = ()

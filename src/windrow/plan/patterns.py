@@ -29,6 +29,7 @@ from windrow.plan.nodes import (
     Except,
     Exchange,
     Filter,
+    Hold,
     Intersect,
     Istream,
     Join,
@@ -126,6 +127,8 @@ def pattern_of(plan: Plan) -> Pattern:
             return _distinct(pattern_of(source))
         case AntiJoin() | Except():
             return strict("rule 4: a later arrival on the right takes a result back")
+        case Hold():
+            return strict("told once it has lasted, at most that much later; may yet be taken back")
         case Aggregate():
             return strict("rule 4: a later arrival changes the group's value")
         case TopN():

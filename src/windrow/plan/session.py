@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from windrow.core.errors import BindError, Span, WindrowError
+from windrow.core.naming import near
 from windrow.core.schema import Field, Schema
 from windrow.core.time import Clock
 from windrow.core.types import TIMESTAMP, is_integer, sql_name
@@ -28,7 +29,6 @@ from windrow.language.statements import (
 from windrow.plan.binding import bind_query
 from windrow.plan.binding.durations import bind_duration
 from windrow.plan.binding.expressions import bind_type
-from windrow.plan.binding.scope import near
 from windrow.plan.catalog import Catalog, Relation, Stream
 from windrow.plan.nodes import Query
 from windrow.plan.settings import SETTINGS, check_setting
@@ -86,14 +86,14 @@ class Session:
                 return self._listing(what)
         return None
 
-    def bind(self, tree: exp.Expr, *, text: str = "", name: str = "") -> Query:
-        """Bind a query over what is declared."""
-        return bind_query(tree, self.catalog, self.settings, text=text, name=name)
+    def bind(self, tree: exp.Expr, *, text: str = "", name: str = "", **sets: object) -> Query:
+        """Bind a query over what is declared, under settings of its own if they are given."""
+        return bind_query(tree, self.catalog, {**self.settings, **sets}, text=text, name=name)
 
-    def bind_text(self, text: str, name: str) -> Query:
+    def bind_text(self, text: str, name: str, **sets: object) -> Query:
         """Bind the text of one query under a name."""
         try:
-            return self.bind(parse_query(text), text=text, name=name)
+            return self.bind(parse_query(text), text=text, name=name, **sets)
         except WindrowError as error:
             raise error.locate(text) from None
 
@@ -233,7 +233,7 @@ def bind_stream_declaration(statement: CreateStream) -> Stream:
     clock = Clock.TIMESTAMP if time_field.type == TIMESTAMP else Clock.TICKS
     slack = statement.slack
     fields = tuple(replace(f, nullable=False) if f is time_field else f for f in schema)
-    return Stream(
+    stream = Stream(
         statement.name,
         Schema(fields),
         time_field.name,
@@ -242,6 +242,14 @@ def bind_stream_declaration(statement: CreateStream) -> Stream:
         statement.format,
         statement.options,
     )
+    if stream.heartbeat is not None and clock is Clock.TICKS:
+        raise BindError(
+            f'"{stream.name}" cannot have a heartbeat: its time counts ticks',
+            detail=f"{stream.time_column} is an integer, and nobody knows how fast it goes.",
+            hint="Declare the time as TIMESTAMP; or write idle, which lets other streams go on.",
+            span=statement.name_span,
+        )
+    return stream
 
 
 def _time_field(statement: CreateStream, schema: Schema) -> Field:

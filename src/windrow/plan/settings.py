@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from windrow.core.errors import BindError, Span
-from windrow.plan.binding.scope import near
+from windrow.core.naming import near
+from windrow.language.syntax import UNIT_OF
+from windrow.language.windows import INTERVAL_TEXT
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One setting: its name, what it does, its default and, if they are few, its values."""
+    """One setting: its name, what it does, its default and, if they are few, its values.
+
+    `names`: whether it may also be names in braces, as in ``{a,b}``; `length`: a length of time;
+    `counts`: a number from 1.
+    """
 
     name: str
     meaning: str
     default: object
     values: tuple[object, ...] = ()
+    names: bool = False
+    length: bool = False
+    counts: bool = False
 
 
 _ALL = (
@@ -38,12 +48,55 @@ _ALL = (
         ("auto", "tree", "hash", "loops", "naive", "nested_w", "hash_w", "merge_w"),
     ),
     Setting(
+        "early_aggregation",
+        "which inputs are aggregated before they are joined, by their names in FROM",
+        "auto",
+        ("auto", "none"),
+        names=True,
+    ),
+    Setting(
         "partials",
-        "whether Spark merges the tuples of a pane and group before they are moved",
+        "whether Spark merges the tuples of a pane, and shards fold groups, before rows are moved",
         "auto",
         ("auto", "on", "off"),
     ),
+    Setting(
+        "expiry",
+        "how soon expiries show: with the next tuple, by negative tuples, or by what tuples bring",
+        "auto",
+        ("auto", "input_triggered", "negative", "piggyback"),
+    ),
+    Setting(
+        "join_messages",
+        "whether under expiry negative one message stands for all results that expire together",
+        "auto",
+        ("auto", "on", "off"),
+    ),
+    Setting(
+        "punctuation",
+        "how long an operator may tell nothing before it tells the time, under input_triggered",
+        "none",
+        ("none",),
+        length=True,
+    ),
+    Setting(
+        "hold",
+        "how long results of a negation must last before they are told",
+        "none",
+        ("none",),
+        length=True,
+    ),
+    Setting(
+        "expiry_pace",
+        "how many tuples leave on a shard in one batch on Spark, before time waits for the next",
+        "off",
+        ("off",),
+        counts=True,
+    ),
 )
+
+LENGTH = "a length of time, for example '2 seconds', or none"
+"""How a setting that is a length of time is written."""
 
 SETTINGS: dict[str, Setting] = {s.name: s for s in _ALL}
 
@@ -62,15 +115,69 @@ def check_setting(name: str, value: object, span: Span | None = None) -> object:
             span=span,
         )
     kept = value.lower() if isinstance(value, str) else value
+    if setting.names and isinstance(kept, str) and (found := names_in(kept)) is not None:
+        return "{" + ",".join(found) + "}" if found else "none"
+    if setting.length and (length := length_in(kept)) is not None:
+        return length
+    if setting.counts and str(kept).isdecimal() and int(str(kept)) > 0:
+        return int(str(kept))
     if setting.values and kept not in setting.values:
+        more = ", or names in braces: {a,b}" if setting.names else ""
+        more = ", or a number from 1" if setting.counts else more
+        known = f"one of {', '.join(str(v) for v in setting.values)}{more}"
         raise BindError(
             f"{setting.name} cannot be {value}",
             detail=f"It says {setting.meaning}.",
-            hint=f"Write one of {', '.join(str(v) for v in setting.values)}.",
+            hint=f"Write {LENGTH if setting.length else known}.",
         )
     return kept
+
+
+def asked_of(settings: Mapping[str, object]) -> tuple[tuple[str, object], ...]:
+    """Return the settings that are not at their defaults.
+
+    >>> asked_of({"expiry": "auto", "hold": "2 SECONDS"})
+    (('hold', '2 SECONDS'),)
+    """
+    said = ((s.name, settings.get(s.name, s.default)) for s in _ALL)
+    return tuple((name, value) for name, value in said if value != SETTINGS[name].default)
+
+
+def names_in(text: str) -> tuple[str, ...] | None:
+    """Return the names of a set, each once; None for another text.
+
+    >>> names_in("{ a, b,a }"), names_in("{}"), names_in("auto")
+    (('a', 'b'), (), None)
+    """
+    if not (text.startswith("{") and text.endswith("}")):
+        return None
+    parts = [part.strip().strip('"`') for part in text[1:-1].split(",")]
+    if parts == [""]:
+        return ()
+    return tuple(dict.fromkeys(parts)) if all(parts) else None
+
+
+def length_in(value: object) -> str | None:
+    """Return a length of time as number and unit, without one if it has none; None for others.
+
+    >>> length_in("2 sec"), length_in("0.5"), length_in(3), length_in(0), length_in("soon")
+    ('2 SECONDS', '0.5', '3', 'none', None)
+    """
+    if isinstance(value, bool):
+        return None
+    found = INTERVAL_TEXT.match(str(value))
+    if found is None or (found[2] and found[2].upper() not in UNIT_OF):
+        return None
+    if float(found[1]) == 0:
+        return "none"
+    return f"{found[1]} {UNIT_OF[found[2].upper()]}S" if found[2] else found[1]
 
 
 def checked_algorithm(name: str) -> str:
     """Return what joins streams as it is kept; refuse what is no algorithm."""
     return str(check_setting("join_algorithm", name))
+
+
+def checked_early(value: str) -> str:
+    """Return what is aggregated before it is joined as it is kept; refuse what cannot be."""
+    return str(check_setting("early_aggregation", value))

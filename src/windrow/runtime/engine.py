@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from windrow.core.errors import BindError
+from windrow.core.processor import Processor
 
 if TYPE_CHECKING:
     from windrow.runtime.local.database import Database
@@ -15,6 +16,13 @@ ENGINES = ("local", "spark")
 
 def open_database(engine: str, options: dict[str, object]) -> Database | SparkDatabase:
     """Open a database: "local" runs in this process, "spark" on Spark's micro-batches."""
+    processor = options.pop("processor", None)
+    if engine == "spark" and processor is not None:
+        raise BindError(
+            'engine "spark" has no processor',
+            detail="There work takes the time that it takes.",
+            hint='Leave it out, or use engine="local".',
+        )
     if engine == "spark":
         from windrow.runtime.spark.database import SparkDatabase  # noqa: PLC0415 - loads pyspark
 
@@ -29,4 +37,9 @@ def open_database(engine: str, options: dict[str, object]) -> Database | SparkDa
         )
     from windrow.runtime.local.database import Database  # noqa: PLC0415 - loads kernels
 
-    return Database()
+    if not isinstance(processor, Processor | None):
+        raise BindError(
+            f"a processor is not a {type(processor).__name__}",
+            hint="Give windrow.Processor(...), or leave it out.",
+        )
+    return Database(processor)

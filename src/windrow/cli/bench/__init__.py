@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import click
 
+from windrow.cli.bench.aggregation import aggregation
 from windrow.cli.bench.compare import compare
+from windrow.cli.bench.expiry import expiry
 from windrow.cli.bench.joins import joins
 from windrow.cli.bench.kernel import kernel
 from windrow.cli.bench.nexmark import nexmark
@@ -17,7 +19,9 @@ def command() -> None:
     """Measure windrow on this machine."""
 
 
+command.add_command(aggregation)
 command.add_command(compare)
+command.add_command(expiry)
 command.add_command(joins)
 command.add_command(kernel)
 command.add_command(nexmark)

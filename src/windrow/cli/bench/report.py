@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
+import click
 from rich.console import Console
 from rich.table import Table
 
@@ -106,6 +108,18 @@ def print_table(bars: list[Bar]) -> None:
         )
     console.print(table)
     console.print(f"\n{summary(bars)}")
+
+
+def told_bars(parts: Mapping[str, Callable[[], list[Bar]]], only: Collection[str]) -> list[Bar]:
+    """Measure parts, all or those that are named: a line of JSON a bar, then a table of all."""
+    found = []
+    for name, part in parts.items():
+        if not only or name in only:
+            for bar in part():
+                click.echo(bar.line())
+                found.append(bar)
+    print_table(found)
+    return found
 
 
 def summary(bars: list[Bar]) -> str:

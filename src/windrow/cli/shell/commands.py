@@ -20,7 +20,7 @@ from windrow.cli.shell.tables import (
 )
 from windrow.cli.shell.values import read_file, to_instant, typed_tuples
 from windrow.core.errors import InputError
-from windrow.plan.binding.scope import near
+from windrow.core.naming import near
 
 if TYPE_CHECKING:
     import pyarrow as pa

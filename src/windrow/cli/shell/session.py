@@ -160,11 +160,11 @@ class Shell:
             self.console.file.write(f"{as_other_format(query, statement.format)}\n")
 
     def _explain_tree(self, query: Query, *, running: str | None) -> None:
-        from windrow.cli.terminal import print_joins, print_plan  # noqa: PLC0415 - loads the plan
+        from windrow.cli.terminal import print_notes, print_plan  # noqa: PLC0415 - loads the plan
 
         print_plan(self.console, query)
         if running is None:
-            print_joins(self.console, query)
+            print_notes(self.console, query)
         else:
             from windrow.runtime.local.explain import explain_physical  # noqa: PLC0415 - the engine
 

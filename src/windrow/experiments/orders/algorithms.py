@@ -205,7 +205,8 @@ def _together(streams: Streams) -> Residual:
     """Return the test that the newest tuple came before the first one ended."""
     widths = {f"t{i + 1}": width(streams, i) for i in range(len(streams))}
 
-    def were_alive(columns: dict[str, Vector]) -> Bools:
+    def were_alive(columns: dict[str, Vector], rows: int) -> Bools:
+        del rows
         times = {name: columns[name].data for name in widths}
         newest = np.maximum.reduce(list(times.values()))
         ends = np.minimum.reduce([times[name] + wide for name, wide in widths.items()])

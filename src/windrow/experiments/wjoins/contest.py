@@ -14,7 +14,7 @@ from windrow.experiments.library.experiment import EQUAL, Measurement
 from windrow.experiments.library.truth import answer_difference
 from windrow.experiments.wjoins.streams import Streams, truth_text
 from windrow.operators.delta import Delta
-from windrow.operators.join.multi.match import MultiMatch
+from windrow.operators.join.multi.match import MultiMatch, Order
 from windrow.operators.join.wjoin import (
     HashWJoin,
     MergeWJoin,
@@ -33,17 +33,28 @@ CLEAN_EVERY = 10_000
 
 NLW, MW, HW = "NLW", "MW", "HW"
 MW_FROM = "MW, order of FROM"
+NLW_LAST = "NLW, last stream first"
 RIPPLE, XJOIN = "ripple", "XJoin"
 ALGORITHMS: dict[str, Make] = {
     NLW: NestedWJoin,
     MW: MergeWJoin,
     MW_FROM: lambda match: MergeWJoin(match, fewest_first=False),
+    NLW_LAST: lambda match: NestedWJoin(match, last_first(len(match.inputs))),
     HW: HashWJoin,
     RIPPLE: lambda match: NestedWJoin(match, clean_every=CLEAN_EVERY),
     XJOIN: lambda match: HashWJoin(match, clean_every=CLEAN_EVERY),
 }
 """The paper's algorithms. Ripple join and XJoin are the loops without knowledge of windows: they
 look at all that they hold, and let go of it now and then."""
+
+
+def last_first(count: int) -> list[Order]:
+    """Return orders in which loops begin with the last stream: the planner's, if it is the rarest.
+
+    >>> last_first(3)
+    [(0, 2, 1), (1, 2, 0), (2, 1, 0)]
+    """
+    return [(i, *(j for j in reversed(range(count)) if j != i)) for i in range(count)]
 
 
 @dataclass(slots=True)

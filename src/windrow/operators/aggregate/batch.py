@@ -7,13 +7,35 @@ from typing import Protocol
 
 import numpy as np
 
-from windrow.kernels.groups import WEIGHT
+from windrow.kernels.groups import CLOSES, WEIGHT
 from windrow.operators.aggregate.op import EXPIRY_COLUMN, Call
 from windrow.operators.task import Saved
 from windrow.operators.vector import I64, Bools, Vector
 
 ALL_TAKEN: Bools = np.empty(0, np.bool_)
 """Stands for a mask that is true everywhere."""
+
+
+def taken_rows(call: Call, columns: dict[str, Vector]) -> Bools:
+    """Return which rows a call folds: no argument is NULL, and the filter is true."""
+    found: Bools | None = None
+    for arg in call.args:
+        valid = columns[arg.name].valid
+        if valid is not None:
+            found = valid if found is None else found & valid
+    if call.filter is not None:
+        chosen = columns[call.filter]
+        truth = chosen.data != 0
+        if chosen.valid is not None:
+            truth &= chosen.valid
+        found = truth if found is None else found & truth
+    return ALL_TAKEN if found is None else np.ascontiguousarray(found)
+
+
+def column_bits(column: Vector) -> I64:
+    """Return a column as int64s; of doubles, their bits."""
+    data = np.ascontiguousarray(column.data)
+    return data.view(np.int64) if data.dtype == np.float64 else data  # type: ignore[return-value]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +56,7 @@ class Batch:
 
     def bits(self, call: Call) -> I64:
         """Return the first argument as int64s; of doubles, their bits."""
-        data = np.ascontiguousarray(self.columns[call.args[0].name].data)
-        return data.view(np.int64) if data.dtype == np.float64 else data  # type: ignore[return-value]
+        return column_bits(self.column(call))
 
     @property
     def expiries(self) -> I64:
@@ -43,19 +64,8 @@ class Batch:
         return self.columns[EXPIRY_COLUMN].data  # type: ignore[return-value]
 
     def takes(self, call: Call) -> Bools:
-        """Return which events a call folds: no argument is NULL, and the filter is true."""
-        found: Bools | None = None
-        for arg in call.args:
-            valid = self.columns[arg.name].valid
-            if valid is not None:
-                found = valid if found is None else found & valid
-        if call.filter is not None:
-            chosen = self.columns[call.filter]
-            truth = chosen.data != 0
-            if chosen.valid is not None:
-                truth &= chosen.valid
-            found = truth if found is None else found & truth
-        return ALL_TAKEN if found is None else np.ascontiguousarray(found)
+        """Return which events a call folds."""
+        return taken_rows(call, self.columns)
 
     def places(self, call: Call) -> I64:
         """Return the events that a call folds."""
@@ -67,6 +77,20 @@ class Batch:
         events = self.events.copy()
         events[WEIGHT] = weights
         return replace(self, events=events)
+
+    def lightened(self, most: int) -> Batch:
+        """Return the same events with weights up to `most`: a heavier one is several."""
+        weight = self.events[WEIGHT]
+        if not len(weight) or (weight.max() <= most and weight.min() >= -most):
+            return self
+        pieces, sign = np.maximum(1, -(-np.abs(weight) // most)), np.sign(weight)
+        index, ends = np.repeat(np.arange(len(weight)), pieces), np.cumsum(pieces) - 1
+        events = self.events.take(index, axis=1)
+        events[WEIGHT] = most * sign[index]
+        events[WEIGHT, ends] = weight - most * sign * (pieces - 1)
+        events[CLOSES, : self.emissions] = ends[self.events[CLOSES, : self.emissions]]
+        columns = {name: v.take(index) for name, v in self.columns.items()}
+        return replace(self, events=events, columns=columns)
 
 
 class Accumulator(Protocol):

@@ -7,6 +7,7 @@ from windrow.operators.aggregate.batch import Accumulator
 from windrow.operators.aggregate.counts import Count, CountRows, Truths
 from windrow.operators.aggregate.distinct import Distinct
 from windrow.operators.aggregate.extremes import BestAlive
+from windrow.operators.aggregate.merging import MergedCount, MergedReal, MergedWhole
 from windrow.operators.aggregate.op import Call
 from windrow.operators.aggregate.ordered import Quantile, TopK
 from windrow.operators.aggregate.sums import DecimalSum, RealSum, Spread, WholeSum
@@ -50,6 +51,12 @@ def _plain(call: Call, interner: Interner, *, predicted: bool) -> Accumulator:
             return TopK(call, interner)
         case "bool_and" | "bool_or":
             return Truths(call)
+        case "merge_count":
+            return MergedCount(call)
+        case "merge_sum" | "merge_avg" if is_float(call.args[0].type):
+            return MergedReal(call, interner)
+        case "merge_sum":
+            return MergedWhole(call, interner)
         case name:
             assert name in REGISTERED, f"{name} is no aggregate"
             return UserDefined(call, REGISTERED[name].aggregate, interner)

@@ -9,6 +9,7 @@ from windrow.core.types import MAX_PRECISION
 from windrow.kernels.spreads import spread
 from windrow.kernels.sums import BUDGET, MAGNITUDE, ROOM, SPECIAL, settle_all, sum_real, sum_whole
 from windrow.kernels.sums import sum_wide as sum_wide_words
+from windrow.kernels.words import words_of_limbs
 from windrow.operators.aggregate.batch import Batch
 from windrow.operators.aggregate.counts import PlainArray
 from windrow.operators.aggregate.op import Call
@@ -18,7 +19,30 @@ from windrow.operators.task import Saved
 from windrow.operators.vector import I64, Bools
 
 
-class WholeSum(PlainArray):
+def counted_words(rows: I64) -> I64:
+    """Return rows of words and a count for rows of limbs and a count: state of older versions."""
+    return np.hstack([words_of_limbs(rows[:, :-1]), rows[:, -1:]])
+
+
+class SumOfWords(PlainArray):
+    """State that is a sum in words, and the number of values."""
+
+    def save(self, groups: int) -> Saved:
+        """Return the rows in use."""
+        return {"words": super().save(groups)["state"]}
+
+    def load(self, saved: Saved) -> None:
+        """Take over the rows, also those of before sums had words."""
+        if "words" in saved:
+            state = saved["words"]
+        else:
+            state = saved["state"]
+            assert isinstance(state, np.ndarray)
+            state = counted_words(state)
+        super().load({"state": state})
+
+
+class WholeSum(SumOfWords):
     """SUM of integers: BIGINT, NULL while the sum has no 64 bits."""
 
     def __init__(self, call: Call) -> None:
@@ -32,7 +56,7 @@ class WholeSum(PlainArray):
         valid[: batch.emissions] &= high == out[: batch.emissions] >> 63
 
 
-class DecimalSum(PlainArray):
+class DecimalSum(SumOfWords):
     """SUM of decimals: 38 digits, NULL while the sum has more."""
 
     def __init__(self, call: Call, wide: WideDecimals) -> None:
@@ -40,7 +64,7 @@ class DecimalSum(PlainArray):
         self._from_wide = (
             pa.types.is_decimal(call.args[0].type) and call.args[0].type.precision > 18
         )
-        super().__init__(call, 5 if self._from_wide else 3)
+        super().__init__(call, 4 if self._from_wide else 3)
         self.wide = wide
 
     def fold(self, batch: Batch, out: I64, valid: Bools) -> None:
@@ -66,6 +90,7 @@ class RealSum:
     """
 
     comparisons = 0
+    most = BUDGET  # copies of a value that are added at once
 
     def __init__(self, call: Call) -> None:
         self.call = call
@@ -82,10 +107,11 @@ class RealSum:
 
     def fold(self, batch: Batch, out: I64, valid: Bools) -> None:
         """Add; widen the limbs when a value does not fit."""
+        batch = batch.lightened(self.most)
         takes, bits = batch.takes(self.call), batch.bits(self.call)
         at = stuck = 0
         while (at := self._run(at, batch, takes, bits, out.view(np.float64), valid)) < len(batch):
-            assert at != stuck - 1, "more copies of a row change at once than limbs can take"
+            assert at != stuck - 1, "a value finds no room though it was made"
             self._make_room(bits[at:])
             stuck = at + 1
 
@@ -109,7 +135,7 @@ class RealSum:
 
     def _widen(self, base: int, width: int) -> None:
         """Put settled limbs in wider rows. The highest may be negative; above it all are 0."""
-        self.limbs = _moved(self.limbs, self.base - base, width)
+        self.limbs = in_wider_rows(self.limbs, self.base - base, width)
         self.base = base
 
     def release(self, groups: I64) -> None:
@@ -156,7 +182,8 @@ class RealSum:
         assert 0 <= self.spent[0] <= BUDGET, "carries waited too long"
 
 
-def _moved(limbs: I64, first: int, width: int) -> I64:
+def in_wider_rows(limbs: I64, first: int, width: int) -> I64:
+    """Return limbs in rows of so many, each beginning at `first`."""
     made = np.zeros((len(limbs), width), np.int64)
     made[:, first : first + limbs.shape[1]] = limbs
     return made
@@ -164,6 +191,8 @@ def _moved(limbs: I64, first: int, width: int) -> I64:
 
 class Spread(RealSum):
     """Variances and deviations: Σx as in `RealSum`, Σx² beside it in twice as many limbs."""
+
+    most = BUDGET >> 3  # a limb of Σx² gets more parts
 
     def __init__(self, call: Call) -> None:
         super().__init__(call)
@@ -185,7 +214,7 @@ class Spread(RealSum):
         super()._make_room(bits)
 
     def _widen(self, base: int, width: int) -> None:
-        self.squares = _moved(self.squares, 2 * (self.base - base), 2 * width + 2)
+        self.squares = in_wider_rows(self.squares, 2 * (self.base - base), 2 * width + 2)
         self.work = np.zeros((1, 2 * width + 4), np.int64)
         super()._widen(base, width)
 

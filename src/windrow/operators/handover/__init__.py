@@ -1,6 +1,7 @@
 """Another physical plan of the same query goes on where one has stopped (docs/design/0003)."""
 
+from windrow.operators.handover.births import untold
 from windrow.operators.handover.matching import Matching, remembers
 from windrow.operators.handover.moving import Holding, transfer
 
-__all__ = ["Holding", "Matching", "remembers", "transfer"]
+__all__ = ["Holding", "Matching", "remembers", "transfer", "untold"]

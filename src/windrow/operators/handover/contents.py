@@ -14,7 +14,7 @@ from windrow.operators.dataflow import Stage
 from windrow.operators.delta import NO_TIMES, Delta
 from windrow.operators.handover.places import Place
 from windrow.operators.state.key_table import KeyTable
-from windrow.operators.vector import I64, Vector, empty_data
+from windrow.operators.vector import I64, Bools, Vector, empty_data
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,15 +53,27 @@ def minus(rows: Delta, known: Delta, schema: Schema) -> Delta:
     Rows are compared by the columns of `rows`, and by their ends if these are told.
     """
     rows = one_by_one(rows)
+    return rows.take(np.flatnonzero(~_among(rows, known, schema)))
+
+
+def common(rows: Delta, known: Delta, schema: Schema) -> Delta:
+    """Return those of `rows` that are known, at most as many copies of each, one by one."""
+    rows = one_by_one(rows)
+    return rows.take(np.flatnonzero(_among(rows, known, schema)))
+
+
+def _among(rows: Delta, known: Delta, schema: Schema) -> Bools:
+    """Tell which rows are known: of equal ones the first, as many as there are copies."""
     if not len(rows) or not len(known):
-        return rows
+        return np.zeros(len(rows), np.bool_)
     fields = tuple(schema[name] for name in rows.columns)
     table = KeyTable(_codec(fields).width)
     codes = table.encode(_words(rows, fields))
     found = table.find(_words(known, fields))
     there = np.zeros(len(table), np.int64)
     np.add.at(there, found[found >= 0], known.weights()[found >= 0])
-    return rows.take(np.flatnonzero(_ranks(codes) >= there[codes]))
+    found_among: Bools = _ranks(codes) < there[codes]
+    return found_among
 
 
 def _codec(fields: tuple[Field, ...]) -> RowCodec:

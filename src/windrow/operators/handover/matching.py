@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from windrow.operators.dataflow import Stage
+from windrow.operators.expire import ExpireTask
+from windrow.operators.handover.births import made_otherwise
 from windrow.operators.handover.places import Place, places_of
 from windrow.operators.join import NrrJoinTask
+from windrow.operators.join.aggregation.task import AggregationJoinTask
+from windrow.operators.remember import RememberTask
 from windrow.operators.stateless import Stateless
 
 
@@ -17,7 +22,8 @@ class Matching:
     `same` maps stages of the new plan to those of the old one that do the same; `kept` are those
     of them whose state fits as it is: the form is the same, and so is what the state depends on. A
     signed input is told by changes alone. The ends that a predicted input was told with may
-    differ between plans, unless all below it is kept. An NRR is not told of its left input.
+    differ between plans, unless all below it is kept. An NRR is not told of its left input. An
+    aggregation join that is not kept is filled from the tuples below it, which must then travel.
     """
 
     old: list[Stage]
@@ -37,6 +43,9 @@ class Matching:
                 self.same[i] = found
                 if self._fits(i, found):
                     self.kept[i] = found
+        emptied = folded_below(self.new, self.kept.keys())
+        known = folded_below(self.old, self.kept.values())
+        self.kept = {i: j for i, j in self.kept.items() if i not in emptied and j not in known}
 
     def _alike(self, i: int, j: int) -> bool:
         new, old = self.new[i], self.old[j]
@@ -66,12 +75,31 @@ class Matching:
         return (i in self.kept or not remembers(stage)) and all(map(self._stays, stage.inputs))
 
     @property
+    def births(self) -> bool:
+        """Tell whether ISTREAM at the root is made from births by just one of the plans."""
+        return made_otherwise(self.old[-1], self.new[-1])
+
+    @property
     def identical(self) -> bool:
         """Tell whether both plans are of one form, stage by stage."""
         return len(self.old) == len(self.new) and all(
             self.kept.get(i) == i if remembers(stage) else self.old[i].label == stage.label
             for i, stage in enumerate(self.new)
         )
+
+
+def folded_below(stages: list[Stage], kept: Collection[int]) -> set[int]:
+    """Return what holds the tuples of aggregation joins, but for those that are kept."""
+    joins = [s for i, s in enumerate(stages) if i not in kept]
+    waiting = [i for s in joins if isinstance(s.task, AggregationJoinTask) for i in s.inputs]
+    found = set()
+    for first in waiting:
+        at = first
+        while isinstance(stages[at].task, Stateless):
+            (at,) = stages[at].inputs
+        if isinstance(stages[at].task, ExpireTask | RememberTask):
+            found.add(at)
+    return found
 
 
 def remembers(stage: Stage) -> bool:

@@ -18,6 +18,7 @@ from windrow.operators.aggregate import GroupByTask
 from windrow.operators.dataflow import Dataflow, Stage
 from windrow.operators.delta import Delta
 from windrow.operators.distinct import DeltaStarDistinct, StoredInputDistinct
+from windrow.operators.endless import endless
 from windrow.operators.handover.contents import (
     Deposit,
     alive,
@@ -29,11 +30,18 @@ from windrow.operators.handover.contents import (
     nothing,
     returned,
 )
+from windrow.operators.handover.departing import in_order_of_leaving
 from windrow.operators.handover.matching import Matching
 from windrow.operators.handover.places import origins
+from windrow.operators.join.aggregation.task import AggregationJoinTask
+from windrow.operators.join.multi.copies import RingOfRows
+from windrow.operators.join.multi.zset import MultiZSetJoin
 from windrow.operators.stateless import Stateless
 from windrow.operators.task import Task
 from windrow.plan.nodes import Join
+
+FOLDING = (GroupByTask, AggregationJoinTask)
+"""Operators that have groups: rows are folded into them, and theirs are told by themselves."""
 
 RENEWING = (DeltaStarDistinct, StoredInputDistinct)
 """Operators that tell a row with one end and later with another: what was told must not change."""
@@ -55,7 +63,8 @@ def transfer(old: Dataflow, twin: list[Stage], new: Dataflow) -> None:
     """Let a fresh plan go on from the state of a plan of the same query.
 
     `twin` are fresh stages of the old plan; they are used up. Raises `StateError` where the old
-    plan does not hold what the new one needs. O(state).
+    plan does not hold what the new one needs. O(state). What the old plan still has to tell, and
+    the new one will not, is in `births.untold`.
     """
     matching = Matching(old.stages, new.stages)
     new.begun, new.clocks = old.begun, _clocks(old, new)
@@ -82,25 +91,33 @@ def _clocks(old: Dataflow, new: Dataflow) -> list[int]:
     return clocks
 
 
+def _stages_to_move(flow: Dataflow, matching: Matching) -> list[Stage]:
+    """Return the stages of either plan whose state depends on that of the other plan.
+
+    All but a root that makes ISTREAM otherwise than the other: it begins with nothing (`births`).
+    """
+    return flow.stages[:-1] if matching.births else flow.stages
+
+
 def _taken(old: Dataflow, twin: list[Stage], matching: Matching) -> list[Deposit]:
     """Return what the operators of the old plan hold and none below them can make anew."""
     deposits: list[Deposit] = []
     contents: list[Delta] = []
     kept = set(matching.kept.values())
-    for j, stage in enumerate(old.stages):
+    for j, stage in enumerate(_stages_to_move(old, matching)):
         task, below = twin[j].task, tuple(contents[i] for i in stage.inputs)
         clock = min((old.clocks[i] for i in stage.inputs), default=old.clocks[j])
         made = nothing(stage)
         if isinstance(task, Stateless):
             made = task.step(below, clock)
         elif task is not None and j not in kept:
-            held = _held(stage, clock)
+            held = _held(old.stages, j, clock)
             for i, rows, known in zip(stage.inputs, held, below, strict=False):
                 rest = minus(rows, known, old.stages[i].schema)
                 place = matching.old_places[i]
                 spare = _spare(rest, origins(old.stages, matching.old_places, place))
                 deposits.append(Deposit(place, rest, spare))
-            if not isinstance(task, GroupByTask):
+            if not isinstance(task, FOLDING):
                 made = task.step(held, clock)
         if j in old.ends:
             waiting = returned(old.ends[j], clock)
@@ -116,7 +133,16 @@ def _spare(rows: Delta, made_of: dict[str, frozenset[str]]) -> frozenset[str]:
     return frozenset(n for n in names if n in made_of and made_of[n] <= names)
 
 
-def _held(stage: Stage, clock: int) -> tuple[Delta, ...]:
+def _held(stages: list[Stage], at: int, clock: int) -> tuple[Delta, ...]:
+    stage = stages[at]
+    if isinstance(stage.task, AggregationJoinTask) and any(
+        endless(stages, i) for i in stage.inputs
+    ):
+        raise StateError(
+            "tuples that never leave are folded, and cannot be told apart again",
+            detail="An input without end is remembered only as what its tuples add up to.",
+            hint="Keep early_aggregation, or start the query anew.",
+        )
     if not isinstance(stage.task, Holding):
         raise StateError(
             f"{stage.label} cannot be carried over to another plan",
@@ -131,17 +157,20 @@ def _fill(old: Dataflow, new: Dataflow, matching: Matching, deposits: list[Depos
     """Give the operators of the new plan their state, lowest first."""
     at = [_edge_for(deposit, new.stages, matching) for deposit in deposits]
     contents: list[Delta] = []
-    for i, stage in enumerate(new.stages):
+    for i, stage in enumerate(_stages_to_move(new, matching)):
         below = tuple(contents[k] for k in stage.inputs)
         clock = min((new.clocks[k] for k in stage.inputs), default=new.clocks[i])
         known = matching.same.get(i)
         before = None if known is None else old.stages[known].task
+        if before is None and isinstance(stage.task, FOLDING):
+            before = _folding(old.stages, matching, i)
         made = nothing(stage)
         if i in matching.kept:
             assert stage.task is not None
             assert before is not None
             stage.task.load(before.save())
         elif stage.task is not None:
+            below = _ordered(new, stage, below, clock)
             made = _entered(stage, before, below, clock)
         for deposit in (d for d, place in zip(deposits, at, strict=True) if place == i):
             made = merged(made, fitted(deposit.rows, stage))
@@ -150,15 +179,40 @@ def _fill(old: Dataflow, new: Dataflow, matching: Matching, deposits: list[Depos
         contents.append(made)
 
 
+def _folding(stages: list[Stage], matching: Matching, i: int) -> Task | None:
+    """Return what folds the same groups, with the joins below it or without."""
+    same = (
+        s for s, p in zip(stages, matching.old_places, strict=True) if p == matching.new_places[i]
+    )
+    return next((s.task for s in same if isinstance(s.task, FOLDING)), None)
+
+
+def _ordered(
+    new: Dataflow, stage: Stage, below: tuple[Delta, ...], clock: int
+) -> tuple[Delta, ...]:
+    """Return the rows of a stage's inputs, in order of leaving where it keeps them so."""
+    if not isinstance(stage.task, MultiZSetJoin):
+        return below
+    return tuple(
+        in_order_of_leaving(new, i, copies.read(rows), clock)
+        if isinstance(copies, RingOfRows)
+        else rows
+        for i, rows, copies in zip(stage.inputs, below, stage.task.inputs.copies, strict=True)
+    )
+
+
 def _entered(stage: Stage, before: Task | None, below: tuple[Delta, ...], clock: int) -> Delta:
     """Fill a task with the rows of its inputs; return the rows that it tells of."""
     task = stage.task
     assert task is not None
     made = nothing(stage)
-    if isinstance(task, GroupByTask):
-        if not isinstance(before, GroupByTask):
-            raise _unknown(stage)
+    if isinstance(task, GroupByTask) and isinstance(before, GroupByTask):
         task.adopt(before, below[0], clock)
+    elif isinstance(task, FOLDING):
+        if before is None:
+            raise _unknown(stage)
+        task.begin(clock)
+        task.step(below, clock)
     elif isinstance(task, Stateless):
         made = task.step(below, clock)
     elif isinstance(task, Holding):
@@ -180,7 +234,8 @@ def _edge_for(deposit: Deposit, stages: list[Stage], matching: Matching) -> int:
     already. A plan that computes other columns, or elsewhere, is given those that they are made of.
     """
     names = set(deposit.rows.columns)
-    chain = [i for i, place in enumerate(matching.new_places) if place == deposit.place]
+    highest = len(stages) - matching.births
+    chain = [i for i in range(highest) if matching.new_places[i] == deposit.place]
     first = max((i for i in chain if i in matching.kept), default=0)
     computed = origins(stages, matching.new_places, deposit.place).keys() - names
     for known in (names, names - deposit.spare):

@@ -12,12 +12,14 @@ from dataclasses import dataclass
 from windrow.operators.dataflow import Stage
 from windrow.operators.rowwise import ProjectTask
 from windrow.optimize.pull_negation_above_join import pull_negation_above_join
-from windrow.optimize.rewriting import with_inputs
 from windrow.optimize.rules import apply_rules
 from windrow.plan.expressions import Column
 from windrow.plan.nodes import AntiJoin, Join, NrrJoin, Plan, Project, SemiJoin, Window, inputs_of
+from windrow.plan.rebuilding import with_inputs
 
-PASSING = frozenset({"Expire", "Births", "Compute", "Order columns", "Output", "Exchange"})
+PASSING = frozenset(
+    {"Expire", "Remember", "Births", "Compute", "Order columns", "Output", "Exchange"}
+)
 """Stages that were not made for a node of their own."""
 
 
@@ -39,6 +41,8 @@ def places_of(stages: list[Stage]) -> list[Place]:
             continue
         assert stage.node is not None, "a stage that makes rows was made for a node"
         meaning = _meaning(stage.node, known)
+        while isinstance(meaning, Project) and _narrows(meaning):  # a source leaves columns out
+            meaning = meaning.source
         last = max((p.turn for p in places if p.meaning == meaning), default=0)
         places.append(Place(meaning, last + 1))
     return places

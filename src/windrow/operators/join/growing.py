@@ -63,18 +63,23 @@ class Growing:
 
     def gather(self, places: Iterable[I64], count: int) -> None:
         """Gather the rows of results whose times are written; drop what the residual drops."""
-        line = bits = 0
-        for payload, at in zip(self.payloads, places, strict=True):
-            payload.gather(at[:count], self.words, self.valid, line, bits, self.made)
-            line, bits = line + len(payload.fields), bits + len(payload.nullable)
+        self.copy(places, count, self.made)
         start, stop = self.made, self.made + count
         self.made = stop
         if self.match.residual is None:
             return
-        kept = start + np.flatnonzero(self.match.residual(self._columns(start, stop)))
+        held = self.match.residual(self._columns(start, stop), count)
+        kept = start + np.flatnonzero(held)
         self.made = start + len(kept)
         for lines in (self.times, self.words, self.valid):
             lines[:, start : self.made] = lines[:, kept]
+
+    def copy(self, places: Iterable[I64], count: int, start: int) -> None:
+        """Gather the rows of results from place `start` on. Several threads may, each its own."""
+        line = bits = 0
+        for payload, at in zip(self.payloads, places, strict=True):
+            payload.gather(at[:count], self.words, self.valid, line, bits, start)
+            line, bits = line + len(payload.fields), bits + len(payload.nullable)
 
     def _columns(self, start: int, stop: int) -> dict[str, Vector]:
         read: dict[str, Vector] = {}

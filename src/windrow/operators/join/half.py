@@ -189,6 +189,7 @@ class PairedForm:
         if self.match.residual is not None and len(ts):
             _, kept = pair_columns(
                 self.match,
+                len(ts),
                 lambda names: bags.left.columns(lefts, names),
                 lambda names: bags.right.columns(rights, names),
             )

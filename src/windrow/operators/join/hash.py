@@ -159,6 +159,7 @@ class HashJoin:
         lefts, rights, ts, exp = self.buffer.taken(made)
         columns, kept = pair_columns(
             self.match,
+            len(ts),
             lambda _: self.left.payload.take(lefts),
             lambda _: self.right.payload.take(rights),
         )

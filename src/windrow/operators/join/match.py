@@ -14,8 +14,8 @@ from windrow.operators.codec import RowCodec, any_null
 from windrow.operators.delta import Delta
 from windrow.operators.vector import I64, Bools, Vector
 
-Residual = Callable[[dict[str, Vector]], Bools]
-"""Takes the joined columns of candidate pairs; tells which hold."""
+Residual = Callable[[dict[str, Vector], int], Bools]
+"""Takes the joined columns of candidates, and how many there are; tells which hold."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -123,6 +123,7 @@ class NrrJoinTask:
         assert left.exp is not None
         columns, kept = pair_columns(
             self.match,
+            len(ts),
             lambda names: {n: left.columns[n].take(lefts) for n in names},
             lambda names: self.table.columns(slots, names),
         )
@@ -134,6 +135,7 @@ class NrrJoinTask:
         lefts, slots, ts, weight = memory.change(self, left, codes, table)
         columns, kept = pair_columns(
             self.match,
+            len(ts),
             lambda names: memory.bag.columns(lefts, names),
             lambda names: self.table.columns(slots, names),
         )

@@ -47,10 +47,11 @@ class Buffer:
 
 def pair_columns(
     match: Match,
+    count: int,
     left: Callable[[tuple[str, ...]], dict[str, Vector]],
     right: Callable[[tuple[str, ...]], dict[str, Vector]],
 ) -> tuple[dict[str, Vector], I64 | None]:
-    """Return the output columns of pairs, and which pairs the residual keeps (None: all).
+    """Return the output columns of so many pairs, and which pairs the residual keeps (None: all).
 
     `left` and `right` return at least the named columns of their rows.
     """
@@ -58,5 +59,5 @@ def pair_columns(
         read = left(match.left.output) | right(match.right.output)
         return {name: read[name] for name in match.output.names}, None
     read = left(match.left.kept) | right(match.right.kept)
-    kept = np.flatnonzero(match.residual(read))
+    kept = np.flatnonzero(match.residual(read, count))
     return {name: read[name].take(kept) for name in match.output.names}, kept

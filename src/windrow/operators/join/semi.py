@@ -134,12 +134,12 @@ def _not_in_by_pairs(match: Match) -> Match:
 
 
 def _not_unlike(left: str, right: str, rest: Residual | None) -> Residual:
-    def holds(columns: dict[str, Vector]) -> Bools:
+    def holds(columns: dict[str, Vector], rows: int) -> Bools:
         a, b = columns[left], columns[right]
         like: Bools = column_words(a) == column_words(b)
         for column in (a, b):
             if column.valid is not None:
                 like |= ~column.valid
-        return like if rest is None else like & rest(columns)
+        return like if rest is None else like & rest(columns, rows)
 
     return holds

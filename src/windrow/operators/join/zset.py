@@ -150,6 +150,7 @@ class ZSetJoin:
         if len(ts):
             columns, kept = pair_columns(
                 match,
+                len(ts),
                 lambda names: bags.left.columns(lefts, names),
                 lambda names: bags.right.columns(rights, names),
             )

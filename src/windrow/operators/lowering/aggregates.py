@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from decimal import Decimal
 
 from windrow.core.schema import Field, Schema
 from windrow.operators.aggregate import Call, GroupBy, GroupByTask
+from windrow.operators.aggregate.contributions import Contribute, ContributeTask
+from windrow.operators.lowering.aggregation import (
+    Considered,
+    considered,
+    lower_grouped_join,
+    watch_of,
+)
 from windrow.operators.lowering.builder import Builder, Edge, Wanted
+from windrow.operators.lowering.calls import call_over
+from windrow.operators.lowering.contributing import lower_contributions
 from windrow.operators.rowwise import ProjectTask
-from windrow.plan.expressions import Expr, Literal, columns_of
-from windrow.plan.nodes import Aggregate, AggregateCall, Named, Plan
+from windrow.plan.expressions import Expr, columns_of
+from windrow.plan.nodes import Aggregate, AggregateCall, Exchange, Named, Plan, Route, as_column
 from windrow.plan.patterns import PatternKind
 
 Lower = Callable[[Builder, Plan, Wanted], Edge]
@@ -23,21 +31,39 @@ That holds only if nothing is taken back, as it may be on a mixed edge."""
 
 
 def lower_aggregate(builder: Builder, plan: Aggregate, wanted: Wanted, lower: Lower) -> Edge:
-    """Lower γ. Calls that nobody reads are not computed."""
+    """Lower γ: with the joins below it as one operator where that is better, else by itself.
+
+    Calls that nobody reads are not computed.
+    """
     calls = tuple(c for c in plan.calls if c.output in wanted.columns)
-    columns, folded = _inputs(plan.keys, calls)
-    reads = frozenset[str]().union(*(columns_of(c.expr) for c in columns))
-    edge = lower(builder, plan.source, wanted.of(reads))
-    schema = Schema(tuple(c.field for c in columns))
-    task = ProjectTask(columns, builder.interner)
-    edge = builder.rowwise(task, edge, schema, label="Compute")
-    if edge.mixed or (
-        builder.can_tell(edge) and not PREDICTING.intersection(c.name for c in calls)
-    ):
-        edge = builder.signed(edge)
-    keys = tuple(Field(k.name, k.expr.type, k.expr.nullable) for k in plan.keys)
+    source, folds = _folded(plan.source)
+    joined = considered(builder, replace(plan, source=source, calls=calls), wanted.slide)
+    keys = tuple(k.field for k in plan.keys)
+    if joined is not None and any(joined.choice.placement):
+        if not folds:
+            return lower_grouped_join(builder, joined, wanted, lower)
+        edge, folded = lower_contributions(builder, joined, wanted, lower)
+        edge, joined = _exchanged(builder, edge, keys), None  # it watches itself
+    else:
+        columns, folded = _inputs(plan.keys, calls)
+        reads = frozenset[str]().union(*(columns_of(c.expr) for c in columns))
+        edge = lower(builder, source, wanted.of(reads))
+        schema = Schema(tuple(c.field for c in columns))
+        task = ProjectTask(columns, builder.interner)
+        edge = builder.rowwise(task, edge, schema, label="Compute")
+        if folds:
+            op = Contribute(keys, folded)
+            edge, folded = _exchanged(builder, _contributed(builder, edge, op), keys), op.merging
+        elif edge.mixed or (
+            builder.can_tell(edge) and not PREDICTING.intersection(c.name for c in calls)
+        ):
+            edge = builder.signed(edge)
+    return _grouped(builder, edge, GroupBy(keys, folded), joined)
+
+
+def _grouped(builder: Builder, edge: Edge, op: GroupBy, joined: Considered | None) -> Edge:
+    """Add the groups themselves."""
     expirer, structure = (None, "") if edge.signed else builder.expirer(edge)
-    op = GroupBy(keys, folded)
     made = builder.add(
         GroupByTask(op, builder.interner, expirer),
         (edge,),
@@ -46,7 +72,31 @@ def lower_aggregate(builder: Builder, plan: Aggregate, wanted: Wanted, lower: Lo
         label="Aggregate",
         structure=f"groups{', ' + structure if structure else ''}",
     )
-    return replace(made, netted=frozenset(k.name for k in keys))
+    if joined is not None:
+        builder.stages[made.stage].watch = watch_of(builder, joined)
+    return replace(made, netted=frozenset(k.name for k in op.keys))
+
+
+def _folded(source: Plan) -> tuple[Plan, bool]:
+    """Return what γ folds, and whether it does so before an exchange."""
+    match source:
+        case Exchange(source=below, folds=True):
+            return below, True
+        case _:
+            return source, False
+
+
+def _contributed(builder: Builder, edge: Edge, op: Contribute) -> Edge:
+    """Fold each instant's rows."""
+    task = ContributeTask(op, builder.interner)
+    signed = builder.signed(edge)
+    return builder.add(task, (signed,), op.schema, PatternKind.STR, label="Fold")
+
+
+def _exchanged(builder: Builder, edge: Edge, keys: tuple[Field, ...]) -> Edge:
+    """Let rows of a group meet."""
+    by = tuple(as_column(key) for key in keys)
+    return builder.exchange(edge, Route.KEY if by else Route.ONE, by)
 
 
 def _inputs(
@@ -62,31 +112,5 @@ def _inputs(
             columns.append(known)
         return known.field
 
-    folded = tuple(
-        Call(
-            c.name,
-            tuple(column(a) for a in c.args[: _values(c)]),
-            c.output,
-            c.type,
-            distinct=c.distinct,
-            filter=None if c.filter is None else column(c.filter).name,
-            parameters=tuple(_constant(a) for a in c.args[_values(c) :]),
-            nullable=c.nullable,
-        )
-        for c in calls
-    )
+    folded = tuple(call_over(c, column) for c in calls)
     return tuple(columns), folded
-
-
-PARAMETERIZED = {"quantile", "topk", "approx_quantile", "approx_topk"}
-
-
-def _values(call: AggregateCall) -> int:
-    """Return how many arguments are values; a constant parameter may follow."""
-    return 1 if call.name in PARAMETERIZED else len(call.args)
-
-
-def _constant(expr: Expr) -> float | int:
-    assert isinstance(expr, Literal), "the binder lets only constants be parameters"
-    assert isinstance(expr.value, int | float | Decimal)
-    return float(expr.value) if isinstance(expr.value, Decimal) else expr.value

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from windrow.core.schema import Schema
@@ -22,12 +22,12 @@ from windrow.operators.state.expirer import (
 from windrow.operators.state.mixed_expirer import MixedExpirer
 from windrow.operators.task import Task
 from windrow.optimize.choose_form import FormChoice, choose_form
-from windrow.optimize.place_negation import Placement
+from windrow.optimize.place_negation import NegationPlace
 from windrow.optimize.preaggregate_panes import Partials
 from windrow.optimize.statistics import UNKNOWN, Statistics
 from windrow.plan.expressions import Column, Expr
 from windrow.plan.format import format_expr
-from windrow.plan.nodes import AntiJoin, Exchange, Named, Plan, Route, SemiJoin, as_column
+from windrow.plan.nodes import AntiJoin, Named, Plan, Route, SemiJoin, as_column
 from windrow.plan.patterns import PatternKind
 
 MakeExpirer = Callable[[Schema], Expirer]
@@ -100,11 +100,28 @@ class Crossing:
 
 
 @dataclass(slots=True)
+class Early:
+    """What `SET early_aggregation` asks for, and what became of it.
+
+    Joins under a GROUP BY are told by the names of their inputs: `given` are placements that are
+    to be taken again, `taken` all that were. `known` are the names that can be asked for; `found`
+    tells whether some join has those that are.
+    """
+
+    asked: str = "none"
+    given: Mapping[str, str] = field(default_factory=dict)
+    taken: dict[str, str] = field(default_factory=dict)
+    known: list[str] = field(default_factory=list)
+    found: bool = False
+
+
+@dataclass(slots=True)
 class Builder:
     """Collects stages in running order.
 
     `renews`: whether a row may be told again with a later end. Below an NRR it may not: there it
-    would meet another version. `algorithm`: what joins streams (`SET join_algorithm`).
+    would meet another version. `algorithm`: what joins streams (`SET join_algorithm`). `tells`:
+    whether joins and DISTINCT may tell the ends of their results, which nobody above then keeps.
     """
 
     strategy: str
@@ -113,13 +130,15 @@ class Builder:
     stages: list[Stage] = field(default_factory=list)
     sources: dict[int, Source] = field(default_factory=dict)
     statistics: Statistics = UNKNOWN
-    placed: tuple[Placement, ...] = ()
+    placed: tuple[NegationPlace, ...] = ()
     renews: bool = True
     merging: tuple[Partials, ...] = ()
     entries: dict[int, Crossing] = field(default_factory=dict)
     partials: dict[int, Partials] = field(default_factory=dict)
     exchanges: dict[int, Crossing] = field(default_factory=dict)
     algorithm: str = "auto"
+    tells: bool = True
+    early: Early = field(default_factory=Early)
 
     @property
     def direct(self) -> bool:
@@ -168,13 +187,13 @@ class Builder:
         self.stages.append(stage)
         return Edge(len(self.stages) - 1, schema, kind, mixed=mixed)
 
-    def exchange(self, edge: Edge, plan: Exchange) -> Edge:
+    def exchange(self, edge: Edge, route: Route, by: tuple[Expr, ...]) -> Edge:
         """Add a place where rows change shards: an edge of the same sort, fed from outside."""
-        edge, names = self.with_columns(edge, plan.keys)
+        edge, names = self.with_columns(edge, by)
         keys = tuple(as_column(edge.schema[n]) for n in names)
         ends = edge.predicted or edge.mixed
         weighs = edge.kind is PatternKind.STR
-        self.exchanges[len(self.stages)] = Crossing(plan.route, keys, ends, weighs)
+        self.exchanges[len(self.stages)] = Crossing(route, keys, ends, weighs)
         stage = Stage(
             "Exchange", edge.schema, signed=not ends, mixed=edge.mixed, inputs=(edge.stage,)
         )
@@ -210,7 +229,7 @@ class Builder:
 
     def can_tell(self, edge: Edge) -> bool:
         """Tell whether an edge's own operator could tell ends, so that nobody need keep rows."""
-        return _teller(self.stages[self._over(edge)[-1]].task) is not None
+        return self.tells and _teller(self.stages[self._over(edge)[-1]].task) is not None
 
     def told(self, edge: Edge) -> Edge:
         """Return such an edge with all deaths on it, told by its operator."""
@@ -229,7 +248,7 @@ class Builder:
         return chain
 
     def births(self, edge: Edge, kind: PatternKind | None) -> Edge:
-        """Return a MON edge as a signed one, or as a stream: its tuples only come."""
+        """Return a MON edge as a signed one, or the births of a predicted one as a stream."""
         return self.add(BirthsTask(), (edge,), edge.schema, kind, label="Births")
 
     def expirer(self, edge: Edge) -> tuple[MakeExpirer, str]:

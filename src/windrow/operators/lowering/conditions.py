@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
+from windrow.operators.dataflow import Stage
+from windrow.operators.evaluate import fold
+from windrow.operators.join.match import Residual
 from windrow.operators.lowering.builder import Builder
-from windrow.operators.rowwise import compile_condition
-from windrow.operators.vector import Bools, Vector
-from windrow.plan.expressions import Expr
+from windrow.operators.rowwise import FilterTask, ProjectTask, compile_condition
+from windrow.operators.task import Leaving
+from windrow.plan.expressions import Expr, Literal, columns_of, conjunction, conjuncts
 from windrow.plan.patterns import PatternKind
 
 
@@ -20,15 +21,27 @@ def leaves_in_order(kind: PatternKind | None, lags: list[int | None]) -> bool:
     return kind in (PatternKind.WKS, PatternKind.MON) and all(lag == 0 for lag in lags)
 
 
-def residual_of(
-    residual: Expr | None, builder: Builder
-) -> Callable[[dict[str, Vector]], Bools] | None:
-    """Return the test of a condition on the columns of candidates; None for none."""
-    if residual is None:
-        return None
-    holds = compile_condition(residual, builder.interner)
+def departs_in_order(stages: list[Stage], at: int) -> bool:
+    """Tell whether rows depart, on the signed edge that leaves a stage, in the order of arrival.
 
-    def test(columns: dict[str, Vector]) -> Bools:
-        return holds(columns, len(next(iter(columns.values()))) if columns else 0)
+    Count windows let them go so, and so do expirers of windows of one length; what looks at one
+    row at a time does not change it.
+    """
+    task = stages[at].task
+    if isinstance(task, FilterTask | ProjectTask):
+        return departs_in_order(stages, stages[at].inputs[0])
+    return isinstance(task, Leaving) and task.leaving() is not None
 
-    return test
+
+def residual_of(residual: Expr | None, builder: Builder) -> Residual | None:
+    """Return the test of a condition on the columns of candidates; None if all pass it.
+
+    Terms without columns are worked out once: those that are true ask nothing of anybody.
+    """
+    terms = (t if columns_of(t) else fold(t) for t in conjuncts(residual))
+    rest = conjunction(tuple(t for t in terms if not _true(t)))
+    return None if rest is None else compile_condition(rest, builder.interner)
+
+
+def _true(term: Expr) -> bool:
+    return isinstance(term, Literal) and term.value is True

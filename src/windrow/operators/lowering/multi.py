@@ -19,7 +19,7 @@ from windrow.operators.join.multi.task import MultiJoin
 from windrow.operators.join.multi.zset import MultiZSetJoin
 from windrow.operators.join.wjoin import HashWJoin, MergeWJoin, NestedWJoin, WJoin, unfit
 from windrow.operators.lowering.builder import Builder, Edge, Wanted
-from windrow.operators.lowering.conditions import leaves_in_order, residual_of
+from windrow.operators.lowering.conditions import departs_in_order, leaves_in_order, residual_of
 from windrow.operators.lowering.lags import time_lag
 from windrow.operators.lowering.watching import ChoiceNotes, OrderWatch
 from windrow.optimize.choose_join import (
@@ -34,6 +34,7 @@ from windrow.optimize.choose_join import (
     choose_join,
 )
 from windrow.optimize.flatten_joins import FlatJoin, flatten
+from windrow.optimize.join_estimates import streams_of
 from windrow.plan.expressions import Column, Expr, columns_of
 from windrow.plan.nodes import Join, Plan
 from windrow.plan.patterns import PatternKind, pattern_of
@@ -73,7 +74,7 @@ def lower_many(builder: Builder, many: Many, wanted: Wanted, lower: Lower) -> Ed
     """Lower a tree of joins as one operator; None, and nothing is added, where it stays a tree.
 
     Unless an algorithm is asked for, it does under strategies that keep state otherwise, and where
-    departures travel on an input.
+    departures travel that the costs did not foresee.
     """
     asked, choice = builder.algorithm, many.choice
     if choice.algorithm == TREE or (asked == AUTO and builder.strategy in ("direct", "negative")):
@@ -87,7 +88,7 @@ def lower_many(builder: Builder, many: Many, wanted: Wanted, lower: Lower) -> Ed
         made = _joined(builder, many, edges, wanted)
     elif asked in (NAIVE, *W_JOINS):
         raise _cannot(asked, _untold(builder, many, telling))
-    elif asked != AUTO:
+    elif asked != AUTO or _strict(many):
         made = _signed(builder, many, edges, wanted)
     if made is None:
         builder.rewind(before)
@@ -96,11 +97,17 @@ def lower_many(builder: Builder, many: Many, wanted: Wanted, lower: Lower) -> Ed
 
 def _untold(builder: Builder, many: Many, telling: list[int]) -> str:
     """Return why departures of some inputs travel: they must, or the strategy wants it."""
-    own = [i for i in telling if pattern_of(many.flat.inputs[i]).kind is PatternKind.STR]
+    own = [i for i in telling if i in _strict(many)]
     if builder.strategy == "negative" and not own:
         return "Under the strategy negative no departure is known before it comes."
     name = many.choice.names[(own or telling)[0]]
     return f'Departures of "{name}" are not known before they come.'
+
+
+def _strict(many: Many) -> list[int]:
+    """Return the inputs whose departures cannot be known in advance."""
+    kinds = [pattern_of(p).kind for p in many.flat.inputs]
+    return [i for i, kind in enumerate(kinds) if kind is PatternKind.STR]
 
 
 def tree_notes(many: Many | None) -> ChoiceNotes | None:
@@ -118,7 +125,7 @@ def _joined(builder: Builder, many: Many, edges: list[Edge], wanted: Wanted) -> 
     choice = many.choice
     match, edges = _match(builder, many.flat, edges, wanted)
     if choice.algorithm in W_JOINS:
-        return _w_joined(builder, choice, match, edges)
+        return _w_joined(builder, many, match, edges)
     lags = [_lags(match, i) for i in range(len(edges))]
     fifo = [leaves_in_order(e.kind, lags[i]) for i, e in enumerate(edges)]
     forms = tuple(Form.FIFO if f else Form.CALENDAR for f in fifo)
@@ -135,14 +142,18 @@ def _joined(builder: Builder, many: Many, edges: list[Edge], wanted: Wanted) -> 
         structure=f"{choice.algorithm} of {len(edges)}: {kept}",
     )
     adapts = choice.algorithm != NAIVE
-    builder.stages[edge.stage].watch = OrderWatch(task, choice, adapts=adapts)
+    builder.stages[edge.stage].watch = OrderWatch(
+        task, choice, streams_of(many.flat), adapts=adapts
+    )
     return edge
 
 
-def _w_joined(
-    builder: Builder, choice: JoinChoice, match: MultiMatch, edges: list[Edge]
-) -> Edge | None:
-    """Join streams within windows of time of each other; None if they are not such streams."""
+def _w_joined(builder: Builder, many: Many, match: MultiMatch, edges: list[Edge]) -> Edge | None:
+    """Join streams within windows of time of each other; None if they are not such streams.
+
+    Merged loops go by what is there already.
+    """
+    choice = many.choice
     ending = [n for n, e in zip(choice.names, edges, strict=True) if e.kind is not PatternKind.MON]
     why = f'"{ending[0]}" has a window of its own' if ending else unfit(match)
     if why:
@@ -155,7 +166,10 @@ def _w_joined(
     edge = builder.add(
         task, tuple(edges), match.output, PatternKind.MON, label="Join", structure=structure
     )
-    builder.stages[edge.stage].watch = ChoiceNotes(choice)
+    adapts = choice.algorithm != MERGE_W
+    builder.stages[edge.stage].watch = OrderWatch(
+        task, choice, streams_of(many.flat), adapts=adapts
+    )
     return edge
 
 
@@ -170,21 +184,27 @@ def _cannot(algorithm: str, why: str) -> SemanticError:
 def _signed(builder: Builder, many: Many, edges: list[Edge], wanted: Wanted) -> Edge:
     """Join inputs on which all departures travel.
 
-    None is kept as a ring, count windows neither: a plan that takes over from another is given
-    rows by their content, without the order in which they came.
+    Rows that leave in order are kept in a ring if their times tell them apart: of equal ones it
+    would walk through each copy, where a table has their number.
     """
     choice = many.choice
     match, edges = _match(builder, many.flat, [builder.signed(e) for e in edges], wanted)
-    task = MultiZSetJoin(match, choice.orders, Method(choice.algorithm))
+    rings = tuple(
+        departs_in_order(builder.stages, e.stage)
+        and any(time_lag(p, name, wanted.slide) == 0 for name in match.inputs[i].kept)
+        for i, (p, e) in enumerate(zip(many.flat.inputs, edges, strict=True))
+    )
+    task = MultiZSetJoin(match, choice.orders, Method(choice.algorithm), ordered=rings)
+    kept = " × ".join("ring" if ring else "rows with their copies" for ring in rings)
     edge = builder.add(
         task,
         tuple(edges),
         match.output,
         PatternKind.STR,
         label="Join",
-        structure=f"{choice.algorithm} of {len(edges)}: rows with their copies",
+        structure=f"{choice.algorithm} of {len(edges)}: {kept}",
     )
-    builder.stages[edge.stage].watch = OrderWatch(task, choice)
+    builder.stages[edge.stage].watch = OrderWatch(task, choice, streams_of(many.flat))
     return edge
 
 

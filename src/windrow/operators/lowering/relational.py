@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from windrow.core.schema import Schema
+from windrow.core.time import format_duration
+from windrow.operators.hold import HoldTask
 from windrow.operators.lowering.aggregates import lower_aggregate
 from windrow.operators.lowering.builder import Builder, Crossing, Edge, Wanted
 from windrow.operators.lowering.distincts import add_distinct
@@ -17,6 +19,7 @@ from windrow.operators.source import Source
 from windrow.operators.streams import RefreshTask
 from windrow.operators.topn import TopNTask
 from windrow.plan.expressions import Column, columns_of, substitute
+from windrow.plan.labels import clock_of
 from windrow.plan.nodes import (
     Aggregate,
     AntiJoin,
@@ -24,6 +27,7 @@ from windrow.plan.nodes import (
     Except,
     Exchange,
     Filter,
+    Hold,
     Intersect,
     Join,
     Named,
@@ -80,6 +84,8 @@ def _lowered(builder: Builder, plan: Plan, wanted: Wanted) -> Edge:
             return add_distinct(builder, _whole(builder, below, wanted))
         case Except() | Intersect():
             return _bag(builder, plan, wanted)
+        case Hold():
+            return _hold(builder, plan, wanted)
         case TopN():
             return _top(builder, plan, wanted)
         case Refresh():
@@ -104,7 +110,8 @@ def _exchange(builder: Builder, plan: Exchange, wanted: Wanted) -> Edge:
         builder.entries[edge.stage] = Crossing(plan.route, keys)
         return _held(builder, edge, wanted.slide)
     reads = frozenset[str]().union(*map(columns_of, plan.keys))
-    return builder.exchange(lower_relation(builder, plan.source, wanted.plus(reads)), plan)
+    edge = lower_relation(builder, plan.source, wanted.plus(reads))
+    return builder.exchange(edge, plan.route, plan.keys)
 
 
 def _table(builder: Builder, plan: Table, wanted: Wanted) -> Edge:
@@ -182,6 +189,21 @@ def _bag(builder: Builder, plan: Except | Intersect, wanted: Wanted) -> Edge:
     return builder.add(
         task, (left, right), plan.schema, PatternKind.STR, label=kind, structure="counters by row"
     )
+
+
+def _hold(builder: Builder, plan: Hold, wanted: Wanted) -> Edge:
+    """Count the copies of a row at every change: all departures travel, and SLIDE stays above."""
+    edge = builder.signed(_whole(builder, plan.source, Wanted(wanted.columns)))
+    told = format_duration(plan.length, clock_of(builder.root or plan))
+    made = builder.add(
+        HoldTask(edge.schema, plan.length),
+        (edge,),
+        edge.schema,
+        PatternKind.STR,
+        label="Hold",
+        structure=f"rows that came in the last {told}; answers come that much later at most",
+    )
+    return _held(builder, made, wanted.slide)
 
 
 def _top(builder: Builder, plan: TopN, wanted: Wanted) -> Edge:

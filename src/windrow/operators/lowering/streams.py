@@ -16,14 +16,17 @@ from windrow.plan.nodes import (
     Exchange,
     Filter,
     Istream,
+    Join,
     Named,
     Plan,
     Project,
     Refresh,
     Rstream,
     Scan,
+    Window,
 )
 from windrow.plan.patterns import PatternKind
+from windrow.plan.windows import Range, Since, Unbounded
 
 
 def lower_stream(builder: Builder, plan: Plan, wanted: Wanted) -> Edge:
@@ -86,7 +89,8 @@ def _exchange(builder: Builder, plan: Exchange, wanted: Wanted) -> Edge:
     source = source_of(plan.source)
     if source is None:
         reads = frozenset[str]().union(*map(columns_of, plan.keys))
-        return builder.exchange(lower_stream(builder, plan.source, wanted.plus(reads)), plan)
+        edge = lower_stream(builder, plan.source, wanted.plus(reads))
+        return builder.exchange(edge, plan.route, plan.keys)
     edge = builder.source(source.only(wanted.columns), _name(source))
     keys = tuple(source.at_entry(k) for k in plan.keys)
     builder.entries[edge.stage] = Crossing(plan.route, keys)
@@ -130,15 +134,41 @@ def _output(builder: Builder, plan: Plan, below: Plan, label: str) -> Edge:
     """Lower ISTREAM or DSTREAM.
 
     At the root, insertions of what never leaves are its births, at once: nothing can cancel
-    them, and nobody asks for an order inside an instant.
+    them, and nobody asks for an order inside an instant. So are those of rows that tell when they
+    were born: what leaves at an instant was born earlier, and equals none that is born then.
     """
     edge = _relation(builder, below)
-    if edge.kind is PatternKind.MON and label == "Istream" and plan is builder.root:
+    told = edge.kind is PatternKind.MON or (edge.predicted and birth_columns(below) is not None)
+    if told and label == "Istream" and plan is builder.root:
         return builder.births(edge, None)
     edge = builder.signed(edge)
     make = IstreamTask if label == "Istream" else DstreamTask
     task = make(edge.schema, builder.interner, ordered=plan is not builder.root)
     return builder.add(task, (edge,), edge.schema, None, label=label)
+
+
+def birth_columns(plan: Plan) -> frozenset[str] | None:
+    """Return columns that tell when a row was born: the times of all tuples that it is made of.
+
+    None if some are not among its columns, or it may be born at another time than the last of them.
+    """
+    match plan:
+        case Scan():
+            return frozenset({plan.time_column})
+        case Window(source=below, spec=Range() | Unbounded() | Since()):
+            return birth_columns(below)
+        case Filter(source=below) | Exchange(source=below):
+            return birth_columns(below)
+        case Project(source=below, columns=columns):
+            names = {c.expr.name: c.name for c in columns if isinstance(c.expr, Column)}
+            times = birth_columns(below)
+            known = times is not None and times <= names.keys()
+            return frozenset(names[t] for t in times) if times is not None and known else None
+        case Join(left=left, right=right):
+            first, second = birth_columns(left), birth_columns(right)
+            return None if first is None or second is None else first | second
+        case _:
+            return None
 
 
 def _rstream(builder: Builder, refresh: Refresh) -> Edge:

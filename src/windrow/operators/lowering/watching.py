@@ -6,11 +6,11 @@ that is run again takes the same orders.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
-from windrow.operators.join.multi.loops import Statistics
 from windrow.operators.join.multi.task import MultiJoin
 from windrow.operators.join.multi.zset import MultiZSetJoin
+from windrow.operators.join.wjoin import WJoin
 from windrow.optimize.choose_join import JoinChoice, explained, facts
 from windrow.optimize.join_graph import GraphInput, JoinGraph, Order, walked
 from windrow.optimize.join_orders import best_order
@@ -50,50 +50,69 @@ class OrderWatch:
     """Gives a join of many inputs the orders that are best for the rows alive.
 
     No results are kept between loops, so another order costs nothing to take, and neither loses
-    nor repeats a result.
+    nor repeats a result. `streams` names the stream that each input reads; `spread` has the fewest
+    and the most of its rows that were alive at a look, since the first of them has left.
     """
 
-    task: MultiJoin | MultiZSetJoin
+    task: MultiJoin | MultiZSetJoin | WJoin
     choice: JoinChoice
+    streams: tuple[str, ...] = ()
     reorderings: int = 0
     adapts: bool = True
     measured: JoinGraph | None = None
+    spread: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def look(self, rows: int) -> None:
         """Change the orders that cost more than `MARGIN` times the best for their origins."""
-        if not self.adapts or not rows:
+        if not rows:
             return
         seen = sum(self.task.seen)
         step = _interval(self.task.state_rows(), len(self.task.seen))
         if seen // step == (seen - rows) // step:
             return
-        self.measured = graph = self._graph(self.task.statistics())
-        orders = tuple(_better(graph, order, i) for i, order in enumerate(self.task.loops.orders))
-        if orders != self.task.loops.orders:
+        self._spread()
+        if not self.adapts:
+            return
+        self.measured = graph = self._graph()
+        orders = tuple(_better(graph, order, i) for i, order in enumerate(self.task.orders))
+        if orders != self.task.orders:
             self.task.reorder(orders)
             self.reorderings += 1
 
-    def _graph(self, found: Statistics) -> JoinGraph:
-        """Return the graph of what is alive. Orders do not depend on the rates of origins.
+    def _spread(self) -> None:
+        """Note how many rows are alive."""
+        for name, seen, rows in zip(self.streams, self.task.seen, self.task.live(), strict=False):
+            if seen > rows:
+                low, high = self.spread.get(name, (rows, rows))
+                self.spread[name] = min(low, rows), max(high, rows)
 
-        A class has a value at least, that of the new tuple.
-        """
-        planned = self.choice.graph.inputs
-        inputs = []
-        for i, (seen, rows) in enumerate(zip(found.seen, found.rows, strict=True)):
-            counted = zip(found.distinct[i].tolist(), planned[i].values, strict=True)
-            values = tuple(max(1.0, n) if v else 0.0 for n, v in counted)
-            inputs.append(GraphInput(float(seen), float(rows), values))
+    def _graph(self) -> JoinGraph:
+        """Return the graph of what is alive. Orders do not depend on the rates of origins."""
+        seen, rows = self.task.seen, self.task.live()
+        inputs = (
+            GraphInput(float(seen[i]), float(rows[i]), self._values(i)) for i in range(len(seen))
+        )
         return replace(self.choice.graph, inputs=tuple(inputs))
+
+    def _values(self, i: int) -> tuple[float, ...]:
+        """Return the values of an input in each class: at least one, that of the new tuple.
+
+        A W-join counts none: those of the plan stand.
+        """
+        planned = self.choice.graph.inputs[i].values
+        if isinstance(self.task, WJoin):
+            return planned
+        counted = zip(self.task.rows.live[i].tolist(), planned, strict=False)
+        return tuple(max(1.0, n) if v else 0.0 for n, v in counted)
 
     def best(self) -> tuple[Order, ...]:
         """Return the best orders for the rows that are alive now."""
-        graph = self._graph(self.task.statistics())
+        graph = self._graph()
         return tuple(best_order(graph, i) for i in range(len(graph)))
 
     def current(self) -> JoinChoice:
         """Return the choice as it is now: with what was measured, once something was."""
-        orders: tuple[Order, ...] = self.task.loops.orders
+        orders: tuple[Order, ...] = self.task.orders
         return replace(self.choice, orders=orders, graph=self.measured or self.choice.graph)
 
     def notes(self) -> list[str]:
@@ -108,7 +127,7 @@ class OrderWatch:
     def stats(self) -> dict[str, object]:
         """Return the orders by the names of inputs, and how often they have changed."""
         names = self.choice.names
-        orders = [" ".join(names[i] for i in order) for order in self.task.loops.orders]
+        orders = [" ".join(names[i] for i in order) for order in self.task.orders]
         return {
             "algorithm": self.choice.algorithm,
             "orders": orders,

@@ -103,6 +103,11 @@ class IstreamTask(ClosingTask):
         net = net_per_instant(delta)
         return net if net.weight is None else copies(net, net.weight)
 
+    def waiting(self) -> Delta:
+        """Return what is to be told of the open instants if nothing else comes at them."""
+        nothing = Delta.empty(self.schema, signed=True)
+        return self._spoken(Delta.concat([nothing, *self._open.batches]))
+
 
 class DstreamTask(ClosingTask):
     """At each τ the rows of Q(τ⁻) - Q(τ): signed in, stream out."""

@@ -97,6 +97,15 @@ class RowsWindow:
         bigger[kept & (capacity - 1)] = self.words[kept & (len(self.words) - 1)]
         self.words = bigger
 
+    def leaving(self) -> Delta | None:
+        """See `task.Leaving`. Under a SLIDE, tuples that leave and come again do neither."""
+        if self._slid is not None:
+            return None
+        shown = self.arrived - self.arrived % self.step_rows
+        words = self._kept()[: shown - self.oldest + 1]
+        columns = self.codec.columns(words)
+        return Delta(np.zeros(len(words), np.int64), dict(zip(self._names, columns, strict=True)))
+
     def state_rows(self) -> int:
         """Return how many tuples are remembered."""
         waiting = 0 if self._slid is None else len(self._slid.waiting)

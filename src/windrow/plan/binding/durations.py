@@ -34,6 +34,29 @@ def bind_duration(node: exp.Expr, clock: Clock, user: str) -> int:
     return int(width)
 
 
+def said_length(said: str, clock: Clock | None, setting: str) -> int:
+    """Return the length of time that a setting says, as `check_setting` keeps it.
+
+    `clock` is that of the query's streams, None if it reads none.
+    """
+    number, _, unit = said.partition(" ")
+    if not unit and clock is None:
+        raise BindError(
+            f"{setting} = {said} of what? The query reads no stream",
+            detail="A bare number is seconds or ticks, as the clock of a stream says.",
+            hint=f"Write a unit: SET {setting} = '{said} seconds'.",
+        )
+    if unit and clock is Clock.TICKS:
+        raise BindError(
+            f"{setting} = {said.lower()}, but an integer clock has no {unit.lower()}",
+            detail="The stream's TIMESTAMP BY column is an integer, so time counts its ticks.",
+            hint=f"SET {setting} = {number} before it, the number alone, or 'none'.",
+        )
+    literal = exp.Literal(this=number, is_string=False)
+    written = Duration(this=literal, unit=unit.removesuffix("S") or None)
+    return bind_duration(written, clock or Clock.TIMESTAMP, setting)
+
+
 def _shown(width: Fraction) -> str:
     return f"{float(width):g}" if width < 10**300 else "far more"
 

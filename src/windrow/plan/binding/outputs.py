@@ -13,6 +13,7 @@ from windrow.language.spans import span_of
 from windrow.language.syntax import StreamFunction
 from windrow.plan.binding.blocks import Body, bind_block, internal_refused, internal_window
 from windrow.plan.binding.context import Context, NamedQuery, RefreshScope
+from windrow.plan.binding.expiry import expiry_of
 from windrow.plan.binding.nested_wstream import lift_nested_wstream
 from windrow.plan.binding.ordering import order_outputs
 from windrow.plan.binding.scope import Source
@@ -20,6 +21,7 @@ from windrow.plan.binding.sources import QueryBinders, bind_window
 from windrow.plan.binding.subqueries import is_bracket
 from windrow.plan.catalog import Catalog
 from windrow.plan.expressions import Cast
+from windrow.plan.holding import hold_negations
 from windrow.plan.nodes import (
     Aggregate,
     AntiJoin,
@@ -45,6 +47,7 @@ from windrow.plan.nodes import (
     is_stream,
 )
 from windrow.plan.patterns import PatternKind, pattern_of
+from windrow.plan.settings import asked_of
 from windrow.plan.windows import Unbounded
 
 
@@ -60,7 +63,18 @@ def bind_query(
     context = Context(catalog, settings or {})
     context.settle_clock(tree)
     plan, order = _output(tree, context)
-    return Query(plan, order, text, name, str(context.settings.get("join_algorithm", "auto")))
+    settings = context.settings
+    plan = hold_negations(plan, str(settings.get("hold", "none")), context.clock)
+    return Query(
+        plan,
+        order,
+        text,
+        name,
+        join_algorithm=str(settings.get("join_algorithm", "auto")),
+        early_aggregation=str(settings.get("early_aggregation", "auto")),
+        expiry=expiry_of(settings, context.clock),
+        asked=asked_of(settings),
+    )
 
 
 def _output(tree: exp.Expr, context: Context) -> tuple[Plan, tuple[SortKey, ...]]:

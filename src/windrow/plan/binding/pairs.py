@@ -5,12 +5,13 @@ from __future__ import annotations
 from itertools import combinations
 
 from windrow.core.errors import BindError
+from windrow.core.naming import near
 from windrow.core.time import Clock
 from windrow.language.spans import span_of
 from windrow.language.syntax import PairWindow
 from windrow.plan.binding.context import Context
 from windrow.plan.binding.durations import bind_duration
-from windrow.plan.binding.scope import Source, near
+from windrow.plan.binding.scope import Source
 from windrow.plan.nodes import Band
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from difflib import get_close_matches
 
 from sqlglot import exp
 
 from windrow.core.errors import BindError, Span
+from windrow.core.naming import near
 from windrow.language.printing import to_sql
 from windrow.language.spans import span_of
 from windrow.plan.expressions import Column
@@ -139,10 +139,3 @@ def _out_of_reach(node: exp.Column) -> BindError:
         hint="Put the sub-query into FROM and join with it there.",
         span=span_of(node),
     )
-
-
-def near(name: str, known: list[str]) -> str:
-    """Return ``Did you mean ...?`` for the known names close to a wrong one, or nothing."""
-    by_lower = {k.lower(): k for k in known}
-    close = get_close_matches(name.lower(), list(by_lower), n=3, cutoff=0.6)
-    return f"Did you mean {' or '.join(by_lower[c] for c in close)}?" if close else ""

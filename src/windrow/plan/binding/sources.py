@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from windrow.core.errors import BindError, SemanticError, Span
+from windrow.core.naming import near
 from windrow.core.schema import Schema
 from windrow.core.time import Clock
 from windrow.language.printing import to_sql
@@ -15,7 +16,7 @@ from windrow.language.spans import span_of
 from windrow.language.syntax import Duration, StreamWindow, Windowed
 from windrow.plan.binding.context import Context, NamedQuery
 from windrow.plan.binding.durations import bind_count, bind_duration, bind_instant
-from windrow.plan.binding.scope import Scope, Source, near, unknown_column
+from windrow.plan.binding.scope import Scope, Source, unknown_column
 from windrow.plan.catalog import Relation, Stream
 from windrow.plan.expressions import Column
 from windrow.plan.nodes import (

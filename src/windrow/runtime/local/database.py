@@ -14,11 +14,15 @@ from windrow.core.time import BEGINNING, Clock
 from windrow.kernels.cache import tell_if_cold
 from windrow.language.statements import CreateQuery, Drop, Statement
 from windrow.operators.few import Incoming
+from windrow.operators.lower import require_early_inputs
+from windrow.operators.queued import Processor
 from windrow.operators.task import Saved
 from windrow.plan.catalog import Relation, Stream
 from windrow.plan.nodes import Query
 from windrow.plan.session import Session
-from windrow.plan.settings import checked_algorithm
+from windrow.plan.settings import check_setting, checked_algorithm, checked_early
+from windrow.plan.unused import LOCAL, require_unset, require_used
+from windrow.runtime.local.early import followed, measured_placements
 from windrow.runtime.local.handle import QueryHandle
 from windrow.runtime.local.handover import handed_over, measured, what_changed
 from windrow.runtime.local.ingest import Pushed, read_columns, to_batch
@@ -45,8 +49,10 @@ class Database:
     [{'k': 7, 'n': 1}]
     """
 
-    def __init__(self) -> None:
+    def __init__(self, processor: Processor | None = None) -> None:
+        """Open an empty one; on a processor, work takes the (virtual) time that it says."""
         keep_freed_memory()
+        self._processor = processor
         self.session = Session()
         self._streams: dict[str, StreamInput] = {}
         self._relations: dict[str, RelationInput] = {}
@@ -99,21 +105,25 @@ class Database:
         text: str,
         *,
         strategy: str | None = None,
-        join_algorithm: str | None = None,
         name: str | None = None,
+        **settings: object,
     ) -> QueryHandle:
         """Register a standing query and return the handle to read it by.
 
-        `text` is a query, or the name of one that a script has registered. What is not given is
-        as SET says.
+        `text` is a query, or the name of one that a script has registered. Any setting may be
+        given for this query alone, as in ``expiry="piggyback"``; what is not given, or None, is as
+        SET says. One that the query has no use for is refused.
         """
         self._require_open()
+        sets = {n: check_setting(n, v) for n, v in settings.items() if v is not None}
         if text.lower() in self._running:
+            require_unset(text, sets if strategy is None else {"strategy": strategy, **sets})
             return QueryHandle(self, text.lower())
         self._require_free(name)
-        bound = self.session.bind_text(text, name or self._free_name())
-        if join_algorithm is not None:
-            bound = replace(bound, join_algorithm=checked_algorithm(join_algorithm))
+        bound = self.session.bind_text(text, name or self._free_name(), **sets)
+        if "early_aggregation" in sets:
+            require_early_inputs(bound, self._strategy(strategy))
+        require_used(bound, sets, LOCAL)
         self.session.queries[bound.name.lower()] = bound
         self._start(bound, strategy)
         return QueryHandle(self, bound.name.lower())
@@ -135,11 +145,10 @@ class Database:
         return f"query_{n}"
 
     def _start(self, query: Query, strategy: str | None) -> None:
-        chosen = strategy or str(self.session.settings["strategy"])
         try:
-            _require_strategy(chosen)
+            chosen = self._strategy(strategy)
             tell_if_cold()
-            running = RunningQuery(query, chosen)
+            running = RunningQuery(query, chosen, processor=self._processor)
         except BaseException:
             self.session.queries.pop(query.name.lower(), None)
             self._running.pop(query.name.lower(), None)
@@ -149,6 +158,12 @@ class Database:
                 ts, sign, arrays = changes.on(running.time_type)
                 running.feed(relation.relation.name, ts, arrays, sign)
         self._running[query.name.lower()] = running
+
+    def _strategy(self, given: str | None) -> str:
+        """Return the strategy that is given, or that of the session."""
+        chosen = given or str(self.session.settings["strategy"])
+        _require_strategy(chosen)
+        return chosen
 
     def push(self, name: str, data: Pushed) -> None:
         """Add tuples to a stream, or rows to a relation, and bring all answers up to date."""
@@ -193,6 +208,8 @@ class Database:
 
     def _run(self, query: RunningQuery, *, ends: bool = False) -> None:
         query.run(self.clock_of(query), ends=ends)
+        if not ends and query.due:
+            self._running[query.query.name.lower()] = followed(query)
 
     def clock_of(self, query: RunningQuery) -> int:
         """Return the query's clock: the least frontier of the streams it reads.
@@ -283,20 +300,32 @@ class Database:
         return found
 
     def reoptimize(
-        self, name: str, strategy: str | None = None, algorithm: str | None = None
+        self,
+        name: str,
+        strategy: str | None = None,
+        algorithm: str | None = None,
+        early: str | None = None,
     ) -> str:
         """Let a standing query go on under a plan made by what was measured; tell what changed."""
         old = self.running(name)
         chosen = strategy or old.strategy
         _require_strategy(chosen)
         joined_by = None if algorithm is None else checked_algorithm(algorithm)
-        new = handed_over(old, chosen, measured(old), joined_by)
+        folded = None if early is None else checked_early(early)
+        if folded is not None:
+            require_early_inputs(replace(old.query, early_aggregation=folded), chosen)
+        best = measured_placements(old)
+        new = handed_over(old, chosen, measured(old), joined_by, folded, placements=best)
         self._running[name] = new
         return what_changed(old, new)
 
     def resume(self, name: str, saved: Saved, reached: Mapping[str, int]) -> None:
         """Replace a standing query by one that goes on from saved state, its streams as then."""
-        self._running[name] = RunningQuery.resumed(self.running(name).query, saved)
+        old = self.running(name)
+        self._running[name] = new = RunningQuery.resumed(old.query, saved, self._processor)
+        for recipient in old.recipients:
+            recipient.join(new)
+            new.recipients.append(recipient)
         for stream, frontier in reached.items():
             self._streams[stream].frontier = max(self._streams[stream].frontier, frontier)
 

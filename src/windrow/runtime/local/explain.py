@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from windrow.operators.dataflow import Stage
+from windrow.operators.queued import Approach, queue_stats
+from windrow.plan.unused import LOCAL, unused
 
 if TYPE_CHECKING:
     from windrow.runtime.local.query import RunningQuery
@@ -19,9 +21,39 @@ def edge_of(stage: Stage) -> str:
     return "signed" if stage.signed else "predicted"
 
 
+def expiry_of(approach: Approach) -> str:
+    """Return in a sentence how operators hear that time has passed."""
+    match approach:
+        case Approach(name="input_triggered", punctuation=None):
+            return "expiries show with the next tuple that reaches who remembers them"
+        case Approach(name="input_triggered"):
+            return "expiries show with the next tuple or punctuation"
+        case Approach(name="negative", signed=True):
+            return "a negative tuple follows every tuple"
+        case Approach(name="negative"):
+            return "one message stands for all results that end together"
+        case _:
+            return "tuples bring the news of expiries, messages where no tuple follows"
+
+
+def _read(running: RunningQuery, stage: int) -> str:
+    """Return what an operator has read from its queues, if anything."""
+    if running.pipeline is None:
+        return ""
+    stats = queue_stats(running.pipeline, stage)
+    counts = {what: stats.get(f"{what}_read") for what in ("rows", "messages")}
+    read = [f"{count:,} {what}" for what, count in counts.items() if count]
+    return f", {' and '.join(read)} read" if read else ""
+
+
 def explain_physical(running: RunningQuery) -> str:
     """Return the stages as a tree, root first, with what each keeps now."""
     lines = [f"strategy {running.strategy}"]
+    if running.pipeline is not None:
+        on = "" if running.processor is None else " on a processor"
+        said = expiry_of(running.pipeline.approach)
+        lines.append(f"expiry {running.query.expiry.kind}{on}: {said}")
+    lines += map(str, unused(running.query, LOCAL))
     stages = running.flow.stages
 
     def show(i: int, prefix: str, *, last: bool) -> None:
@@ -30,7 +62,8 @@ def explain_physical(running: RunningQuery) -> str:
         kept = f", {stage.structure}" if stage.structure else ""
         rows = stage.task.state_rows() if stage.task is not None else 0
         size = f", {rows:,} rows kept" if rows else ""
-        lines.append(f"{prefix}{'└─' if last else '├─'} {stage.label} ({edge}{kept}{size})")
+        read = _read(running, i)
+        lines.append(f"{prefix}{'└─' if last else '├─'} {stage.label} ({edge}{kept}{size}{read})")
         below = prefix + ("   " if last else "│  ")
         guide = below + ("│  " if stage.inputs else "   ")
         if stage.watch is not None:

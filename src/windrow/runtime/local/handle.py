@@ -11,6 +11,7 @@ from windrow.operators.state.saved import from_bytes, to_bytes
 from windrow.plan.explain import explain_text
 from windrow.runtime.local.explain import explain_physical
 from windrow.runtime.local.instants import Instant, to_instant
+from windrow.runtime.local.recipient import Recipient, To, period_of
 
 if TYPE_CHECKING:
     from windrow.runtime.local.database import Database
@@ -32,6 +33,16 @@ class QueryHandle:
         running = self._db.running(self.name)
         return running.answer(None if at is None else to_instant(at, running.time_type))
 
+    def report(self, *, every: object, to: To) -> Recipient:
+        """Call `to(instant, answer)` for every multiple of a period that the query's clock passes.
+
+        The answer is that of the instant, also if the clock passes several at once. `stop()` of
+        what is returned ends it. What `to` raises comes out of the call that let time pass.
+        """
+        running = self._db.running(self.name)
+        running.require_answer()
+        return running.report(period_of(every, running.time_type), to)
+
     def explain(self) -> str:
         """Return the plan: update patterns, then the implementation and state of each operator."""
         running = self._db.running(self.name)
@@ -48,14 +59,20 @@ class QueryHandle:
             "late_by_stream": late,
         }
 
-    def reoptimize(self, strategy: str | None = None, *, join_algorithm: str | None = None) -> str:
+    def reoptimize(
+        self,
+        strategy: str | None = None,
+        *,
+        join_algorithm: str | None = None,
+        early_aggregation: str | None = None,
+    ) -> str:
         """Make the plan anew, by what was measured, and go on with it; return what has changed.
 
-        The answer is the same, and so is the changelog, read or not. Without a strategy, or a
-        join algorithm, the query keeps its own. Raises `StateError`, leaving all as it is, where
-        the plan that runs does not hold what the new one needs.
+        The answer is the same, and so is the changelog, read or not. Without a strategy, a join
+        algorithm, or what is aggregated early, the query keeps its own. Raises `StateError`,
+        leaving all as it is, where the plan that runs does not hold what the new one needs.
         """
-        return self._db.reoptimize(self.name, strategy, join_algorithm)
+        return self._db.reoptimize(self.name, strategy, join_algorithm, early_aggregation)
 
     def snapshot(self) -> bytes:
         """Return the query's state, and how far its streams have come.

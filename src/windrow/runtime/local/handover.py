@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from windrow.core.errors import StateError
 from windrow.core.time import Clock
 from windrow.operators.delta import Delta
-from windrow.operators.handover import Matching, remembers, transfer
+from windrow.operators.handover import Matching, remembers, transfer, untold
 from windrow.operators.measure import measured_statistics
 from windrow.operators.netting import net_per_instant
 from windrow.operators.source import Source
@@ -20,28 +21,56 @@ from windrow.runtime.local.query import RunningQuery
 
 
 def handed_over(
-    old: RunningQuery, strategy: str, statistics: Statistics, algorithm: str | None = None
+    old: RunningQuery,
+    strategy: str,
+    statistics: Statistics,
+    algorithm: str | None = None,
+    early: str | None = None,
+    *,
+    placements: Mapping[str, str] | None = None,
 ) -> RunningQuery:
     """Return the query at the same instant, with the same answer, under a plan made anew.
 
-    Without an algorithm of joins it keeps its own.
-    The old one is as it was, and must not run any more. Raises `StateError` if its state does not
-    hold what the new plan needs. O(state).
+    Without an algorithm of joins, or what is aggregated early, it keeps its own; `placements` says
+    what the latter comes to.
+    What queues hold is shown by then. Raises `StateError` if the old one's state does not hold what
+    the new plan needs: then it goes on as if nobody had asked; else it must not run any more.
+    O(state).
     """
     if old.ended:
         raise StateError(
             f'"{old.query.name}" has ended', detail="Every answer of it is final already."
         )
     query = old.query if algorithm is None else replace(old.query, join_algorithm=algorithm)
-    new = RunningQuery(query, strategy, old.interner, statistics)
-    transfer(old.flow, old.lowered().stages, new.flow)
-    new.clock, new.start, new.steps = old.clock, old.start, old.steps
-    new.counted_from = old.clock
-    new._buffers = _buffers(old, new)
-    new._log = [d if old.physical.netted else net_per_instant(d) for d in old._log]
-    if old.flow.begun and not old.is_stream:
-        _show(old, new)
+    query = query if early is None else replace(query, early_aggregation=early)
+    still = old.settled()
+    new = RunningQuery(
+        query, strategy, still.interner, statistics, dict(placements or {}), old.processor
+    )
+    transfer(still.flow, still.lowered().stages, new.flow)
+    if new.pipeline is not None and still.pipeline is not None:
+        new.pipeline.follow(still.pipeline)
+    new.clock, new.start, new.steps = still.clock, still.start, old.steps
+    new.counted_from = still.clock if still.flow.begun else None
+    new.seconds, new.delays = old.seconds, still.delays
+    new._buffers = _buffers(still, new)
+    if still.flow.begun and not still.is_stream:
+        _show(still, new)
+    new._log = [d if still.physical.netted else net_per_instant(d) for d in still._log]
+    _tell_births(still, new)
+    new.recipients = old.recipients
+    for told in still._log[len(old._log) :]:
+        for recipient in new.recipients:
+            recipient.take(told)
     return new
+
+
+def _tell_births(old: RunningQuery, new: RunningQuery) -> None:
+    """Tell what the old plan would have told at its next step, and the new one will not."""
+    waiting = untold(old.flow, new.flow)
+    if waiting is not None and len(waiting):
+        new.delays.note(waiting.ts, old.clock)
+        new._log.append(waiting)
 
 
 def _buffers(old: RunningQuery, new: RunningQuery) -> dict[int, list[Delta]]:
@@ -87,7 +116,7 @@ def _show(old: RunningQuery, new: RunningQuery) -> None:
 
 def measured(running: RunningQuery) -> Statistics:
     """Return what the plan has counted; what was known before, if it has counted nothing."""
-    since = running.start if running.counted_from is None else running.counted_from
+    since = running.counted_since
     if since is None:
         return running.statistics
     found = measured_statistics(running.physical, running.clock - since)
@@ -97,9 +126,10 @@ def measured(running: RunningQuery) -> Statistics:
 def what_changed(old: RunningQuery, new: RunningQuery) -> str:
     """Return in lines how the plans differ, and the measurements that the new one was made by."""
     lines = [f"strategy {old.strategy} → {new.strategy}"]
-    was, now = old.query.join_algorithm, new.query.join_algorithm
-    if was != now:
-        lines.append(f"join_algorithm {was} → {now}")
+    for name in ("join_algorithm", "early_aggregation"):
+        was, now = getattr(old.query, name), getattr(new.query, name)
+        if was != now:
+            lines.append(f"{name} {was} → {now}")
     told = len(lines)
     stages, matching = new.flow.stages, Matching(old.flow.stages, new.flow.stages)
     for i, stage in enumerate(stages):

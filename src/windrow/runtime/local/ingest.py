@@ -10,11 +10,11 @@ import pyarrow as pa
 from pyarrow import lib
 
 from windrow.core.errors import InputError
+from windrow.core.naming import near
 from windrow.core.schema import Field, Schema
 from windrow.operators.few import FEW, Few, Incoming, arrays_of
 from windrow.operators.fixed import array_of, data_of
 from windrow.operators.vector import I64, Bools
-from windrow.plan.binding.scope import near
 from windrow.plan.functions.moments import FIRST_MOMENT, LAST_MOMENT
 from windrow.runtime.local.fitting import Given, fitted
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from time import perf_counter
 
 import numpy as np
 import pyarrow as pa
@@ -17,17 +19,32 @@ from windrow.operators.delta import Delta
 from windrow.operators.few import Incoming
 from windrow.operators.interner import Interner
 from windrow.operators.lower import Physical, Showing, lower
+from windrow.operators.lowering.early_watching import EarlyWatch
+from windrow.operators.queued import (
+    AUTO,
+    Delays,
+    Pipeline,
+    Processor,
+    TimedPipeline,
+    approach,
+    processor_stats,
+    queue_stats,
+)
 from windrow.operators.source import Source, SourceReader
 from windrow.operators.task import Saved
 from windrow.operators.vector import I64, Vector
 from windrow.operators.view import View, net_per_instant
 from windrow.optimize.choose_join import TREE
+from windrow.optimize.early_estimates import NONE
 from windrow.optimize.statistics import UNKNOWN, Statistics
 from windrow.plan.catalog import Stream
+from windrow.plan.expiring import Expiry
 from windrow.plan.labels import clock_of
 from windrow.plan.nodes import Query, is_stream
-from windrow.runtime.changelog import changelog, codes_of
+from windrow.plan.unused import LOCAL, unused
+from windrow.runtime.changelog import changelog, codes_of, large_parts
 from windrow.runtime.local.presentation import sort_table
+from windrow.runtime.local.recipient import Recipient, To
 
 SWEEP_CHECK = 64
 """Steps between two looks at whether unused text can be forgotten."""
@@ -43,6 +60,10 @@ class RunningQuery:
     flow: Dataflow = field(init=False)
     interner: Interner = field(default_factory=Interner)
     statistics: Statistics = UNKNOWN
+    placements: dict[str, str] = field(default_factory=dict)
+    processor: Processor | None = None
+    pipeline: Pipeline | None = field(init=False)
+    delays: Delays = field(init=False)
     view: View | None = field(init=False)
     time_type: Clock = field(init=False)
     streams: tuple[str, ...] = field(init=False)
@@ -50,27 +71,52 @@ class RunningQuery:
     start: int | None = None
     ended: bool = False
     steps: int = 0
+    seconds: float = 0.0  # that operators have taken
     counted_from: int | None = None
+    recipients: list[Recipient] = field(default_factory=list)
     _readers: dict[str, list[tuple[int, SourceReader]]] = field(init=False)
     _buffers: dict[int, list[Delta]] = field(init=False)
     _log: list[Delta] = field(default_factory=list)
+    _watches: list[EarlyWatch] = field(init=False)
 
     def __post_init__(self) -> None:
         self.physical = self.lowered()
+        self.placements = self.physical.placements
         self.flow = Dataflow(self.physical.stages)
         self.time_type = clock_of(self.query.root)
         entries = (s.entry for s in self.physical.sources.values())
         self.streams = tuple(dict.fromkeys(e.name for e in entries if isinstance(e, Stream)))
-        self.view = None if self.is_stream or self.physical.shown else View(self.schema)
+        self.pipeline = self._queued()
+        self.delays = Delays() if self.pipeline is None else self.pipeline.delays
+        shown = self.physical.shown and self.processor is None
+        self.view = None if self.is_stream or shown else View(self.schema)
         self._readers = {}
         for i, source in self.physical.sources.items():
             reader = SourceReader(source, self.interner)
             self._readers.setdefault(source.entry.name, []).append((i, reader))
         self._buffers = {i: [] for i in self.physical.sources}
+        watches = (stage.watch for stage in self.physical.stages)
+        self._watches = [watch for watch in watches if isinstance(watch, EarlyWatch)]
+
+    def _queued(self) -> Pipeline | None:
+        """Return the queues between operators, unless a batch passes all of them in one round."""
+        said = self.query.expiry
+        if said.kind == AUTO and self.processor is None:
+            return None
+        how = approach(said.kind, messages=said.join_messages == "on", punctuation=said.punctuation)
+        if self.processor is None:
+            return Pipeline(self.flow, how)
+        return TimedPipeline(self.flow, how, processor=copy.deepcopy(self.processor))
 
     def lowered(self) -> Physical:
         """Return a fresh physical plan, of the same form."""
-        return lower(self.query, self.strategy, self.interner, statistics=self.statistics)
+        return lower(
+            self.query,
+            self.strategy,
+            self.interner,
+            statistics=self.statistics,
+            placements=self.placements,
+        )
 
     @property
     def schema(self) -> Schema:
@@ -81,6 +127,24 @@ class RunningQuery:
     def is_stream(self) -> bool:
         """Tell whether the output is an append-only stream, not a view."""
         return is_stream(self.query.root)
+
+    @property
+    def due(self) -> bool:
+        """Tell whether it is time to see which inputs are best aggregated before they are joined.
+
+        Watches are few: most plans have none.
+        """
+        return any(watch.due for watch in self._watches)
+
+    @property
+    def counted_since(self) -> int | None:
+        """Since when operators count: the start, a switch or a restore; None before any tuple."""
+        return self.start if self.counted_from is None else self.counted_from
+
+    @property
+    def closed(self) -> int:
+        """The instant before which no change can be about any more, but for what waits."""
+        return self.clock - (0 if self.ended else self.flow.lag)
 
     def reads(self, name: str) -> bool:
         """Tell whether the query has an input of this name."""
@@ -112,12 +176,18 @@ class RunningQuery:
             for i, waiting in self._buffers.items()
             if waiting and self._is_due(waiting)
         }
-        begins = not self.flow.begun
-        out = self.flow.step(ready, self.clock, start=self.start, ends=ends)
+        begins, started = not self.flow.begun, perf_counter()
+        if self.pipeline is None:
+            out = self.flow.step(ready, self.clock, start=self.start, ends=ends)
+            self.delays.note(out.ts, self.clock)
+        else:
+            out = self.pipeline.step(ready, self.clock, start=self.start, ends=ends)
+        self.seconds += perf_counter() - started
         if begins:
             out = net_per_instant(out)
         self.ended = ends
         self._publish(out)
+        self._report()
 
     def _is_due(self, waiting: list[Delta]) -> bool:
         """Tell whether any batch may have a change up to the clock: order is not certain here."""
@@ -138,6 +208,8 @@ class RunningQuery:
     def _publish(self, out: Delta) -> None:
         if len(out):
             self._log.append(out)
+            for recipient in self.recipients:
+                recipient.take(out)
             if self.view is not None:
                 self.view.apply(out)
                 if self.strategy == "negative":
@@ -146,34 +218,48 @@ class RunningQuery:
         if self.steps % SWEEP_CHECK == 0 and self.interner.wants_sweep:
             self._sweep()
 
+    def _report(self) -> None:
+        """Let recipients report what is due."""
+        if self.recipients:
+            self.recipients = [r for r in self.recipients if not r.stopped]
+            for recipient in self.recipients:
+                recipient.report(self)
+
+    def report(self, period: int, to: To) -> Recipient:
+        """Report the answer from now on, as of every multiple of a period."""
+        self.recipients.append(Recipient(self, period, to))
+        return self.recipients[-1]
+
     def _sweep(self) -> None:
         """Forget text that no state, buffer or unread change refers to."""
         live = self.physical.live_codes(self.flow)
         batches = [*self._log, *(d for ds in self._buffers.values() for d in ds)]
         batches += self.flow.held_back()
+        if self.pipeline is not None:
+            batches += self.pipeline.held_back()
+        for recipient in self.recipients:
+            batches += recipient.held_back()
         live += [code for d in batches for code in codes_of(d)]
         if self.view is not None:
             live += self.view.live_codes()
+        live += [code for r in self.recipients for code in r.live_codes()]
         self.interner.sweep(live)
 
     def changes(self) -> pa.Table:
         """Return the changes since the last call: _ts, _sign, then the query's columns."""
-        log, self._log = self._log, []
-        schema = self.schema
-        delta = self._netted(Delta.concat(log)) if log else Delta.empty(schema, signed=True)
-        return changelog(delta, schema, self.time_type, self.interner)
-
-    def _netted(self, delta: Delta) -> Delta:
-        return delta if self.physical.netted else net_per_instant(delta)
+        log, self._log = self._log or [Delta.empty(self.schema, signed=True)], []
+        net = self.physical.netted or all(d.weight is None for d in log)
+        parts = large_parts(log) if net else [net_per_instant(Delta.concat(log))]
+        tables = [changelog(p, self.schema, self.time_type, self.interner) for p in parts]
+        return tables[0] if len(tables) == 1 else pa.concat_tables(tables)
 
     def answer(self, at: int | None = None) -> pa.Table:
-        """Return the answer now, or as it will be at a later instant if nothing arrives."""
-        if self.is_stream:
-            raise SemanticError(
-                f'"{self.query.name}" streams its results, so it has no current answer',
-                hint="Read changes(), or keep the newest: WSTREAM(...)[ROWS 10].",
-            )
-        if at is None or at == self.clock:
+        """Return the answer as told so far, or what it is by an instant if nothing else arrives.
+
+        What expiry, or a processor, keeps from being told yet is in the latter alone.
+        """
+        self.require_answer()
+        if at is None or (at == self.clock and self.pipeline is None):
             return self._answer_now()
         if at < self.clock:
             raise InputError(
@@ -183,10 +269,19 @@ class RunningQuery:
             )
         return self._answer_later(at)
 
+    def require_answer(self) -> None:
+        """Refuse a query that has none."""
+        if self.is_stream:
+            raise SemanticError(
+                f'"{self.query.name}" streams its results, so it has no current answer',
+                hint="Read changes(), or keep the newest: WSTREAM(...)[ROWS 10].",
+            )
+
     def _answer_now(self) -> pa.Table:
-        if self.start is None:
-            return self._before_any_tuple()
-        columns, copies = self.rows()
+        return self._before_any_tuple() if self.start is None else self.table(*self.rows())
+
+    def table(self, columns: Mapping[str, Vector], copies: I64) -> pa.Table:
+        """Return rows of the answer, each in its copies, in the query's order."""
         rows = np.repeat(np.arange(len(copies)), copies)
         arrays = [vector_to_arrow(columns[f.name].take(rows), self.interner) for f in self.schema]
         table = pa.Table.from_arrays(arrays, schema=self.schema.arrow())
@@ -197,7 +292,7 @@ class RunningQuery:
         return self._shown() if self.view is None else self.view.rows()
 
     def _shown(self) -> tuple[dict[str, Vector], I64]:
-        """Return the answer from the operator that has shown it."""
+        """Return the answer from the operator that has shown it; that counts as no work."""
         first, *above = self.physical.shown
         task = self.flow.stages[first].task
         assert isinstance(task, Showing)
@@ -205,65 +300,104 @@ class RunningQuery:
         for i in above:
             step = self.flow.stages[i].task
             assert step is not None
+            counted = copy.copy(step.counters)
             delta = step.step((delta,), self.clock)
+            step.counters = counted
         return delta.columns, np.abs(delta.weights())
 
     def _answer_later(self, at: int) -> pa.Table:
         """Let time pass on a copy of the state."""
-        ahead = RunningQuery.resumed(self.query, self.snapshot())
+        ahead = RunningQuery.resumed(self.query, self.snapshot(), self.processor)
         ahead.run(at)
+        ahead.settle()
         return ahead._answer_now()
+
+    def settle(self) -> None:
+        """Let all operators know what time it is, so that all that has expired shows."""
+        if self.pipeline is not None and self.flow.begun and not self.ended:
+            self._publish(self.pipeline.settle())
+
+    def settled(self) -> RunningQuery:
+        """Return the query with all shown that has expired: itself, or a copy that has no queues.
+
+        The copy is on the very processor, on which settling does no work, and has no recipients.
+        """
+        if self.pipeline is None or not self.flow.begun or self.ended:
+            return self
+        made = RunningQuery.resumed(self.query, self.snapshot(), self.processor)
+        if isinstance(self.pipeline, TimedPipeline) and isinstance(made.pipeline, TimedPipeline):
+            made.pipeline.processor = self.pipeline.processor
+        made.settle()
+        return made
 
     def _before_any_tuple(self) -> pa.Table:
         """Return the answer over empty streams, from what relations hold so far."""
-        ahead = RunningQuery.resumed(self.query, self.snapshot())
+        ahead = RunningQuery.resumed(self.query, self.snapshot(), self.processor)
         ahead.start = 0
         ahead.run(0)
+        ahead.settle()
         return ahead._answer_now()
 
     def snapshot(self) -> Saved:
         """Return everything that `resumed` needs to go on from here."""
+        said = self.query.expiry
         return {
             "plan": self.physical.signature,
+            "text": self.query.text,
             "strategy": self.strategy,
             "join_algorithm": self.query.join_algorithm,
+            "early_aggregation": self.query.early_aggregation,
+            "placements": dict(self.placements),
             "statistics": self.statistics.save(),
             "clock": self.clock,
             "start": self.start,
             "ended": self.ended,
             "flow": self.flow.save(),
+            "expiry": [said.kind, said.join_messages, said.punctuation],
+            "pipeline": None if self.pipeline is None else self.pipeline.save(),
             "interner": self.interner.save(),
             "view": None if self.view is None else self.view.save(),
             "buffers": {str(i): [saved_delta(d) for d in ds] for i, ds in self._buffers.items()},
             "log": [saved_delta(d) for d in self._log],
+            "seconds": self.seconds,
+            "delays": self.delays.save(),
         }
 
     @classmethod
-    def resumed(cls, query: Query, saved: Saved) -> RunningQuery:
+    def resumed(
+        cls, query: Query, saved: Saved, processor: Processor | None = None
+    ) -> RunningQuery:
         """Start a query from its saved state, under the plan that it had then.
 
-        Raises `StateError` if the state is that of another query.
+        Raises `StateError` if the state is that of another query, or of one whose work took time
+        where this one's takes none, or the other way round.
         """
         interner, measured = saved["interner"], saved["statistics"]
         assert isinstance(interner, dict)
         assert isinstance(measured, dict)
         algorithm = saved.get("join_algorithm", TREE)  # before it was saved, all joins were trees
-        query = replace(query, join_algorithm=str(algorithm))
+        early = saved.get("early_aggregation", NONE)  # nor was anything aggregated before it
+        expiry = Expiry(*saved.get("expiry", ()))  # type: ignore[misc]
+        query = replace(
+            query, join_algorithm=str(algorithm), early_aggregation=str(early), expiry=expiry
+        )
+        placements = saved.get("placements", {})
+        assert isinstance(placements, dict)
         strategy = str(saved["strategy"])
-        running = cls(query, strategy, Interner.load(interner), Statistics.load(measured))
+        known = Statistics.load(measured)
+        running = cls(query, strategy, Interner.load(interner), known, placements, processor)
         running._restore(saved)
         return running
 
     def _restore(self, saved: Saved) -> None:
         if saved["plan"] != self.physical.signature:
-            raise StateError(
-                f'the snapshot does not belong to "{self.query.name}"',
-                detail="It was taken of another query.",
-                hint="Register the query as it was.",
-            )
+            raise _misfit(self.query, saved.get("text"))
+        _require_fitting(self, saved.get("pipeline"))
         self.clock, self.start = saved["clock"], saved["start"]  # type: ignore[assignment]
         self.ended = bool(saved["ended"])
         self.flow.load(saved["flow"])  # type: ignore[arg-type]
+        if self.pipeline is not None:
+            self.pipeline.load(saved["pipeline"])  # type: ignore[arg-type]
         if saved["view"] is not None:
             self.view = View(self.schema)
             self.view.load(saved["view"])  # type: ignore[arg-type]
@@ -275,9 +409,24 @@ class RunningQuery:
             for i, ds in buffers.items()
         }
         self._log = [loaded_delta(d, self.schema) for d in log]
+        self._restore_counts(saved)
+
+    def _restore_counts(self, saved: Saved) -> None:
+        """Go on with the query's own counts; its operators count anew. Older states have none."""
+        self.counted_from = self.clock if self.flow.begun else None
+        self.seconds = float(saved.get("seconds", 0.0))  # type: ignore[arg-type]
+        if "delays" in saved:
+            self.delays.load(saved["delays"])  # type: ignore[arg-type]
+
+    def check(self) -> None:
+        """Assert the invariants of all state."""
+        self.flow.check()
+        if self.pipeline is not None:
+            self.pipeline.check()
 
     def stats(self) -> dict[str, object]:
         """Return counters, a stage at a time and in all."""
+        scale = 1e6 if self.time_type is Clock.TIMESTAMP else 1.0
         stages = [
             {
                 "operator": s.label,
@@ -286,13 +435,21 @@ class RunningQuery:
                 "state_bytes": s.task.state_bytes(),
                 **{name: getattr(s.task.counters, name) for name in s.task.counters.__slots__},
                 **({} if s.watch is None else s.watch.stats()),
+                **({} if self.pipeline is None else queue_stats(self.pipeline, i)),
             }
-            for s in self.flow.stages
+            for i, s in enumerate(self.flow.stages)
             if s.task is not None
         ]
         return {
             "strategy": self.strategy,
             "join_algorithm": self.query.join_algorithm,
+            "early_aggregation": self.query.early_aggregation,
+            "expiry": self.query.expiry.kind,
+            "without_effect": {u.name: u.reason for u in unused(self.query, LOCAL)},
+            "seconds": self.seconds,
+            "counted_since": self.counted_since,
+            "delay": self.delays.told(scale),
+            **processor_stats(self.pipeline, scale),
             "clock": None if self.clock == BEGINNING else self.clock,
             "state_rows": sum(int(s["state_rows"]) for s in stages),
             "state_bytes": sum(int(s["state_bytes"]) for s in stages),
@@ -300,3 +457,34 @@ class RunningQuery:
             "pending_changes": sum(len(d) for d in self._log),
             "operators": stages,
         }
+
+
+def _require_fitting(running: RunningQuery, queues: object) -> None:
+    """Refuse what waits in queues that the query does not have, or has and are not saved."""
+    timed = isinstance(queues, dict) and "processor" in queues
+    if (running.processor is not None) != timed:
+        raise StateError(
+            f'the snapshot of "{running.query.name}" was made '
+            + ("on a processor" if timed else "without a processor"),
+            detail="What waits in queues, and since when, cannot be told from it.",
+            hint="Restore it "
+            + ("on one" if timed else "without one")
+            + ": connect(processor=...).",
+        )
+
+
+def _misfit(query: Query, text: object) -> StateError:
+    """Return the error for state of another plan. Older states do not have the query's text."""
+    if text and text == query.text:
+        return StateError(
+            f'the snapshot of "{query.name}" was made under another plan',
+            detail="The query is the same; another version of windrow, other settings, or other "
+            "declarations of what it reads have made its plan.",
+            hint="Restore it with the windrow, settings and declarations that it was taken with, "
+            "or start the query anew.",
+        )
+    return StateError(
+        f'the snapshot does not belong to "{query.name}"',
+        detail="It was taken of another query" + ("." if text else ", or by another windrow."),
+        hint="Register the query as it was" + ("." if text else ", in the windrow that took it."),
+    )

@@ -33,6 +33,12 @@ def open_checkpoint(where: str, program: Program) -> Checkpoint:
         _claim(files, where, program)
     found = read_checkpoint(where)
     if found.fingerprint != program.fingerprint:
+        if _is_same(found.program, program):
+            raise StateError(
+                f"the checkpoint {where} was made by another version of windrow",
+                detail="The program is the same; its plans have another form in this version.",
+                hint="Go on with the windrow that made it, or start with a new checkpoint.",
+            )
         raise StateError(
             f"the checkpoint {where} holds the state of another program",
             detail=" ".join(changes(found.program, program)),
@@ -103,6 +109,10 @@ def changes(old: Program, new: Program) -> list[str]:
     joined, joins = _joins(old), _joins(new)
     if joined != joins:
         said.append(f"Streams were joined by {_told(joined)}, and now would be by {_told(joins)}.")
+    folded, folds = _folded(old), _folded(new)
+    when = "before their rows changed shards"
+    said += [f'Groups of query "{name}" were folded {when}.' for name in sorted(folded - folds)]
+    said += [f'Groups of query "{name}" were not folded {when}.' for name in sorted(folds - folded)]
     streamed, streams = _by_stream(old), _by_stream(new)
     said += [f'Relation "{name}" changed by stream.' for name in sorted(streamed - streams)]
     said += [f'Relation "{name}" did not change by stream.' for name in sorted(streams - streamed)]
@@ -117,7 +127,15 @@ def changes(old: Program, new: Program) -> list[str]:
     for aggregate in new.aggregates:
         if old_digests.get(aggregate.name, aggregate.digest) != aggregate.digest:
             said.append(f'The aggregate "{aggregate.name}" has changed.')
-    return said or ["The order of its queries, or the version of windrow's plans, has changed."]
+    return said or ["The order of its queries has changed."]
+
+
+def _is_same(old: Program, new: Program) -> bool:
+    """Tell whether this version of windrow makes the same plans of both."""
+    try:
+        return old.fingerprint == new.fingerprint
+    except WindrowError:
+        return False
 
 
 def _merged(program: Program) -> set[str]:
@@ -132,6 +150,13 @@ def _joins(program: Program) -> list[str]:
         return program.joins()
     except WindrowError:
         return []
+
+
+def _folded(program: Program) -> set[str]:
+    try:
+        return set(program.folded())
+    except WindrowError:
+        return set()
 
 
 def _told(joins: list[str]) -> str:

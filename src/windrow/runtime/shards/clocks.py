@@ -1,10 +1,12 @@
 """The clocks of streams, as every shard computes them: from what all shards heard, alike.
 
     frontier(S) = newest time of S in all batches so far - SLACK
+                  at least wall - heartbeat, in a batch that brings nothing of S
 
 A row behind its stream's frontier when its batch begins is late. A stream with the option `idle`
 that has been silent for so long no longer holds the others back: its frontier goes with theirs,
-until it speaks again.
+until it speaks again. One with the option `heartbeat` goes on by itself: of a source that had
+nothing to give when the batch began, what is still to come is younger than that.
 """
 
 from __future__ import annotations
@@ -13,8 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from windrow.core.errors import BindError
-from windrow.core.time import BEGINNING, UNITS, Clock
+from windrow.core.time import BEGINNING, FOREVER, Clock
 
 if TYPE_CHECKING:
     from windrow.operators.task import Saved
@@ -25,12 +26,18 @@ if TYPE_CHECKING:
 class Heard:
     """Rows of one input in one batch: the first and the newest time, and how many there were.
 
-    Without rows it is a heartbeat: the input has reached `newest`, and `first` is FOREVER.
+    Without rows it is a heartbeat: the input has reached `newest`, and `first` is FOREVER. One
+    that `tells_time` not is of rows that none may use: the input is not silent, yet no further.
     """
 
     first: int
     newest: int
     rows: int
+
+    @property
+    def tells_time(self) -> bool:
+        """Whether the input has come anywhere."""
+        return self.newest > BEGINNING
 
     def merged(self, other: Heard) -> Heard:
         """Return what two shards heard together."""
@@ -39,16 +46,26 @@ class Heard:
         )
 
 
+UNUSABLE = Heard(FOREVER, BEGINNING, 0)
+"""Rows came that are late, or that cannot be read."""
+
+
 @dataclass(frozen=True, slots=True)
 class Moment:
     """What all shards know of a batch, the same for all: a batch that is run again has the same.
 
-    `wall` is the batch's own fixed processing time, in µs. `drain`: nothing follows.
+    `wall` is the batch's own fixed processing time, in µs; 0 where nobody asks. `drain`: nothing
+    follows.
     """
 
     heard: Mapping[str, Heard]
     wall: int = 0
     drain: bool = False
+
+    @property
+    def has_wall(self) -> bool:
+        """Whether time may pass by the batch's own: an end of input stands where its tuples do."""
+        return self.wall > 0 and not self.drain
 
 
 @dataclass(slots=True)
@@ -60,18 +77,21 @@ class StreamClock:
     frontier: int = BEGINNING
     spoke: int | None = None  # µs of processing time, when last heard
     idle: int | None = field(init=False)
+    heartbeat: int | None = field(init=False)
 
     def __post_init__(self) -> None:
-        text = dict(self.stream.options).get("idle")
-        self.idle = None if text is None else wall_time(text, f'idle of "{self.stream.name}"')
+        self.idle, self.heartbeat = self.stream.idle, self.stream.heartbeat
 
-    def hear(self, heard: Heard | None, wall: int) -> None:
+    def hear(self, heard: Heard | None, moment: Moment) -> None:
         """Take in what a batch brought."""
-        if heard is not None:
+        told = heard is not None and heard.tells_time
+        if heard is not None and told:
             self.newest = max(self.newest, heard.newest)
             self.frontier = max(self.frontier, self.newest - self.stream.slack)
-        if self.spoke is None or heard is not None:
-            self.spoke = wall
+        if self.spoke is None or told:
+            self.spoke = moment.wall
+        if heard is None and self.heartbeat is not None and moment.has_wall:
+            self.frontier = max(self.frontier, moment.wall - self.heartbeat)
 
     def is_idle(self, wall: int) -> bool:
         """Tell whether it has been silent for longer than it may."""
@@ -89,14 +109,14 @@ class Clocks:
         """Move every clock by what a batch brought."""
         self.latest = max([self.latest, *(h.newest for h in moment.heard.values())])
         for name, clock in self.streams.items():
-            clock.hear(moment.heard.get(name), moment.wall)
+            clock.hear(moment.heard.get(name), moment)
         for kind in Clock:
             self._follow([c for c in self.streams.values() if c.stream.clock is kind], moment)
 
     def _follow(self, clocks: list[StreamClock], moment: Moment) -> None:
         """Let idle streams go with the slowest of the others; at the end, all with the newest."""
         if moment.drain:
-            last = max((max(c.newest, c.frontier) for c in clocks), default=BEGINNING)
+            last = max((c.newest for c in clocks), default=BEGINNING)
             for clock in clocks:
                 clock.frontier = max(clock.frontier, last)
             return
@@ -130,19 +150,3 @@ class Clocks:
         self.latest, streams = saved["latest"], saved["streams"]  # type: ignore[assignment]
         for name, clock in self.streams.items():
             clock.newest, clock.frontier, clock.spoke = streams[name]  # type: ignore[index]
-
-
-def wall_time(text: str, user: str) -> int:
-    """Return a length of processing time in µs.
-
-    >>> wall_time("30 seconds", "idle")
-    30000000
-    """
-    number, _, unit = text.strip().partition(" ")
-    scale = UNITS.get(unit.strip().upper().rstrip("S") or "SECOND")
-    if scale is None or not number.replace(".", "", 1).isdigit():
-        raise BindError(
-            f'{user} is "{text}", which is no length of time',
-            hint="Write a number and a unit, for example '30 seconds'.",
-        )
-    return round(float(number) * scale)

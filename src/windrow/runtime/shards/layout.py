@@ -65,12 +65,14 @@ def layout_of(program: Program) -> Layout:
 def wired(program: Program, interners: list[Interner] | None = None) -> tuple[Layout, list[Wiring]]:
     """Return the layout, and each query lowered and tied to it."""
     queries = program.bound()
-    choice = program.merging()
+    choice, folding = program.merging(), program.folding()
     plans = []
     for n, query in enumerate(queries):
         interner = Interner() if interners is None else interners[n]
         partials = n in choice.queries
-        lowered = lower(query, program.strategy, interner, sharded=True, partials=partials)
+        lowered = lower(
+            query, program.strategy, interner, sharded=True, partials=partials, folding=folding
+        )
         plans.append((query, lowered, interner))
     ports = Ports()
     sources = [ports.enter(query, physical) for query, physical, _ in plans]

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from windrow.operators.interner import Interner
 from windrow.operators.lower import Physical, lower
 from windrow.optimize.choose_partials import verdict
+from windrow.optimize.fold_before_exchange import Folding
 from windrow.optimize.preaggregate_panes import Partials, refusals
 from windrow.optimize.rules import apply_rules
 from windrow.plan.catalog import Stream
@@ -31,14 +32,18 @@ class Choice:
     reasons: dict[int, str] = field(default_factory=dict)
 
 
-def choose_merging(queries: Sequence[Query], strategy: str, mode: str) -> Choice:
+def choose_merging(queries: Sequence[Query], strategy: str, folding: Folding) -> Choice:
     """Return which queries have their inputs merged: the same wherever it is asked."""
-    plans = [lower(q, strategy, Interner(), sharded=True, partials=True) for q in queries]
+    mode = folding.mode
+    plans = [
+        lower(q, strategy, Interner(), sharded=True, partials=True, folding=folding)
+        for q in queries
+    ]
     able = frozenset(n for n, plan in enumerate(plans) if plan.partials)
     reasons = {
         n: f"not merged: {why[0]}"
         for n, query in enumerate(queries)
-        if (why := refusals(apply_rules(query.root)))
+        if (why := (*refusals(apply_rules(query.root)), *plans[n].unmerged))
     }
     trial = _trial(queries, plans)
     chosen = frozenset() if mode == OFF else trial.unshared(able)

@@ -11,15 +11,17 @@ from typing import TYPE_CHECKING
 from windrow.core.errors import StateError
 from windrow.language.parse import parse_script
 from windrow.language.statements import CreateRelation, CreateStream, Statement
-from windrow.plan.nodes import Query, Table, nodes_of
+from windrow.optimize.fold_before_exchange import Folding
+from windrow.plan.nodes import Query, Scan, Table, nodes_of
 from windrow.plan.session import Session
 from windrow.runtime.shards.shipping import Shipped
 
 if TYPE_CHECKING:
+    from windrow.runtime.shards.joining import Forms
     from windrow.runtime.shards.merging import Choice
 
-FORMAT = 3
-"""Raised when the same program would no longer find its way in older state."""
+FORMAT = 4
+"""Raised with every part that state gets or loses: older state is then refused in words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +85,28 @@ class Program:
     def joins(self) -> list[str]:
         """Return the form of each join of many inputs: what it remembers depends on it."""
         self._install()
-        return list(_joins(self))
+        return list(_forms(self).joins)
+
+    def folded(self) -> list[str]:
+        """Return the queries of which groups are folded before their rows change shards."""
+        self._install()
+        return list(_forms(self).folded)
+
+    def folding(self) -> Folding:
+        """Return what decides whether groups are folded before their rows change shards."""
+        self._install()
+        return _folding(self)
+
+    def pace(self) -> int | None:
+        """Return how many rows a batch lets go of on a shard, about; None: as many as there are."""
+        found = _settings(self)["expiry_pace"]
+        return found if isinstance(found, int) else None
+
+    def ticks(self) -> bool:
+        """Tell whether batches must happen at every trigger, even if nothing arrives."""
+        nodes = (node for query in self.bound() for node in nodes_of(query.root))
+        streams = {node.stream for node in nodes if isinstance(node, Scan)}
+        return self.pace() is not None or any(s.heartbeat is not None for s in streams)
 
     def _install(self) -> None:
         for aggregate in self.aggregates:
@@ -99,8 +122,12 @@ class Program:
             facts.append({"merged": merged})
         if joined := self.joins():
             facts.append({"joined": joined})
+        if folded := self.folded():
+            facts.append({"folded": folded})
         if streamed := self.by_stream():
             facts.append({"by stream": streamed})
+        if self.ticks():
+            facts.append({"ticks": True})
         return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16]
 
 
@@ -114,15 +141,24 @@ def _bound(program: Program) -> tuple[Query, ...]:
 def _merging(program: Program) -> Choice:
     from windrow.runtime.shards.merging import choose_merging  # noqa: PLC0415 - it compiles
 
-    mode = str(_session(program).settings["partials"])
-    return choose_merging(_bound(program), program.strategy, mode)
+    return choose_merging(_bound(program), program.strategy, _folding(program))
 
 
 @lru_cache(maxsize=16)
-def _joins(program: Program) -> tuple[str, ...]:
-    from windrow.runtime.shards.joining import forms_of_joins  # noqa: PLC0415 - it compiles
+def _folding(program: Program) -> Folding:
+    return Folding(str(_settings(program)["partials"]), program.shards)
 
-    return forms_of_joins(_bound(program), program.strategy)
+
+@lru_cache(maxsize=16)
+def _forms(program: Program) -> Forms:
+    from windrow.runtime.shards.joining import forms_of  # noqa: PLC0415 - it compiles
+
+    return forms_of(_bound(program), program.strategy, _folding(program))
+
+
+@lru_cache(maxsize=16)
+def _settings(program: Program) -> dict[str, object]:
+    return _session(program).settings
 
 
 def _session(program: Program) -> Session:

@@ -22,7 +22,9 @@ from windrow.operators.view import net_per_instant
 from windrow.plan.catalog import Relation, Stream
 from windrow.runtime.changelog import changelog, codes_of
 from windrow.runtime.shards.agenda import Agenda, widths_of
+from windrow.runtime.shards.clocks import Moment
 from windrow.runtime.shards.layout import Output, Wiring
+from windrow.runtime.shards.pace import Pace
 from windrow.runtime.shards.ports import EXPIRY, TIME, WEIGHT, Port
 
 SWEEP_CHECK = 64
@@ -45,15 +47,20 @@ class Slice:
 
 @dataclass(slots=True)
 class ShardQuery:
-    """A query's tasks on one shard, its rows that wait for the clock, and its clock."""
+    """A query's tasks on one shard, its rows that wait for the clock, and its clock.
+
+    `due` is how far its streams have come. The clock is less while a `pace` holds it back.
+    """
 
     wiring: Wiring
     output: Output
     ports: tuple[Port, ...]
     first: bool
+    pace: Pace | None = None
     flow: LeveledFlow = field(init=False)
     streams: tuple[str, ...] = field(init=False)
     clock: int = BEGINNING
+    due: int = BEGINNING
     start: int | None = None
     steps: int = 0
     runs: bool = False  # whether this batch's clock has been reached by its first event
@@ -85,8 +92,14 @@ class ShardQuery:
         """Queue rows of a port of level 0."""
         for stage, reader in self._readers.get(port, ()):
             if isinstance(reader.source.entry, Relation):
-                ts = np.maximum(ts, self.clock)  # what has passed is told when it is heard of
+                ts = np.maximum(ts, self.due)  # what has passed is told when it is heard of
             self._buffers[stage].append(reader.read(ts, columns, weight))
+
+    def expect(self, port: Port, table: pa.Table) -> None:
+        """Note when rows that have come will leave, if a pace is kept."""
+        if self.pace is not None and port.level == 0:
+            for stage, _ in self._readers.get(port.number, ()):
+                self.pace.note(stage, words_of(table[TIME]), self._widths[stage])
 
     def arrive(self, port: Port, table: pa.Table) -> None:
         """Queue rows of a port of a higher level: changes that other shards, or this one, made."""
@@ -100,13 +113,30 @@ class ShardQuery:
                 delta = Delta(words[TIME], columns, words.get(EXPIRY), words.get(WEIGHT))
                 self._came.setdefault(stage, []).append(delta)
 
-    def reach(self, clock: int, first: int) -> None:
-        """The clock of this batch, and the first time heard in it, on any shard; or FOREVER."""
+    def waits(self, moment: Moment) -> bool:
+        """Tell whether time does not pass in a batch: without rows, under `input_triggered`."""
+        if moment.drain or self.wiring.query.expiry.kind != "input_triggered":
+            return False
+        names = {source.entry.name for source in self.wiring.physical.sources.values()}
+        return not any(moment.heard[name].rows for name in names & moment.heard.keys())
+
+    def reach(self, due: int, first: int, stop: int = FOREVER) -> None:
+        """How far the streams are, and the first time heard in this batch, on any shard.
+
+        Either may be FOREVER: `first` without rows, and `stop`, where the clock waits for the next
+        batch, if it need not.
+        """
         if not self.flow.begun and first < FOREVER:
             self.start = first if self.start is None else min(self.start, first)
-        self.runs = self.start is not None and clock >= self.start
+        self.runs = self.start is not None and due >= self.start
         if self.runs:
-            self._before, self.clock = self.clock, max(self.clock, clock)
+            self.due = max(self.due, due)
+            self._before, self.clock = self.clock, max(self.clock, min(self.due, stop))
+
+    @property
+    def behind(self) -> int:
+        """How far the clock is behind the streams."""
+        return self.due - self.clock
 
     def slices(self, level: int, *, ends: bool) -> Iterator[Slice]:
         """Run one level up to the clock, a slice of time after the other; yield what each gives."""
@@ -197,7 +227,9 @@ class ShardQuery:
         return {
             "plan": self.wiring.physical.signature,
             "clock": self.clock,
+            "due": self.due,
             "start": self.start,
+            "pace": None if self.pace is None else self.pace.save(),
             "flow": self.flow.save(),
             "interner": self.wiring.interner.save(),
             "buffers": [[i, [saved_delta(d) for d in ds]] for i, ds in self._buffers.items()],
@@ -216,13 +248,15 @@ class ShardQuery:
                 hint="Start with a new checkpoint, or with the windrow that wrote this one.",
             )
         self.clock, self.start = saved["clock"], saved["start"]  # type: ignore[assignment]
+        self.due = saved["due"]  # type: ignore[assignment]
+        if self.pace is not None and saved["pace"] is not None:  # what came without is not paced
+            self.pace.load(saved["pace"])  # type: ignore[arg-type]
         self.flow.load(saved["flow"])  # type: ignore[arg-type]
         buffers = saved["buffers"]
         assert isinstance(buffers, list)
         stages = self.wiring.physical.stages
         self._buffers = {i: [loaded_delta(d, stages[i].schema) for d in ds] for i, ds in buffers}
-        if "agendas" in saved:  # older states have none: their backlog is not paced
-            self._agendas = [Agenda.load(a) for a in saved["agendas"]]  # type: ignore[attr-defined]
+        self._agendas = [Agenda.load(a) for a in saved["agendas"]]  # type: ignore[attr-defined]
 
     def state(self) -> tuple[int, int]:
         """Return rows and bytes that are remembered."""

@@ -16,6 +16,7 @@ from contextlib import suppress
 from itertools import chain
 
 from windrow.core.errors import StateError
+from windrow.operators import threads
 from windrow.runtime.local.memory import keep_freed_memory
 from windrow.runtime.shards.checkpoint import read_checkpoint
 from windrow.runtime.shards.entry import INGEST, STEP, Step
@@ -216,6 +217,7 @@ def load_keeper(place: Place) -> Keeper:
             hint="Start the query again, or give it a checkpoint of its own.",
         )
     keep_freed_memory()
+    threads.use(1)
     program = checkpoint.program
     levels = layout_of(program).levels
     store = Store(open_files(place.checkpoint), place.shard, levels, checkpoint.fingerprint)

@@ -27,8 +27,9 @@ from windrow.operators.task import Saved
 from windrow.operators.vector import I64
 from windrow.plan.catalog import Relation, Stream
 from windrow.plan.nodes import Route
-from windrow.runtime.shards.clocks import Clocks, Heard, Moment, StreamClock
+from windrow.runtime.shards.clocks import UNUSABLE, Clocks, Heard, Moment, StreamClock
 from windrow.runtime.shards.layout import Layout, wired
+from windrow.runtime.shards.pace import Pace, telling, told_by
 from windrow.runtime.shards.ports import FIRST, TIME, TUPLES, WEIGHT, Port
 from windrow.runtime.shards.program import Program
 from windrow.runtime.shards.query import ShardQuery
@@ -50,8 +51,9 @@ class Shard:
     def _build(self, interners: list[Interner] | None) -> None:
         layout, wirings = wired(self.program, interners)
         self.layout: Layout = layout
+        pace = self.program.pace()
         self.queries = [
-            ShardQuery(w, o, layout.ports, self.number == 0)
+            ShardQuery(w, o, layout.ports, self.number == 0, None if pace is None else Pace(pace))
             for w, o in zip(wirings, layout.outputs, strict=True)
         ]
         streams = {p.entry.name: p.entry for p in layout.ports if isinstance(p.entry, Stream)}
@@ -77,6 +79,8 @@ class Shard:
             table = self._noted(where, table)
         if len(table):
             self._staged.setdefault(port, []).append(table)
+            for query in self.queries:
+                query.expect(where, table)
 
     def _noted(self, port: Port, table: pa.Table) -> pa.Table:
         """Note the times of new rows; return those that are not late."""
@@ -92,6 +96,7 @@ class Shard:
             return table
         if clock is not None and ts.min() < clock.frontier:
             behind = ts < clock.frontier
+            self._hear(name, UNUSABLE)
             if counts:
                 self._late.setdefault(name, []).append(table.filter(pa.array(behind)))
             table = table.filter(pa.array(~behind))
@@ -106,8 +111,15 @@ class Shard:
         self._heard[name] = heard if before is None else before.merged(heard)
 
     def heard(self) -> dict[str, Heard]:
-        """Return what was ingested on level 0 since the last batch, by input."""
-        return dict(self._heard)
+        """Return what was ingested on level 0 since the last batch, by input.
+
+        And where queries with a pace would stop. Ask once a batch, when all its rows are there.
+        """
+        told = dict(self._heard)
+        for query in self.queries:
+            if query.pace is not None:
+                told[told_by(query.output.number)] = telling(query.pace.stop(query.clock))
+        return told
 
     def step(self, level: int, moment: Moment) -> Stepped:
         """Run one level of all queries up to the clock that the moment gives."""
@@ -160,7 +172,12 @@ class Shard:
             sources = query.wiring.physical.sources.values()
             names = {s.entry.name for s in sources if s.begins}
             firsts = [h.first for name, h in moment.heard.items() if name in names]
-            query.reach(self.clocks.of(query.streams), min(firsts, default=FOREVER))
+            stop = None if moment.drain else moment.heard.get(told_by(query.output.number))
+            query.reach(
+                query.clock if query.waits(moment) else self.clocks.of(query.streams),
+                min(firsts, default=FOREVER),
+                FOREVER if stop is None else stop.first,
+            )
         late = {name: pa.concat_tables(tables) for name, tables in self._late.items()}
         for name, table in late.items():
             self.late[name] += len(table)
@@ -234,6 +251,7 @@ class Shard:
             queries[query.output.query] = {
                 "clock": None if query.clock == BEGINNING else query.clock,
                 "held_back_by": self.clocks.held_back_by(query.streams),
+                "behind": query.behind,
                 "state_rows": rows,
                 "state_bytes": size,
             }

@@ -15,13 +15,14 @@ from windrow.plan.catalog import Stream
 from windrow.plan.explain import explain_text
 from windrow.plan.nodes import Query
 from windrow.plan.session import Session
-from windrow.plan.settings import checked_algorithm
+from windrow.plan.settings import check_setting
+from windrow.plan.unused import SPARK, require_of_query, require_unset, require_used
 from windrow.runtime.shards.client import Shards
 from windrow.runtime.shards.program import Program
 from windrow.runtime.spark.declaring import declaration
 from windrow.runtime.spark.explain import explain_spark
 from windrow.runtime.spark.folder import RunFolder
-from windrow.runtime.spark.frame import build_frame, changes_of
+from windrow.runtime.spark.frame import changes_of, own_frame
 from windrow.runtime.spark.handle import SparkQuery
 from windrow.runtime.spark.run import Job, Run
 from windrow.runtime.spark.script import Script
@@ -130,35 +131,49 @@ class SparkDatabase:
         text: str,
         *,
         strategy: str | None = None,
-        join_algorithm: str | None = None,
         name: str | None = None,
+        **settings: object,
     ) -> SparkQuery:
         """Register a query, or find one by its name, and return the handle to run it by.
 
-        What is not given is as SET says.
+        Any setting may be given for this query alone, as in ``hold="2 seconds"``; what is not
+        given, or None, is as SET says. One that the query has no use for is refused.
         """
         self._require_open()
+        sets = {n: str(check_setting(n, v)) for n, v in settings.items() if v is not None}
         if text.lower() in self.session.queries:
+            require_unset(text, sets if strategy is None else {"strategy": strategy, **sets})
             return SparkQuery(self, text.lower())
         chosen = strategy or str(self.session.settings["strategy"])
         if chosen not in STRATEGIES:
             raise BindError(f'unknown strategy "{chosen}"', hint=f"Use {', '.join(STRATEGIES)}.")
         fresh = name or self._free_name()
-        self._create(f"CREATE QUERY {name_sql(fresh)} AS {text}", join_algorithm)
+        self._require_fitting(text, chosen, sets)
+        self._create(f"CREATE QUERY {name_sql(fresh)} AS {text}", sets)
         self._strategies[fresh.lower()] = chosen
         return SparkQuery(self, fresh.lower())
 
-    def _create(self, text: str, join_algorithm: str | None) -> None:
-        """Register a query with an algorithm of its own; the setting stays as it is."""
-        if join_algorithm is None:
-            self.execute(text)
+    def _require_fitting(self, text: str, strategy: str, sets: dict[str, str]) -> None:
+        """Refuse settings of a query's own that it has no use for."""
+        if not sets:
             return
-        before = self.session.settings["join_algorithm"]
-        chosen = checked_algorithm(join_algorithm)
+        for name, value in sets.items():
+            require_of_query(name, value, str(self.session.settings[name]))
+        bound = self.session.bind_text(text, "", **sets)
+        require_used(bound, sets, SPARK)
+        if "early_aggregation" in sets:
+            from windrow.operators.lower import require_early_inputs  # noqa: PLC0415 - it compiles
+
+            require_early_inputs(bound, strategy)
+
+    def _create(self, text: str, sets: dict[str, str]) -> None:
+        """Register a query with settings of its own; those of the session stay as they are."""
+        before = {name: self.session.settings[name] for name in sets}
         try:
-            self.execute(f"SET join_algorithm = '{chosen}'; {text}")
+            self.execute("".join(f"SET {n} = '{v}'; " for n, v in sets.items()) + text)
         finally:
-            self.execute(f"SET join_algorithm = '{before}'")
+            for name, value in before.items():
+                self.execute(f"SET {name} = '{value}'")
 
     def _free_name(self) -> str:
         n = 1
@@ -266,7 +281,7 @@ class SparkDatabase:
         query = self.session.query(name)
         program = self.program(name)
         folder = f"{self.checkpoint}/{query.name}"
-        wide = build_frame(self.spark, program, folder, frames=dict(self._frames))
+        wide = own_frame(self.spark, program, folder, self._frames)
         return changes_of(wide, program, query.name)
 
     def close(self) -> None:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from windrow.core.time import format_duration
+from windrow.core.time import Clock, format_duration
 from windrow.operators.levels import levels_of
 from windrow.optimize.catalyst import translatable
 from windrow.plan.catalog import Relation, Stream
 from windrow.plan.expressions import conjuncts
 from windrow.plan.format import format_expr
 from windrow.plan.nodes import Route
+from windrow.plan.unused import SPARK, unused
 from windrow.runtime.shards.layout import Output, Wiring, wired
 from windrow.runtime.shards.ports import Port
 from windrow.runtime.shards.program import Program
 from windrow.runtime.spark.declared import fit_column
 from windrow.runtime.spark.entry_sql import Reading, pushed, shard_sql
 from windrow.runtime.spark.plan import SparkPlan, plan_of
+from windrow.runtime.spark.ticks import Ticks, needs_wall, ticks_of
 
 MANY = 2
 """Pairs of inputs from which on it is told how they meet."""
@@ -31,13 +33,33 @@ def explain_spark(program: Program) -> str:
     exchanges = _count(plan.layout.levels, "exchange", "exchanges")
     shards = _count(plan.shards, "shard", "shards")
     lines = [f"{queries} on {shards}; {exchanges} of rows a batch, and a tiny one of times"]
+    lines += [f"  {said}" for said in _passing(program, plan)]
     lines += [f"  {query}: tuples are {said}" for query, said in plan.layout.merging.items()]
     lines += [f"  {w.query.name}: {said}" for w in wirings if (said := _joining(w))]
+    lines += [f"  {w.query.name}: {said}" for w in wirings for said in w.physical.folded]
+    lines += [f"  {w.query.name}: {said}" for w in wirings for said in unused(w.query, SPARK)]
     for number in range(len(plan.entries)):
         lines += ["", *_input(plan, number)]
     for level in range(plan.layout.levels):
         lines += ["", *_level(plan, level, wirings)]
     return "\n".join(lines)
+
+
+def _passing(program: Program, plan: SparkPlan) -> list[str]:
+    """Say how time passes while nothing arrives, and how much of it in one batch."""
+    often = {
+        Ticks.NEVER: [],
+        Ticks.EVERY_SECOND: ["a batch happens every second, also without a row"],
+        Ticks.EVERY_TRIGGER: ["a batch happens at every trigger, also without a row"],
+    }
+    lines = list(often[ticks_of(program)])
+    if needs_wall(plan):
+        lines.append(
+            "the batch's own time crosses with the tiny exchange: shards do not meet instead"
+        )
+    if (pace := program.pace()) is not None:
+        lines.append(f"time waits for the next batch where {pace:,} tuples have left on a shard")
+    return lines
 
 
 def _count(number: int, one: str, more: str) -> str:
@@ -68,6 +90,7 @@ def _input(plan: SparkPlan, number: int) -> list[str]:
         f"  reads {', '.join(reading.needed) or 'no column'}"
         + (f"; leaves {', '.join(unread)}" if unread else ""),
     ]
+    lines += _silent(entry)
     fields = [entry.schema[name] for name in reading.needed]
     faults = [fault for f in fields for fault in fit_column(f, f.type, f.name, entry).faults]
     lines += [f"  dead letter if {reason}" for _, reason in faults]
@@ -76,6 +99,20 @@ def _input(plan: SparkPlan, number: int) -> list[str]:
     merging = (p for p in plan.layout.ports if p.merges is not None and p.entry == entry)
     for port in merging:
         lines += [f"  {line}" for line in _merging_port(port, entry)]
+    return lines
+
+
+def _silent(entry: Stream | Relation) -> list[str]:
+    """Say what happens when nothing comes of an input."""
+    lines = []
+    if isinstance(entry, Stream) and entry.heartbeat is not None:
+        before = format_duration(entry.heartbeat, Clock.TIMESTAMP)
+        lines.append(
+            f"  a batch without its tuples takes it to {before} before the batch's own time"
+        )
+    if isinstance(entry, Stream) and entry.idle is not None:
+        silent = format_duration(entry.idle, Clock.TIMESTAMP)
+        lines.append(f"  after {silent} of silence it goes with the others")
     return lines
 
 

@@ -9,6 +9,7 @@ inputs ─► checked, filtered, one row a port ─► union
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial, reduce
 
 from pyspark.sql import DataFrame, SparkSession
@@ -17,7 +18,7 @@ from pyspark.sql.functions import expr
 from windrow.core.time import Clock
 from windrow.core.types import NULL, TIMESTAMP
 from windrow.optimize.catalyst import quoted
-from windrow.plan.catalog import Relation, Stream
+from windrow.plan.catalog import Relation
 from windrow.plan.nodes import Route
 from windrow.runtime.shards.client import Shards
 from windrow.runtime.shards.layout import Output
@@ -26,19 +27,9 @@ from windrow.runtime.spark.entry_sql import Reading, checked_sql, shard_sql, spr
 from windrow.runtime.spark.plan import SparkPlan, plan_of
 from windrow.runtime.spark.relations import open_relation
 from windrow.runtime.spark.session import enlarge_batches
-from windrow.runtime.spark.slots import (
-    GOAL,
-    OUTPUT,
-    PORT,
-    SHARD,
-    SIGN,
-    TICK,
-    TIME,
-    Wide,
-    goal_sql,
-    spark_type,
-)
+from windrow.runtime.spark.slots import GOAL, OUTPUT, PORT, SHARD, SIGN, TIME, goal_sql
 from windrow.runtime.spark.sources import CORRUPT, Opened, arrow_type, open_source
+from windrow.runtime.spark.ticks import Ticks, needs_wall, tick_rows, ticks_of
 from windrow.runtime.spark.worker import (
     DRAIN,
     HEARD,
@@ -67,34 +58,45 @@ def build_frame(
 ) -> DataFrame:
     """Return all queries' changes as a streaming DataFrame of wide rows; see `changes_of`.
 
-    `frames` are inputs given as DataFrames, by name. An input with the option `idle` lets a batch
-    happen every second even if nothing arrives. `rim` takes changes in the task that has them, and
-    passes on what others want. `at_once`: the tasks of all shards can run at the same time on one
-    host, so that they need no exchange to tell each other the time.
+    `frames` are inputs given as DataFrames, by name. `rim` takes changes in the task that has them,
+    and passes on what others want. `at_once`: the tasks of all shards can run at the same time on
+    one host, so that they need no exchange to tell each other the time.
     """
     plan = plan_of(program)
-    rows = entered_frame(spark, plan, checkpoint, frames or {})
+    rows = entered_frame(spark, plan, Entry(checkpoint, frames or {}, ticks_of(program)))
     work = plan.work(Shards(checkpoint, program), rim=rim)
     return through_shards(rows, plan, work, BATCH_TIME, at_once=at_once)
 
 
-def entered_frame(
-    spark: SparkSession, plan: SparkPlan, checkpoint: str, frames: Mapping[str, DataFrame]
+def own_frame(
+    spark: SparkSession, program: Program, checkpoint: str, frames: Mapping[str, DataFrame]
 ) -> DataFrame:
+    """Return the same for a job of the user's, whose triggers may have no pause."""
+    plan = plan_of(program)
+    rows = entered_frame(spark, plan, Entry(checkpoint, frames, ticks_of(program).seldom))
+    return through_shards(rows, plan, plan.work(Shards(checkpoint, program)), BATCH_TIME)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Where the rows of a run come from, beside what is declared."""
+
+    checkpoint: str
+    frames: Mapping[str, DataFrame]
+    ticks: Ticks
+
+
+def entered_frame(spark: SparkSession, plan: SparkPlan, entry: Entry) -> DataFrame:
     """Return the rows of all inputs as a streaming DataFrame of wide rows, before any exchange."""
-    given = {name.lower(): frame for name, frame in frames.items()}
+    given = {name.lower(): frame for name, frame in entry.frames.items()}
     enlarge_batches(spark)
     parts = [
-        _entered(spark, plan, number, checkpoint, given.get(entry.name.lower()))
-        for number, entry in enumerate(plan.entries)
+        _entered(spark, plan, number, entry.checkpoint, given.get(declared.name.lower()))
+        for number, declared in enumerate(plan.entries)
     ]
-    if any(map(_may_idle, plan.entries)):
-        parts.append(_ticks(spark, plan.entered))
+    if entry.ticks is not Ticks.NEVER:
+        parts.append(tick_rows(spark, entry.ticks, plan.entered))
     return reduce(DataFrame.unionAll, parts)
-
-
-def _may_idle(entry: Stream | Relation) -> bool:
-    return any(name.lower() == "idle" for name, _ in entry.options)
 
 
 def _entered(
@@ -125,15 +127,6 @@ def reading_of(plan: SparkPlan, number: int, opened: Opened) -> Reading:
     return Reading(entry, number, plan.ports_of(entry), corrupt, changes)
 
 
-def _ticks(spark: SparkSession, wide: Wide) -> DataFrame:
-    """Return a row a second, so that time passes for those who wait."""
-    rate = spark.readStream.format("rate").option("rowsPerSecond", 1).load()
-    constants = {SHARD: "0", PORT: str(TICK), TIME: "0"}
-    head = [f"CAST({constants.get(n, 'NULL')} AS {type_}) AS {n}" for n, type_ in wide.head]
-    slots = [f"CAST(NULL AS {spark_type(s.type)}) AS {s.name}" for s in wide.slots]
-    return rate.selectExpr(*head, *slots)
-
-
 def drain_frame(
     spark: SparkSession, program: Program, checkpoint: str, wall: int, rim: AtTheRim | None = None
 ) -> DataFrame:
@@ -154,7 +147,7 @@ def through_shards(
 ) -> DataFrame:
     """Return what the shards make of wide rows; `wall` is the batch's own time in µs, as SQL."""
     dealt = _dealt(rows, SHARD, plan.shards)
-    if at_once and not any(map(_may_idle, plan.entries)):
+    if at_once and not needs_wall(plan):
         return _higher_levels(_together(dealt, plan, work), plan, work)
     return _stepped(_told(dealt, plan, work, wall), plan, work)
 
@@ -162,7 +155,7 @@ def through_shards(
 def _together(rows: DataFrame, plan: SparkPlan, work: Work) -> DataFrame:
     """Run INGEST and level 0 in one stage, whose tasks Spark starts all at once or not at all.
 
-    The batch's own time is not known there: where a stream may be idle, it is asked for.
+    The batch's own time is not known there: where clocks go by it, that is no way.
     """
     function = partial(ingest_and_step, work=work)
     return rows.mapInArrow(function, plan.row_after(0).ddl, barrier=True)

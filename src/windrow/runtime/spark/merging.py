@@ -22,11 +22,12 @@ from windrow.runtime.shards.client import Shards
 from windrow.runtime.shards.program import Program
 from windrow.runtime.shards.store import version_of
 from windrow.runtime.spark.folder import RunFolder
-from windrow.runtime.spark.frame import entered_frame, through_shards
+from windrow.runtime.spark.frame import Entry, entered_frame, through_shards
 from windrow.runtime.spark.merge_sql import MergeSql, looked_up
 from windrow.runtime.spark.plan import SparkPlan, plan_of
 from windrow.runtime.spark.reports import read_reports
 from windrow.runtime.spark.slots import SHARD, TIME
+from windrow.runtime.spark.ticks import ticks_of
 from windrow.runtime.spark.worker import AtTheRim, Work
 
 PARTITIONS = "spark.sql.shuffle.partitions"
@@ -55,7 +56,8 @@ class Merging:
         """Return the run of a program in which something merges."""
         plan = plan_of(program)
         work = plan.work(Shards(folder.where, program), merging=True, rim=rim)
-        rows = entered_frame(spark, plan, folder.where, frames)
+        entry = Entry(folder.where, frames, ticks_of(program))
+        rows = entered_frame(spark, plan, entry)
         return cls(plan, work, folder, rows, folder.reached(), MergeSql.of(plan))
 
     def changes(self, rows: DataFrame, batch: int) -> DataFrame:

@@ -22,6 +22,7 @@ HELP: dict[str, tuple[str, str]] = {
     "windrow_batch_part_seconds": ("gauge", "the same, by where it went"),
     "windrow_clock_seconds": ("gauge", "event time that a query has reached, since 1970"),
     "windrow_clock_ticks": ("gauge", "ticks that a query has reached"),
+    "windrow_behind": ("gauge", "seconds, or ticks, that a pace holds a query back"),
     "windrow_held_back": ("gauge", "1 if a query waits for this stream"),
     "windrow_late_total": ("counter", "tuples that came too late"),
     "windrow_dead_letters_total": ("counter", "rows set aside, by kind"),
@@ -63,6 +64,7 @@ def _of_queries(progress: Progress) -> Iterator[tuple[str, Sample]]:
         elif query.clock is not None:
             reached = datetime.fromisoformat(query.clock)
             yield "windrow_clock_seconds", ({"query": name}, reached.timestamp())
+        yield "windrow_behind", ({"query": name}, query.behind)
         if query.held_back_by is not None:
             yield "windrow_held_back", ({"query": name, "stream": query.held_back_by}, 1)
 

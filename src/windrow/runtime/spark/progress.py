@@ -15,10 +15,14 @@ from windrow.runtime.spark.reports import KERNEL, STATE, TRANSFER, Report
 
 @dataclass(frozen=True, slots=True)
 class QueryProgress:
-    """One query: its clock, what holds it back, and what it remembers on all shards."""
+    """One query: its clock, what holds it back, and what it remembers on all shards.
+
+    `behind`: how far its streams are ahead of it, in seconds or ticks, while a pace is kept.
+    """
 
     clock: str | int | None
     held_back_by: str | None
+    behind: float
     state_rows: int
     state_bytes: int
 
@@ -71,8 +75,12 @@ class Progress:
 
 @dataclass(slots=True)
 class Tally:
-    """Batches of a run that Spark has told of, each counted once."""
+    """Batches of a run that Spark has told of, each counted once.
 
+    `ticks`: the last source has rows that only say that time passes, and are not counted.
+    """
+
+    ticks: bool = False
     batches: int = 0
     rows: int = 0
     newest: int = -1
@@ -84,8 +92,13 @@ class Tally:
             if int(batch["batchId"]) > self.newest and "addBatch" in batch["durationMs"]:
                 self.newest = int(batch["batchId"])
                 self.batches += 1
-                self.rows += max(0, int(batch["numInputRows"]))
+                self.rows += self.rows_of(batch)
                 self.last = batch
+
+    def rows_of(self, batch: Mapping[str, Any]) -> int:
+        """Return how many rows a batch has read."""
+        ticks = batch["sources"][-1]["numInputRows"] if self.ticks else 0
+        return max(0, int(batch["numInputRows"]) - int(ticks))
 
 
 def progress_of(
@@ -112,7 +125,7 @@ def progress_of(
     if tally.last is None:
         return known
     took = float(tally.last["durationMs"].get("triggerExecution", 0)) / 1000
-    rows = max(0, int(tally.last["numInputRows"]))
+    rows = tally.rows_of(tally.last)
     return Progress(
         **{
             **{name: getattr(known, name) for name in Progress.__slots__},
@@ -139,9 +152,11 @@ def query_progress(name: str, clock: Clock, reports: Mapping[int, Report]) -> Qu
     told = [report["queries"][name] for report in reports.values() if name in report["queries"]]
     reached = [q["clock"] for q in told if q["clock"] is not None]
     held = [q["held_back_by"] for q in told if q["held_back_by"] is not None]
+    behind = max((int(q.get("behind", 0)) for q in told), default=0)
     return QueryProgress(
         shown_clock(min(reached), clock) if reached else None,
         held[0] if held else None,
+        behind if clock is Clock.TICKS else behind / 1_000_000,
         sum(int(q["state_rows"]) for q in told),
         sum(int(q["state_bytes"]) for q in told),
     )

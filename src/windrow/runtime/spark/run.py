@@ -29,6 +29,7 @@ from windrow.runtime.spark.progress import Progress, Tally, progress_of
 from windrow.runtime.spark.reports import read_reports
 from windrow.runtime.spark.session import run_at_once
 from windrow.runtime.spark.sinks.choose import Sink
+from windrow.runtime.spark.ticks import Ticks, ticks_of
 from windrow.runtime.spark.triggers import ends, read_trigger
 from windrow.runtime.spark.worker import VERSION
 
@@ -69,7 +70,7 @@ class Run:
         self._failure: BaseException | None = None
         self._stopped = threading.Event()
         self._restarting = threading.Lock()
-        self._tally = Tally()
+        self._tally = Tally(ticks=ticks_of(job.program) is not Ticks.NEVER)
         self._dead: dict[str, dict[str, int]] = {}
         self._counted_at = 0.0
 
@@ -119,6 +120,8 @@ class Run:
         """See the streaming query to its end, and drain the input if it came to one."""
         try:
             self._await_end()
+            while self._is_behind() and self._goes_on():
+                self._query.awaitTermination()
             if ends(self.job.trigger) and not self._stopped.is_set():
                 self._begin_drain()
         except BaseException as error:
@@ -136,12 +139,26 @@ class Run:
             if not lost_together(error):
                 raise
             LOG.warning("a task has failed; its batch is run again: %s", reason(str(error)))
-            self._tally.hear(self._query.recentProgress)
-            with self._restarting:
-                if self._stopped.is_set():
-                    return
+            if self._goes_on():
+                self._query.awaitTermination()
+
+    def _goes_on(self) -> bool:
+        """Start the streaming query once more, unless the run is stopped."""
+        self._tally.hear(self._query.recentProgress)
+        with self._restarting:
+            if not self._stopped.is_set():
                 self._query = self._started(at_once=False)
-            self._query.awaitTermination()
+        return not self._stopped.is_set()
+
+    def _is_behind(self) -> bool:
+        """Tell whether all input is read, and a pace still holds a query back.
+
+        Each start of a run that ends has a batch, if nothing else is new then the next of those.
+        """
+        if self.job.program.pace() is None or not ends(self.job.trigger):
+            return False
+        reports = read_reports(self.folder.where).values()
+        return any(query["behind"] for report in reports for query in report["queries"].values())
 
     def _begin_drain(self) -> None:
         """Write down that the input has ended, then let everything come out."""

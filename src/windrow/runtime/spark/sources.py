@@ -7,8 +7,8 @@
 | kafka, socket, text | the parts of their `value`: OPTIONS (value 'json') or (value 'csv') |
 | any other name | the source itself: rate, Delta, Python Data Sources that were registered |
 
-All options but ours (`idle`, `updates`, `value`, `expect_rate`, `expect_keys`) go to Spark, rate
-limits such as `maxFilesPerTrigger` among them.
+All options but ours (`heartbeat`, `idle`, `updates`, `value`, `expect_rate`, `expect_keys`) go to
+Spark, rate limits such as `maxFilesPerTrigger` among them.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from pyspark.sql.readwriter import DataFrameReader
 from pyspark.sql.streaming.readwriter import DataStreamReader
 
 from windrow.core.errors import InputError
+from windrow.core.naming import near
 from windrow.core.schema import Schema
 from windrow.core.types import BINARY, BOOLEAN, DATE, INTERVAL, NULL, STRING, TIMESTAMP
 from windrow.optimize.catalyst import quoted
 from windrow.optimize.choose_partials import KEYS, RATE
-from windrow.plan.binding.scope import near
 from windrow.plan.catalog import Relation, Stream
 from windrow.runtime.spark.declared import NAIVE, Fitted, fit_column
 from windrow.runtime.spark.slots import spark_type
 
-OURS = frozenset({"idle", "updates", "value", RATE, KEYS})
+OURS = frozenset({"heartbeat", "idle", "updates", "value", RATE, KEYS})
 """Options that Spark does not see."""
 
 CORRUPT = "_corrupt_record"

@@ -23,7 +23,7 @@ from pyspark import TaskContext
 
 from windrow.core.schema import Schema
 from windrow.runtime.shards.client import ShardClient, Shards
-from windrow.runtime.shards.clocks import Heard, Moment
+from windrow.runtime.shards.clocks import UNUSABLE, Heard, Moment
 from windrow.runtime.shards.gathering import merged
 from windrow.runtime.shards.store import version_of
 from windrow.runtime.shards.wire import Piece, heard_from_json, heard_to_json
@@ -177,7 +177,8 @@ def _handed_over(batches: Batches, turn: Turn) -> dict[str, Heard]:
     for port, stream in turn.work.silent.items():
         if port in aside:
             heard[stream] = _times(aside[port], heard.get(stream))
-    _bury(aside.get(POISON, []), turn)
+    for stream in _buried(aside.get(POISON, []), turn):
+        heard.setdefault(stream, UNUSABLE)
     return heard
 
 
@@ -205,8 +206,8 @@ def _times(batches: list[pa.RecordBatch], before: Heard | None) -> Heard:
     return heard if before is None else before.merged(heard)
 
 
-def _bury(batches: list[pa.RecordBatch], turn: Turn) -> None:
-    """Keep the dead letters of this version."""
+def _buried(batches: list[pa.RecordBatch], turn: Turn) -> list[str]:
+    """Keep the dead letters of this version; return the inputs that had any."""
     letters: dict[str, list[tuple[str, str]]] = {}
     for batch in batches:
         for text in batch.column(turn.work.entered.text_slot).to_pylist():
@@ -214,6 +215,7 @@ def _bury(batches: list[pa.RecordBatch], turn: Turn) -> None:
             letters.setdefault(letter["stream"], []).append((letter["reason"], letter["row"]))
     for stream, found in letters.items():
         turn.grave.bury(stream, POISONED, sorted(found))
+    return list(letters)
 
 
 def ingest_and_step(batches: Batches, *, work: Work) -> Batches:

@@ -10,7 +10,7 @@ import click
 if TYPE_CHECKING:
     from windrow.cli.bench.report import Bar
 
-PARTS = ("orders", "swap", "methods", "shapes", "windows")
+PARTS = ("orders", "swap", "methods", "shapes", "windows", "batch")
 
 
 @click.command("joins")
@@ -29,8 +29,8 @@ def joins(
     Ratios inside one run; all orders and algorithms must tell the same. Prints one line of JSON a
     bar, then a table.
     """
-    from windrow.cli.bench.joins import methods, orders, swap, windows  # noqa: PLC0415 - --help stays fast
-    from windrow.cli.bench.report import print_table  # noqa: PLC0415 - as above
+    from windrow.cli.bench.joins import batch, methods, orders, swap, windows  # noqa: PLC0415 - --help stays fast
+    from windrow.cli.bench.report import told_bars  # noqa: PLC0415 - as above
 
     parts: dict[str, Callable[[], list[Bar]]] = {
         "orders": lambda: [orders.measure(samples, repeats)],
@@ -38,12 +38,7 @@ def joins(
         "methods": lambda: [methods.against_loops(repeats)],
         "shapes": lambda: methods.shapes(repeats),
         "windows": lambda: windows.measure(repeats),
+        "batch": lambda: batch.measure(repeats),
     }
-    found = []
-    for name, part in parts.items():
-        if not only or name in only:
-            for bar in part():
-                click.echo(bar.line())
-                found.append(bar)
-    print_table(found)
+    found = told_bars(parts, only)
     ctx.exit(1 if fail and not all(bar.met for bar in found) else 0)

@@ -22,7 +22,8 @@ from windrow.runtime.local.handle import QueryHandle
 class Source:
     """A stream: a tuple every so many ticks, its window in ticks, and how many values k and j have.
 
-    `later` is how often its tuples come in the second half of the time, if otherwise.
+    `later` is how often its tuples come in the second half of the time, if otherwise. `counts`:
+    its window holds so many tuples instead.
     """
 
     every: float
@@ -30,6 +31,12 @@ class Source:
     k: int
     j: int = 1
     later: float | None = None
+    counts: bool = False
+
+    @property
+    def span(self) -> str:
+        """The window as it is written."""
+        return f"{'ROWS' if self.counts else 'RANGE'} {self.window}"
 
     def table(self, ticks: int, random: np.random.Generator) -> pa.Table:
         """Return the tuples of some time."""
@@ -61,7 +68,7 @@ class Arena:
         """The query: all times of each result."""
         names = range(len(self.sources))
         columns = ", ".join(f"s{i}.t AS t{i}" for i in names)
-        froms = ", ".join(f"s{i} [RANGE {s.window}]" for i, s in enumerate(self.sources))
+        froms = ", ".join(f"s{i} [{s.span}]" for i, s in enumerate(self.sources))
         return f"ISTREAM(SELECT {columns} FROM {froms} WHERE {self.where})"
 
     def tables(self) -> dict[str, pa.Table]:

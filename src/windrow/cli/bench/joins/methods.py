@@ -52,11 +52,36 @@ SHAPES = {
 }
 """One partner a tuple, on one key; many or few results of the first join, where keys differ."""
 
+SIGNED = {
+    "counts_star": Arena(
+        (Source(1, 10_000, 10_000, counts=True),) * 3, "s0.k = s1.k AND s1.k = s2.k", ticks=40_000
+    ),
+    "counts_many_below": Arena(
+        (
+            Source(1, 10_000, 1_000),
+            Source(1, 10_000, 1_000, 100_000, counts=True),
+            Source(1, 10_000, 1, 100_000, counts=True),
+        ),
+        "s0.k = s1.k AND s1.j = s2.j",
+        ticks=30_000,
+    ),
+    "counts_few_below": Arena(
+        (
+            Source(1, 10_000, 100_000),
+            Source(1, 10_000, 100_000, 100, counts=True),
+            Source(1, 10_000, 1, 100, counts=True),
+        ),
+        "s0.k = s1.k AND s1.j = s2.j",
+        ticks=20_000,
+    ),
+}
+"""The same with count windows, whose departures travel."""
+
 
 def shapes(repeats: int) -> list[Bar]:
     """Tell how many times as long a tree takes as one operator."""
     found = []
-    for name, arena in SHAPES.items():
+    for name, arena in (SHAPES | SIGNED).items():
         hashed, tree = contest(arena, ("hash", "tree"), repeats)
         found.append(
             Bar(

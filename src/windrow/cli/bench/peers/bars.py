@@ -15,7 +15,7 @@ LIMITS: dict[tuple[str, str], dict[str, float]] = {
         "W3": 10.0,
         "W4": 4.0,
         "W5": 4.0,
-        "W6": 5.0,
+        "W6": 6.0,
         "W7": 5.0,
     },
     ("windrow-spark", "spark"): {"W1": 12.0, "W2": 15.0, "W4": 10.0, "W6": 8.0, "W7": 8.0},

@@ -225,7 +225,7 @@ WINDROW = Engine(
     "run_windrow.py",
     in_process,
     "changes",
-    "one core; batches of 100,000 tuples from Parquet",
+    "one core, but to write results of W7; batches of 100,000 tuples from Parquet",
     pace="fast",
 )
 ON_SPARK = Engine(

@@ -11,6 +11,7 @@ from windrow.cli.bench.data import Scale
 from windrow.cli.bench.report import Bar, Facts, verdict_of
 from windrow.cli.bench.spark import baselines
 from windrow.cli.bench.spark.data import FULL, SMALLER, Feed, add_empty, make_feed, shape
+from windrow.cli.bench.spark.idle import idle_expiry
 from windrow.cli.bench.spark.runs import Batches, Shot, checked, run_frame, run_windrow, told
 from windrow.cli.bench.workloads import WORKLOADS, Workload
 
@@ -245,4 +246,5 @@ PARTS: dict[str, Callable[[Bench], Iterator[Bar]]] = {
     "empty": empty,
     "two_queries": two_queries,
     "partials": partials,
+    "idle_expiry": idle_expiry,
 }

@@ -119,12 +119,17 @@ class Shot:
 
 @contextmanager
 def started(
-    session: Any, script: str, checkpoint: Path, shards: int, sink: str
+    session: Any,
+    script: str,
+    checkpoint: Path,
+    shards: int,
+    sink: Any,
+    trigger: str = "available-now",
 ) -> Iterator[tuple[Any, Any]]:
     """Start all queries of a script in one run; yield it and Spark's query."""
     with windrow.connect("spark", spark=session, checkpoint=str(checkpoint), shards=shards) as db:
         db.execute(script)
-        run = db.start(sink)
+        run = db.start(sink, trigger)
         (query,) = session.streams.active
         yield run, query
 

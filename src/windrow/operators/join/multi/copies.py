@@ -8,10 +8,12 @@ import numpy as np
 
 from windrow.core.schema import Field
 from windrow.kernels.hashing import ENTRIES
+from windrow.kernels.records import gather_word
 from windrow.operators.codec import RowCodec
 from windrow.operators.delta import Delta
 from windrow.operators.join.multi.held import HeldRows
 from windrow.operators.join.multi.match import Input
+from windrow.operators.join.multi.rows import NONE
 from windrow.operators.join.rows import Form
 from windrow.operators.state.bag import interned_words
 from windrow.operators.state.expirer import interned_codes
@@ -31,10 +33,12 @@ class BagOfRows:
     source: Input
     fields: tuple[Field, ...]
     codec: RowCodec = field(init=False)
+    order: dict[str, int] = field(init=False)
     table: KeyTable = field(init=False)
 
     def __post_init__(self) -> None:
         self.codec = RowCodec(self.fields)
+        self.order = {f.name: i for i, f in enumerate(self.fields)}
         self.table = KeyTable(self.codec.width)
 
     @property
@@ -75,9 +79,25 @@ class BagOfRows:
         columns = self.codec.columns_at(self.table.words, places)
         return dict(zip((f.name for f in self.fields), columns, strict=True))
 
-    def sweep(self, numbers: I64, copies: I64) -> None:
-        """Forget those of the rows that have no copies left."""
-        self.table.release(np.unique(numbers[copies == 0]))
+    def columns(self, names: tuple[str, ...], places: I64) -> dict[str, Vector]:
+        """Return some columns of the rows at the places."""
+        words = self.table.words
+        found = {n: self.codec.column_at(words, places, self.order[n]) for n in names}
+        if self.codec.nullable and names:
+            nulls = np.empty(len(places), np.int64)
+            gather_word(words, self.codec.width - 1, places, nulls)
+            if nulls.any():
+                for name in names:
+                    found[name].valid = (nulls >> self.order[name]) & 1 == 0
+        return found
+
+    def sweep(self, numbers: I64, copies: I64) -> I64:
+        """Forget those of the rows that have no copies left; return them, each once."""
+        gone: I64 = numbers[copies == 0]
+        if len(gone):
+            gone = np.unique(gone)
+            self.table.release(gone)
+        return gone
 
     @property
     def nbytes(self) -> int:
@@ -146,6 +166,10 @@ class RingOfRows:
         self.rows.add(delta.take(np.flatnonzero(come)), head)
         return numbers
 
+    def read(self, delta: Delta) -> Delta:
+        """Return the changes with the columns that the join reads."""
+        return delta.replace_columns({f.name: delta.columns[f.name] for f in self.fields})
+
     def span(self, tail: int, head: int) -> tuple[int, int]:
         """Return the numbers of rows that are there; the loops move both ends."""
         return tail, head
@@ -166,8 +190,10 @@ class RingOfRows:
         """Return the rows at the places, as columns."""
         return self.rows.payload.take(places)
 
-    def sweep(self, numbers: I64, copies: I64) -> None:
-        """Nothing to do: the tail has passed what left."""
+    def sweep(self, numbers: I64, copies: I64) -> I64:
+        """Return nothing: the tail has passed what left, and numbers are never used again."""
+        del numbers, copies
+        return NONE
 
     @property
     def nbytes(self) -> int:

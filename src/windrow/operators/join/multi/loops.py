@@ -29,7 +29,7 @@ from windrow.operators.delta import Delta
 from windrow.operators.join.multi.arrivals import Arrivals
 from windrow.operators.join.multi.match import Method, Order
 from windrow.operators.join.multi.program import Program, compile_orders
-from windrow.operators.join.multi.results import Results
+from windrow.operators.join.multi.results import Gathered, Results
 from windrow.operators.join.multi.rows import Rows
 from windrow.operators.join.multi.stars import Stars
 from windrow.operators.task import Counters
@@ -116,7 +116,7 @@ class Loops:
         """Let arrivals in, and hand over the results that they make, a bounded part at a time."""
         total, looked = len(arrivals.ts), int(self.counts[:, LOOKED].sum())
         self._reserve(total)
-        if self._is_star(arrivals):
+        if isinstance(results, Gathered) and self._is_star(arrivals):
             self._run_stars(arrivals, results)
         else:
             self._walk(arrivals, results, total)
@@ -128,7 +128,7 @@ class Loops:
         plain = self.program.is_star and self.every is None and all(self.rows.rings)
         return plain and not self.rows.layout.signed and not arrivals.crowded
 
-    def _run_stars(self, arrivals: Arrivals, results: Results) -> None:
+    def _run_stars(self, arrivals: Arrivals, results: Gathered) -> None:
         matched, self.work[GONE] = self.stars.enter(
             arrivals, self.rows, self.program.steps, self.counts, self.gone
         )

@@ -50,6 +50,11 @@ class Gathered(Growing):
             expected = min(self.expected, MOST // (2 + len(self.words)))
             self.resize(max(self.made + more, guess, expected))
 
+    @property
+    def keeps_all(self) -> bool:
+        """Tell whether each result that is written stays."""
+        return self.match.residual is None
+
     def take(self, places: I64, count: int) -> None:
         """See `Results`. What the residual drops is dropped."""
         self.gather(places, count)
@@ -82,5 +87,5 @@ class Weighted:
         columns = {name: read[name] for name in self.match.output.names}
         part = Delta(ts, columns, None, weight)
         if self.match.residual is not None:
-            part = part.take(np.flatnonzero(self.match.residual(read)))
+            part = part.take(np.flatnonzero(self.match.residual(read, count)))
         self.parts.append(part)

@@ -60,6 +60,8 @@ class Rows:
     live: I64 = field(init=False)
     tables: list[KeyTable] = field(init=False)
     dead: I64 = field(init=False)
+    capacities: list[int] = field(init=False)  # rows that each input has room for
+    codes: list[int] = field(default_factory=list)  # codes that each class has room for
 
     def __post_init__(self) -> None:
         layout, n = self.layout, len(self.rings)
@@ -85,12 +87,6 @@ class Rows:
         """What the loops read and write."""
         return self.rows, self.born, self.heads, self.shapes, self.classes, self.bases
 
-    @property
-    def capacities(self) -> list[int]:
-        """How many rows each input has room for."""
-        ends = np.append(self.shapes[1:, BASE], len(self.rows))
-        return [int(c) for c in ends - self.shapes[:, BASE]]
-
     def _emptied(self, size: int) -> I64:
         rows: I64 = aligned((size, row_words(self.layout.width)), np.int64)
         if not self.layout.signed:
@@ -98,6 +94,7 @@ class Rows:
         return rows
 
     def _place(self, capacities: list[int]) -> None:
+        self.capacities = capacities
         self.shapes[:, BASE] = np.cumsum([0, *capacities[:-1]])
         masks = [c - 1 if ring else -1 for c, ring in zip(capacities, self.rings, strict=True)]
         self.shapes[:, MASK] = masks
@@ -130,9 +127,9 @@ class Rows:
     def reserve_codes(self) -> None:
         """Make room for all codes of all classes."""
         sizes = [t.capacity for t in self.tables]
-        bases = np.cumsum([0, *sizes])
-        if np.array_equal(bases, self.bases):
+        if sizes == self.codes:
             return
+        self.codes, bases = sizes, np.cumsum([0, *sizes])
         old, was = self.heads, np.diff(self.bases)
         self.heads = aligned((max(1, int(bases[-1])), old.shape[1]), np.int64)
         for c, base in enumerate(self.bases[:-1]):

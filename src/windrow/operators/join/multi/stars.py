@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import pairwise
 
 import numpy as np
 
@@ -11,13 +13,21 @@ from windrow.kernels.multi_stars import (
     CHAINS,
     DONE,
     NEXT,
+    RESULTS,
     count_stars,
     write_stars,
 )
 from windrow.operators.join.multi.arrivals import Arrivals
-from windrow.operators.join.multi.results import Results
+from windrow.operators.join.multi.results import Gathered
 from windrow.operators.join.multi.rows import Rows
+from windrow.operators.threads import parts, together
 from windrow.operators.vector import I64
+
+LARGE = 100_000
+"""Results from which on several threads write them."""
+
+AHEAD = 0.5
+"""Room is made as if the arrivals so far were this share of all."""
 
 
 @dataclass(slots=True)
@@ -62,24 +72,65 @@ class Stars:
         return count, gone
 
     def write(
-        self, count: int, arrivals: Arrivals, rows: Rows, places: I64, results: Results
+        self, count: int, arrivals: Arrivals, rows: Rows, places: I64, results: Gathered
     ) -> None:
-        """Hand over the results of the arrivals that match."""
-        arrays, at = arrivals.plain, np.zeros(2, np.int64)
-        form = (rows.layout.exp, rows.layout.first, 0)
+        """Hand over the results of the arrivals that match, in parts at a time if they are many."""
+        ends = np.cumsum(self.found[:count, RESULTS])
+        total = int(ends[-1]) if count else 0
+        job = Job(self, arrivals, rows, results)
+        if not results.keeps_all:
+            job.hand_over(count, places)
+            return
+        many = parts() if total >= LARGE else 1
+        results.reserve(total, AHEAD)
+        cuts = np.searchsorted(ends, [total * n // many for n in range(1, many)]).tolist()
+        bounds = list(pairwise([0, *cuts, count]))
+        starts = [results.made + (int(ends[low - 1]) if low else 0) for low, _ in bounds]
+        rooms = [places, *(np.empty_like(places) for _ in range(many - 1))]
+        given = zip(bounds, starts, rooms, strict=True)
+        together([partial(job.write, *bound, start, room) for bound, start, room in given])
+        results.made += total
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """The second pass over new rows: reads what the first has noted, and changes nothing of it."""
+
+    stars: Stars
+    arrivals: Arrivals
+    rows: Rows
+    results: Gathered
+
+    def write(self, low: int, high: int, start: int, places: I64) -> None:
+        """Write the results of arrivals [low, high) from place `start` on."""
+        at = np.array([low, 0], np.int64)
+        lists, walks = np.empty_like(self.stars.lists), np.empty_like(self.stars.walks)
+        while at[NEXT] < high:
+            made = self._some(high, places, lists, walks, start, at)
+            self.results.copy(places, made, start)
+            start += made
+        assert at[DONE] == 0, "a result is left"
+
+    def hand_over(self, count: int, places: I64) -> None:
+        """Write all results one part after the other, of which some may be dropped."""
+        at, results = np.zeros(2, np.int64), self.results
         while at[NEXT] < count:
             results.reserve(places.shape[1], int(at[NEXT]) / count)
-            made = write_stars(
-                self.found,
-                count,
-                arrays,
-                rows.state,
-                form,
-                self.lists,
-                self.walks,
-                (places, results.times),
-                results.made,
-                at,
-            )
-            results.take(places, made)
+            scratch = self.stars.lists, self.stars.walks
+            results.take(places, self._some(count, places, *scratch, results.made, at))
         assert at[DONE] == 0, "a result is left"
+
+    def _some(self, high: int, places: I64, lists: I64, walks: I64, start: int, at: I64) -> int:
+        made: int = write_stars(
+            self.stars.found,
+            high,
+            self.arrivals.plain,
+            self.rows.state,
+            (self.rows.layout.exp, self.rows.layout.first, 0),
+            lists,
+            walks,
+            (places, self.results.times),
+            start,
+            at,
+        )
+        return made

@@ -14,7 +14,7 @@ from windrow.operators.join.multi.arrivals import Arrivals
 from windrow.operators.join.multi.held import HeldRows
 from windrow.operators.join.multi.keep import keep_until, waits
 from windrow.operators.join.multi.layout import Layout
-from windrow.operators.join.multi.loops import Loops, Statistics, sliced
+from windrow.operators.join.multi.loops import FEW, Loops, Statistics, sliced
 from windrow.operators.join.multi.match import Method, MultiMatch, Order
 from windrow.operators.join.multi.results import Gathered
 from windrow.operators.join.multi.rows import Rows
@@ -69,6 +69,11 @@ class MultiJoin:
         """Follow other orders from now on. Costs nothing that grows with the windows."""
         self.loops.reorder(orders)
 
+    @property
+    def orders(self) -> tuple[Order, ...]:
+        """The orders that are followed."""
+        return self.loops.orders
+
     def begin(self, start: int) -> Delta | None:
         """Nothing is there before any tuple is."""
 
@@ -89,7 +94,8 @@ class MultiJoin:
             self._expire(until)
         self.counters.expiries += before - self.state_rows()
         self.counters.tuples_out += results.made
-        self.fan_out = results.made / total if total else self.fan_out
+        if total >= FEW:  # what few arrivals find says little of the next step's
+            self.fan_out = results.made / total
         return results.delta() if results.made else self.nothing
 
     def _entered(self, deltas: list[Delta]) -> Arrivals:
@@ -144,14 +150,18 @@ class MultiJoin:
 
     def statistics(self) -> Statistics:
         """Return what is known of the inputs."""
-        return self.loops.statistics(self.seen, [self._live(i) for i in range(len(self.inputs))])
+        return self.loops.statistics(self.seen, list(self.live()))
+
+    def live(self) -> tuple[int, ...]:
+        """Return how many rows of each input are remembered."""
+        return tuple(self._live(i) for i in range(len(self.inputs)))
 
     def _live(self, which: int) -> int:
         return self._spread(which) - self.inputs[which].frees
 
     def state_rows(self) -> int:
         """Return how many rows of all inputs are remembered."""
-        return sum(self._live(i) for i in range(len(self.inputs)))
+        return sum(self.live())
 
     def state_bytes(self) -> int:
         """Return the exact size of rows, chains, codes and columns."""

@@ -11,7 +11,7 @@ by the last of its rows; no step waits for a stream that is silent.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import numpy as np
 
@@ -91,20 +91,24 @@ class WJoin:
         self.out: I64 = np.empty((count + 1, ROOM), np.int64)
         self.work: I64 = np.zeros(WORK_WORDS, np.int64)
         self.nothing = Delta.empty(match.output, signed=False)
+        self.seen = [0] * count
         self.reorder(usual_orders(match) if orders is None else orders)
 
     def reorder(self, orders: Sequence[Order]) -> None:
         """Let the loops go by other orders from now on."""
         assert all(order[0] == i for i, order in enumerate(orders)), "new rows come first"
         assert all(sorted(o) == list(range(len(self.match.inputs))) for o in orders)
-        self.orders = np.array(orders, np.int64)
+        self.orders = tuple(map(tuple, orders))
+        self._order_lines: I64 = np.array(orders, np.int64)
 
     def begin(self, start: int) -> Delta | None:
         """Nothing is there before any tuple is."""
 
     def step(self, inputs: tuple[Delta, ...], clock: int) -> Delta:
         """Join the arrivals with what is there, then let go of what no later one can match."""
-        self.counters.tuples_in += sum(map(len, inputs))
+        for i, delta in enumerate(inputs):
+            self.counters.tuples_in += len(delta)
+            self.seen[i] += len(delta)
         if not self.reach.possible:
             return self.nothing
         arrived = [self.terms.joinable(i, delta) for i, delta in enumerate(inputs)]
@@ -135,7 +139,7 @@ class WJoin:
             self.work[MADE] = 0
             done = join_arrivals(
                 self.how, self.rows.spans, (self.rows.times, self.rows.words), self._links,
-                windows, terms, self.orders, self.stack, self.out, self.work,
+                windows, terms, self._order_lines, self.stack, self.out, self.work,
             )  # fmt: skip
             if self.work[MADE]:
                 share = max(1 - self._coming() / coming, LEAST_SHARE)
@@ -189,6 +193,11 @@ class WJoin:
             if self.index:
                 self.index.forget(i, self.rows.codes, old, new)
 
+    def live(self) -> tuple[int, ...]:
+        """Return how many rows of each stream are remembered."""
+        spans = self.rows.spans
+        return tuple((spans[:, STOP] - spans[:, FIRST]).tolist())
+
     def state_rows(self) -> int:
         """Return how many rows of all streams are remembered."""
         return len(self.rows)
@@ -201,7 +210,13 @@ class WJoin:
         """Return the state for `load`: the rows of use."""
         held = [self.rows.held(i) for i in range(len(self.match.inputs))]
         rows = [{"ts": d.ts, "columns": save_columns(d.columns)} for d in held]
-        return {"rows": rows, "since": int(self.work[SINCE])}
+        orders = [list(o) for o in self.orders]
+        return {
+            "rows": rows,
+            "since": int(self.work[SINCE]),
+            "seen": list(self.seen),
+            "orders": orders,
+        }
 
     def load(self, saved: Saved) -> None:
         """Take over saved rows."""
@@ -216,6 +231,10 @@ class WJoin:
                 self._enter(i, delta)
                 link_rows(i, self.rows.spans, self._indexed, self._links)
         self.work[SINCE] = since
+        if "orders" in saved:  # states from before orders were saved go on in the plan's
+            orders = cast("list[list[int]]", saved["orders"])
+            self.reorder([tuple(o) for o in orders])
+            self.seen = list(cast("list[int]", saved["seen"]))
 
     def held(self, clock: int) -> tuple[Delta, ...]:
         """See `handover.Holding`. Times of entry are kept."""

@@ -17,6 +17,7 @@ from windrow.plan.nodes import (
     Distinct,
     Except,
     Filter,
+    Hold,
     Intersect,
     Join,
     Plan,
@@ -74,8 +75,8 @@ def key_of(plan: Plan) -> tuple[str, ...] | None:
             return key_of(source) or plan.schema.names
         case Intersect(all=False) | Except(all=False):
             return plan.schema.names
-        case Filter(source=source) | TopN(source=source) | Refresh(source=source):
-            return key_of(source)
+        case Filter() | TopN() | Refresh() | Hold():
+            return key_of(plan.source)
         case SemiJoin(left=left) | AntiJoin(left=left):
             return key_of(left)
         case Join(left=left, right=right):

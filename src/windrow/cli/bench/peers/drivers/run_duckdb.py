@@ -22,7 +22,7 @@ def run(connection: Any, each: dict[str, Any]) -> dict[str, object]:
         target = f"{each['answer']}/rows.parquet"
         connection.execute(f"COPY ({each['query']}) TO '{target}' (FORMAT parquet)")
         return {"seconds": perf_counter() - start}
-    reader = connection.execute(each["query"]).to_arrow_reader(ROWS)
+    reader = connection.sql(each["query"]).to_arrow_reader(ROWS)
     results = sum(batch.num_rows for batch in reader)
     return {"seconds": perf_counter() - start, "results": results}
 

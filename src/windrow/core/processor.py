@@ -1,0 +1,133 @@
+"""A processor that works in virtual time: what each piece of work takes is given, not measured.
+
+So delays are a matter of arithmetic: the same on every machine, and tests ask for them exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import isfinite
+
+from windrow.core.errors import BindError
+from windrow.core.naming import near
+from windrow.core.scheduling import RoundRobin, Scheduler, require_slice
+
+OPERATORS = (
+    "Aggregate",
+    "AggregationJoin",
+    "AntiJoin",
+    "Births",
+    "Compute",
+    "Delay",
+    "Distinct",
+    "Dstream",
+    "Expire",
+    "Filter",
+    "Fold",
+    "Hold",
+    "Istream",
+    "Join",
+    "Order",
+    "Output",
+    "Project",
+    "Refresh",
+    "Remember",
+    "Rstream",
+    "SemiJoin",
+    "TopN",
+    "Union",
+    "Window",
+    "except",
+    "except_all",
+    "intersect",
+    "intersect_all",
+)
+"""The first words of operators' names, as EXPLAIN shows them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """What an operator takes, in the unit of the streams' time.
+
+    `entry` for each tuple of either sign that it reads, `message` for a message (as for an entry,
+    unless given), `result` for each row that it makes, `expiry` for each row that it lets go by
+    itself.
+    """
+
+    entry: float
+    message: float | None = None
+    result: float = 0.0
+    expiry: float = 0.0
+
+    def __post_init__(self) -> None:
+        given = (self.entry, self.message or 0.0, self.result, self.expiry)
+        if not all(
+            isinstance(cost, int | float) and isfinite(cost) and cost >= 0 for cost in given
+        ):
+            raise BindError(
+                f"work takes some time, or none: {self}",
+                detail="A cost is a length of time, in the unit of the streams' time.",
+                hint="Give a number from 0.",
+            )
+
+    @property
+    def of_message(self) -> float:
+        """What a message takes."""
+        return self.entry if self.message is None else self.message
+
+    @property
+    def steady(self) -> bool:
+        """Whether every entry takes the same, whatever comes of it."""
+        return not (self.result or self.expiry) and self.of_message == self.entry
+
+
+@dataclass(slots=True)
+class Processor:
+    """One processor for all operators of a query, in virtual time.
+
+    Tuples come at their own times. `costs` are for operators by the first word of their name in
+    EXPLAIN (`OPERATORS`), `other` for the rest. `now`: until when it has
+    worked, `busy`: for how long; each query works on a copy, of which its stats tell.
+    """
+
+    costs: Mapping[str, Costs] = field(default_factory=dict)
+    other: Costs = field(default_factory=lambda: Costs(0.0))
+    scheduler: Scheduler = field(default_factory=RoundRobin)
+    now: float = 0.0
+    busy: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in self.costs:
+            if name not in OPERATORS:
+                raise _unknown(name)
+        for said in (*self.costs.values(), self.other):
+            if not isinstance(said, Costs):
+                raise BindError(
+                    f"{said!r} does not say what work takes",
+                    detail="Reading, results and expiries may each take their time.",
+                    hint=f"Write Costs({said!r}), if that is for each tuple that is read.",
+                )
+        require_slice(getattr(self.scheduler, "slice", None))
+
+    def costs_of(self, label: str) -> Costs:
+        """Return the costs of an operator.
+
+        >>> Processor({"Join": Costs(3.0)}).costs_of("Join hash").entry
+        3.0
+        """
+        return self.costs.get(label.split(maxsplit=1)[0], self.other)
+
+
+def _unknown(name: str) -> BindError:
+    """Return the error for a name that no operator has, with the near ones offered."""
+    first = str(name).split(maxsplit=1)[:1]
+    if first and first[0] in OPERATORS:
+        hint = f"Write {first[0]}: costs go by the first word of a name."
+    else:
+        hint = near(str(name), OPERATORS) or "Take names from the second part of q.explain()."
+    return BindError(
+        f'no operator is called "{name}"',
+        detail=f"A processor knows the costs of {', '.join(OPERATORS)}.",
+        hint=hint,
+    )

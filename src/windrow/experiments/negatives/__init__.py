@@ -1,0 +1,1 @@
+"""How expiries reach operators: delays and overheads of NEG's approaches."""

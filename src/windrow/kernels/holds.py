@@ -1,0 +1,151 @@
+"""Results that wait before they are told: of each row, how often its count has risen of late.
+
+    copies of a row    ┌──┐   ┌───────────        a rise waits for h; a fall takes back the rise
+                    ───┘  └───┘                   before it, and only if none waits is it told
+                       rise   rise  ── h ──► +1
+
+    ring:   number -> [time, row, copies, below]   rises, oldest first; `below` is the one before
+    rows:   row    -> [top, waiting, net, due, told, open]
+    marks:  [first, last, now, opened, held, untold]
+
+`waiting` are the copies of a row that rose within h, `top` their newest rise. One instant, `now`,
+may still go on: of its `opened` rows, `net` is what has come at it, `due` the copies whose time has
+come, `told` what was told of both so far. Rows change for good once the instant is over.
+"""
+
+from __future__ import annotations
+
+from windrow.kernels.jit import inlined, kernel, melted
+
+TIME, ROW, COPIES, BELOW = 0, 1, 2, 3
+TOP, WAITING, NET, DUE, TOLD, OPEN = 0, 1, 2, 3, 4, 5
+FIRST, LAST, NOW, OPENED, HELD, UNTOLD = 0, 1, 2, 3, 4, 5
+NEVER = 2**63 - 1
+
+
+@inlined
+def due_after(time, length):
+    """Return time + length, or NEVER beyond the last instant."""
+    return time + length if time <= NEVER - length else NEVER
+
+
+@inlined
+def open_row(row, rows, opened, marks):
+    """Let a row be one that the present instant concerns."""
+    if rows[row, OPEN] == 0:
+        rows[row, OPEN] = 1
+        opened[marks[OPENED]] = row
+        marks[OPENED] += 1
+
+
+@inlined
+def tell_row(row, rows, now, out, n):
+    """Tell what the present instant changes of a row, but for what was told; return the next line.
+
+    Of `waiting` copies those that are `due` come; of copies that leave, those that wait leave
+    first, the newest of them first: min(due, waiting + net).
+    """
+    change = min(rows[row, DUE], rows[row, WAITING] + rows[row, NET]) - rows[row, TOLD]
+    if change != 0:
+        rows[row, TOLD] += change
+        out[0, n] = now
+        out[1, n] = row
+        out[2, n] = change
+        return n + 1
+    return n
+
+
+@melted
+def close_instant(rows, ring, opened, marks, idle, gone):
+    """Let the present instant be over; `idle` gets the rows that no longer wait. Return how many.
+
+    `idle` may get a row more than once, after the `gone` that it has.
+    """
+    mask = len(ring) - 1
+    for k in range(marks[OPENED]):
+        row = opened[k]
+        net, due = rows[row, NET], rows[row, DUE]
+        waiting = rows[row, WAITING] - due
+        marks[UNTOLD] += min(max(-net, 0), waiting + due)
+        back = min(max(-net, 0), waiting)
+        waiting -= back
+        while back > 0:
+            top = rows[row, TOP] & mask
+            taken = min(back, ring[top, COPIES])
+            ring[top, COPIES] -= taken
+            back -= taken
+            if ring[top, COPIES] == 0:
+                rows[row, TOP] = ring[top, BELOW]
+        if net > 0:
+            last = marks[LAST] & mask
+            ring[last, TIME] = marks[NOW]
+            ring[last, ROW] = row
+            ring[last, COPIES] = net
+            ring[last, BELOW] = rows[row, TOP]
+            rows[row, TOP] = marks[LAST]
+            marks[LAST] += 1
+            marks[HELD] += net
+            waiting += net
+        rows[row, WAITING] = waiting
+        rows[row, NET] = rows[row, DUE] = rows[row, TOLD] = rows[row, OPEN] = 0
+        if waiting == 0:
+            idle[gone] = row
+            gone += 1
+    marks[OPENED] = 0
+    return gone
+
+
+@kernel
+def hold_changes(changes, clock, length, rows, ring, opened, marks, out, idle):
+    """Take changes up to and at `clock`; tell rises that have lasted for `length`, and falls.
+
+        changes:  (ts, rows, weights), ascending in ts
+        out:      [ts, row, weight]  a line each
+
+    Needs room: in `ring` for a rise of each change and each opened row, in `out` and `idle` for a
+    line of each of these and each rise. Returns how many changes are told, and how many rows, each
+    once, are left in `idle` that neither wait nor are open.
+    """
+    ts, codes, weights = changes
+    mask = len(ring) - 1
+    i, n, gone, known = 0, 0, 0, marks[OPENED]
+    while True:
+        first = i
+        while i < len(ts) and ts[i] == marks[NOW]:
+            open_row(codes[i], rows, opened, marks)
+            rows[codes[i], NET] += weights[i]
+            i += 1
+        for k in range(first, i):
+            n = tell_row(codes[k], rows, marks[NOW], out, n)
+        for k in range(known, marks[OPENED]):
+            n = tell_row(opened[k], rows, marks[NOW], out, n)
+        if marks[NOW] >= clock:  # more of this instant may follow
+            break
+        gone = close_instant(rows, ring, opened, marks, idle, gone)
+        known = 0
+        while marks[FIRST] < marks[LAST] and ring[marks[FIRST] & mask, COPIES] == 0:
+            marks[FIRST] += 1
+        now = ts[i] if i < len(ts) else NEVER
+        if marks[FIRST] < marks[LAST]:
+            now = min(now, due_after(ring[marks[FIRST] & mask, TIME], length))
+        if now > clock:
+            break
+        marks[NOW] = now
+        while marks[FIRST] < marks[LAST]:
+            rise = marks[FIRST] & mask
+            if ring[rise, COPIES] > 0:
+                if due_after(ring[rise, TIME], length) > now:
+                    break
+                open_row(ring[rise, ROW], rows, opened, marks)
+                rows[ring[rise, ROW], DUE] += ring[rise, COPIES]
+            marks[FIRST] += 1
+    found = 0
+    for k in range(gone):
+        row = idle[k]
+        if rows[row, OPEN] == 0 and rows[row, WAITING] == 0:
+            rows[row, OPEN] = -1
+            idle[found] = row
+            found += 1
+    for k in range(found):
+        rows[idle[k], OPEN] = 0
+    return n, found

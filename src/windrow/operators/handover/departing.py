@@ -1,0 +1,52 @@
+"""Rows in the order in which they are going to leave, for operators that keep them so."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from windrow.core.time import FOREVER
+from windrow.operators.dataflow import Dataflow
+from windrow.operators.delta import Delta
+from windrow.operators.handover.contents import common, minus, nothing, one_by_one
+from windrow.operators.stateless import Stateless
+from windrow.operators.task import Leaving
+from windrow.operators.vector import I64
+
+
+def in_order_of_leaving(flow: Dataflow, at: int, rows: Delta, clock: int) -> Delta:
+    """Return the rows of the signed edge that leaves stage `at`, first to leave first.
+
+    The stages below have their state already. Rows that nobody below lets go come last. Only the
+    columns of `rows` are read, and what leaves but is not among them was of no use to its reader.
+    """
+    leaving, schema = _only(_leaving(flow, at, clock)[0], rows), flow.stages[at].schema
+    known = common(leaving, rows, schema)
+    whole = Delta.concat([known, minus(rows, known, schema)])
+    return Delta(np.full(len(whole), clock), whole.columns)
+
+
+def _leaving(flow: Dataflow, at: int, clock: int) -> tuple[Delta, I64]:
+    """Return the rows that leave on an edge, first to leave first, and when, as far as is known."""
+    stage = flow.stages[at]
+    task = stage.task
+    if isinstance(task, Stateless):
+        below, ends = _leaving(flow, stage.inputs[0], clock)
+        kept = task.step((Delta(ends, below.columns),), clock)  # rows are told by their ends
+        task.counters.reset()
+        rows, ends = kept, kept.ts
+    else:
+        found = task.leaving() if isinstance(task, Leaving) else None
+        rows = nothing(stage) if found is None else found
+        ends = np.full(len(rows), FOREVER) if rows.exp is None else rows.exp
+    rows = Delta(rows.ts, rows.columns)
+    if at in flow.ends:
+        gone = flow.ends[at]
+        waiting = one_by_one(Delta(gone.ts, gone.columns, None, -gone.weights()))
+        order = np.argsort(np.concatenate([waiting.ts, ends]), kind="stable")
+        rows = Delta.concat([Delta(waiting.ts, waiting.columns), rows]).take(order)
+        ends = np.concatenate([waiting.ts, ends])[order]
+    return rows, ends
+
+
+def _only(rows: Delta, model: Delta) -> Delta:
+    return rows.replace_columns({name: rows.columns[name] for name in model.columns})

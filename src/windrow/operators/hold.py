@@ -1,0 +1,211 @@
+"""Results of a negation that are told once they have lasted [THESIS 9.2]."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from windrow.core.schema import Schema
+from windrow.core.time import BEGINNING
+from windrow.kernels.holds import (
+    BELOW,
+    COPIES,
+    DUE,
+    FIRST,
+    HELD,
+    LAST,
+    NEVER,
+    NOW,
+    OPEN,
+    OPENED,
+    ROW,
+    TIME,
+    TOP,
+    UNTOLD,
+    WAITING,
+    hold_changes,
+)
+from windrow.operators.codec import RowCodec
+from windrow.operators.delta import NO_TIMES, Delta
+from windrow.operators.state.bag import encode_sparingly, interned_words
+from windrow.operators.state.key_table import KeyTable, grown
+from windrow.operators.task import Counters, Saved
+from windrow.operators.vector import I64
+
+SMALLEST = 64
+
+
+class HoldTask:
+    """Of a row, min { copies at t | τ - h <= t <= τ }: signed in, signed out.
+
+        copies     1     0     1  2        1
+                   ├─────┤     ├──┼────────┼───
+        told                      h: +1         the first is gone before h is over: never told;
+                               ◄──►             a fall takes back what has not been told yet
+
+    Of n copies the j-th is there since their number last rose to j, so what came last leaves first.
+    A mixed edge would not do: which copies wait depends on every departure of the row.
+    O(changes + rises that end) a step; remembers the rises of the last h, and the rows of the
+    instant that may still go on. Invariants, asserted by `check`:
+      1. the rows of the table are those that wait, or that the present instant concerns;
+      2. the copies of a row that wait are those of its rises, and those that are due now;
+      3. rises come in order of time, none is due before or at the present instant;
+      4. the rises of a row hang together, newest first.
+    """
+
+    def __init__(self, schema: Schema, length: int) -> None:
+        assert length > 0, "a hold takes time"
+        self.counters = Counters()
+        self.schema = schema
+        self.length = length
+        self.codec = RowCodec(schema.fields)
+        self.table = KeyTable(self.codec.width)
+        self.rows: I64 = np.zeros((self.table.capacity, 6), np.int64)
+        self.ring: I64 = np.zeros((SMALLEST, 4), np.int64)
+        self.opened: I64 = np.zeros(self.table.capacity, np.int64)
+        self.marks: I64 = np.array([0, 0, BEGINNING, 0, 0, 0])
+        self._empty = Delta.empty(schema, signed=True)
+
+    def begin(self, start: int) -> Delta | None:
+        """Nothing is there before any tuple is."""
+        return None
+
+    def step(self, inputs: tuple[Delta, ...], clock: int) -> Delta:
+        """Take changes; tell departures, and what has lasted."""
+        (delta,) = inputs
+        if not len(delta) and self._next() > clock:
+            return self._empty
+        codes = self._encode(delta)
+        self._reserve(len(delta))
+        lines = len(self.ring) + len(delta) + int(self.marks[OPENED])
+        out = np.empty((3, lines), np.int64)
+        idle = np.empty(lines, np.int64)
+        changes = (delta.ts, codes, delta.weights())
+        made, gone = hold_changes(
+            changes, clock, self.length, self.rows, self.ring, self.opened, self.marks, out, idle
+        )
+        result = self._told(out[:, :made].copy()) if made else self._empty
+        self.table.release(idle[:gone])
+        self._count(delta, result)
+        return result
+
+    def _next(self) -> int:
+        """Return when something may be told though nothing comes."""
+        first, last, now, opened = self.marks[: OPENED + 1].tolist()
+        if first == last and not opened:
+            return NEVER
+        time = now if first == last else int(self.ring[first & (len(self.ring) - 1), TIME])
+        return time + self.length
+
+    def _encode(self, delta: Delta) -> I64:
+        if not len(delta):
+            return NO_TIMES
+        columns = [delta.columns[name] for name in self.schema.names]
+        return encode_sparingly(self.table, self.codec.words(columns, len(delta)))
+
+    def _reserve(self, changes: int) -> None:
+        """Make room for the rows of the table, and for a rise of each change and opened row."""
+        self.rows = grown(self.rows, self.table.capacity)  # type: ignore[assignment]
+        self.opened = grown(self.opened, self.table.capacity)  # type: ignore[assignment]
+        first, last, opened = (int(self.marks[mark]) for mark in (FIRST, LAST, OPENED))
+        needed = last - first + opened + changes
+        if needed > len(self.ring) or len(self.ring) > max(SMALLEST, 8 * needed):
+            self.ring = _laid_out(self._rises(), first, needed)
+
+    def _rises(self) -> I64:
+        """Return the rises, oldest first."""
+        numbers = np.arange(self.marks[FIRST], self.marks[LAST])
+        rises: I64 = self.ring[numbers & (len(self.ring) - 1)]
+        return rises
+
+    def _told(self, changes: I64) -> Delta:
+        ts, codes, weight = changes
+        columns = self.codec.columns_at(self.table.words, codes)
+        return Delta(ts, dict(zip(self.schema.names, columns, strict=True)), None, weight)
+
+    def _count(self, given: Delta, made: Delta) -> None:
+        counters, marks = self.counters, self.marks
+        counters.tuples_in += len(given)
+        counters.tuples_out += len(made)
+        if given.weight is not None:
+            counters.negatives_in += int(np.count_nonzero(given.weight < 0))
+        counters.negatives_out += int(np.count_nonzero(made.weights() < 0))
+        counters.held += int(marks[HELD])
+        counters.untold += int(marks[UNTOLD])
+        marks[HELD] = marks[UNTOLD] = 0
+
+    def state_rows(self) -> int:
+        """Return how many distinct rows wait, or are of the present instant."""
+        return len(self.table)
+
+    def state_bytes(self) -> int:
+        """Return the exact size of table and rises."""
+        arrays = (self.rows, self.ring, self.opened, self.marks)
+        return self.table.nbytes + sum(a.nbytes for a in arrays)
+
+    def save(self) -> Saved:
+        """Return rows and rises."""
+        return {
+            "table": self.table.save(),
+            "rows": self.rows.copy(),
+            "rises": self._rises(),
+            "opened": self.opened[: self.marks[OPENED]].copy(),
+            "marks": self.marks.copy(),
+        }
+
+    def load(self, saved: Saved) -> None:
+        """Take over saved rows and rises."""
+        table = saved["table"]
+        assert isinstance(table, dict)
+        rows, rises, opened, marks = (saved[n] for n in ("rows", "rises", "opened", "marks"))
+        assert isinstance(rows, np.ndarray)
+        assert isinstance(rises, np.ndarray)
+        assert isinstance(opened, np.ndarray)
+        assert isinstance(marks, np.ndarray)
+        self.table = KeyTable.load(table)
+        self.marks = marks.copy()
+        self.ring = _laid_out(rises, int(marks[FIRST]), len(rises))
+        self.rows = grown(rows.copy(), self.table.capacity)  # type: ignore[assignment]
+        self.opened = grown(opened.copy(), max(SMALLEST, self.table.capacity))  # type: ignore[assignment]
+
+    def live_codes(self) -> list[I64]:
+        """Return the interned codes that rows refer to."""
+        return interned_words(self.schema, self.table)
+
+    def check(self) -> None:
+        """Assert the invariants."""
+        self.table.check()
+        live, rises = self.table.live(), self._rises()
+        opened = self.opened[: self.marks[OPENED]]
+        useful = (self.rows[:, WAITING] > 0) | (self.rows[:, OPEN] == 1)
+        assert np.array_equal(np.flatnonzero(useful), live), "invariant 1: a row is of no use"
+        assert np.array_equal(np.flatnonzero(self.rows[:, OPEN]), np.sort(opened)), "invariant 1"
+        waiting = self.rows[:, DUE].copy()
+        np.add.at(waiting, rises[:, ROW], rises[:, COPIES])
+        assert np.array_equal(waiting, self.rows[:, WAITING]), "invariant 2: copies are lost"
+        alive = rises[rises[:, COPIES] > 0]
+        assert (np.diff(rises[:, TIME]) >= 0).all(), "invariant 3: rises are out of order"
+        overdue = alive[:, TIME] + self.length <= self.marks[NOW]
+        assert not overdue.any(), "invariant 3: a rise was forgotten"
+        for row in np.unique(alive[:, ROW]):
+            assert self._hanging(int(row)) == waiting[row] - self.rows[row, DUE], "invariant 4"
+
+    def _hanging(self, row: int) -> int:
+        """Return the copies of a row's rises, as far as they hang together."""
+        mask, first, copies = len(self.ring) - 1, int(self.marks[FIRST]), 0
+        left = int(self.rows[row, WAITING] - self.rows[row, DUE])
+        at = int(self.rows[row, TOP])
+        while copies < left and at >= first:
+            assert self.ring[at & mask, ROW] == row, "invariant 4: a rise of another row"
+            copies += int(self.ring[at & mask, COPIES])
+            at = int(self.ring[at & mask, BELOW])
+        return copies
+
+
+def _laid_out(rises: I64, first: int, needed: int) -> I64:
+    """Return a ring with room for as many as are needed, in which rises have their numbers."""
+    size = SMALLEST
+    while size < needed:
+        size *= 2
+    ring = np.zeros((size, 4), np.int64)
+    ring[np.arange(first, first + len(rises)) & (size - 1)] = rises
+    return ring

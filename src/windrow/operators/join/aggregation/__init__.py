@@ -1,0 +1,1 @@
+"""Joins whose results are only aggregated: aggregation sets, and groups over them [AGGJOIN]."""

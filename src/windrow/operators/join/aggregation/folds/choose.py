@@ -1,0 +1,52 @@
+"""Which calls can be folded before the join, and what folds them [AGGJOIN 4, rule 2]."""
+
+from __future__ import annotations
+
+from windrow.core.types import is_decimal, is_float
+from windrow.operators.aggregate.choose import DUPLICATES_DO_NOT_MATTER
+from windrow.operators.aggregate.op import Call
+from windrow.operators.aggregate.wide import WideDecimals
+from windrow.operators.interner import Interner
+from windrow.operators.join.aggregation.folds.extremes import EarlyExtreme
+from windrow.operators.join.aggregation.folds.plain import (
+    EarlyCount,
+    EarlyDecimals,
+    EarlyRows,
+    EarlyTruths,
+    EarlyWhole,
+)
+from windrow.operators.join.aggregation.folds.reals import EarlyReals
+from windrow.operators.join.aggregation.parts import EarlyFold
+
+LINEAR = {"count", "sum", "avg", "var_samp", "var_pop", "stddev_samp", "stddev_pop"}
+"""Calls that are read from sums, which n copies of a bag have n times."""
+
+
+def folds_early(call: Call) -> bool:
+    """Tell whether partial values of a call make its value over the join's results.
+
+    Of a DISTINCT call they do not, unless duplicates do not matter: the same value may come from
+    several entries. A quantile, the most frequent values and what users define need every value.
+    """
+    if call.name in DUPLICATES_DO_NOT_MATTER:
+        return True
+    return call.name in LINEAR and not call.distinct
+
+
+def early_fold(call: Call, which: int, interner: Interner) -> EarlyFold:
+    """Return what folds a call over columns of input `which`. Needs ``folds_early(call)``."""
+    assert folds_early(call), f"{call.name} cannot be folded before a join"
+    match call.name:
+        case "count":
+            filtered = call.args or call.filter is not None
+            return EarlyCount(call, which) if filtered else EarlyRows(call, which)
+        case "sum" if is_decimal(call.args[0].type):
+            return EarlyDecimals(call, which, WideDecimals(interner))
+        case "sum" if not is_float(call.args[0].type):
+            return EarlyWhole(call, which)
+        case "min" | "max":
+            return EarlyExtreme(call, which, interner)
+        case "bool_and" | "bool_or":
+            return EarlyTruths(call, which)
+        case _:
+            return EarlyReals(call, which)

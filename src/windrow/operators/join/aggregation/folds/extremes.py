@@ -1,0 +1,134 @@
+"""MIN and MAX: no window is read again when an extreme leaves."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from windrow.kernels.early_extremes import (
+    BEST,
+    CHANGE,
+    CONTRIBUTION,
+    FILLED,
+    early_extremes,
+    move_extremes,
+)
+from windrow.kernels.early_folds import COPIES
+from windrow.kernels.ordered import KEY
+from windrow.operators.aggregate.comparing import Comparing
+from windrow.operators.aggregate.op import Call
+from windrow.operators.aggregate.ordered import Forest
+from windrow.operators.interner import Interner
+from windrow.operators.join.aggregation.folds.plain import Argument
+from windrow.operators.join.aggregation.parts import Contributions
+from windrow.operators.state.key_table import grown
+from windrow.operators.task import Saved
+from windrow.operators.vector import I64, Bools
+
+MORE_NODES = 64
+"""Room in the bags of groups that a part begins with, at least."""
+
+
+class EarlyExtreme:
+    """MIN or MAX: the values of each entry in order; of each group, the extremes of its entries.
+
+    Invariants, asserted by `check`:
+      1. bags are as `Forest` has them; entries without copies and groups without results have none;
+      2. `now` says of each entry whether it has a bag, and its extreme as `bests` does;
+      3. live entries have copies.
+    """
+
+    def __init__(self, call: Call, which: int, interner: Interner) -> None:
+        self.call = call
+        self.which = which
+        self.comparing = Comparing.of(call.args[0].type, interner)
+        self.sign = 1 if call.name == "max" else -1
+        self.values = Forest()  # by entry
+        self.extremes = Forest()  # by group
+        self.bests: I64 = np.zeros(0, np.int64)
+        self.now: I64 = np.zeros((0, 3), np.int64)
+        self.shown: I64 = np.zeros((0, 2), np.int64)
+
+    @property
+    def comparisons(self) -> int:
+        """Values compared so far."""
+        return self.values.pool.comparisons() + self.extremes.pool.comparisons()
+
+    def reserve(self, entries: int, groups: int) -> None:
+        """Make room."""
+        self.values.reserve(entries)
+        self.extremes.reserve(groups)
+        self.bests = grown(self.bests, entries)  # type: ignore[assignment]
+        self.now = grown(self.now, entries)  # type: ignore[assignment]
+        self.shown = grown(self.shown, groups)  # type: ignore[assignment]
+
+    def fold(self, part: Contributions, out: I64, valid: Bools) -> None:
+        """Change the bags of entries, then, where an extreme moves, those of groups."""
+        given = Argument.of(self.call, self.which, part.changes)
+        told, rows = given.told, (given.takes, given.bits(self.call))
+        comparing = (self.comparing.kind, self.sign, *self.comparing.bytes)
+        moves = np.empty((len(part.changes), 4), np.int64)
+        bags = self.values
+        bags.pool.reserve(len(part.changes))
+        trees = (bags.roots, bags.pool.nodes, bags.pool.meta)
+        move_extremes(told, self.which, *rows, *comparing, *trees, self.bests, moves)
+        met = (part.events, part.entries, part.change, self.now)
+        cursor, bags = np.zeros(2, np.int64), self.extremes
+        while cursor[CONTRIBUTION] < len(part) or cursor[CHANGE] < len(part.changes):
+            bags.pool.reserve(max(MORE_NODES, len(bags.pool)))
+            trees = (bags.roots, bags.pool.nodes, bags.pool.meta)
+            early_extremes(
+                cursor, told, self.which, moves, *met, *comparing, *trees,
+                self.shown, out, valid,
+            )  # fmt: skip
+
+    def release_entries(self, entries: I64) -> None:
+        """Bags without values are empty already."""
+        self.now[entries] = 0
+
+    def release_groups(self, groups: I64) -> None:
+        """Bags without values are empty already."""
+
+    def held(self) -> int:
+        """Return how many different values are remembered."""
+        return len(self.values.pool) + len(self.extremes.pool)
+
+    def nbytes(self) -> int:
+        """Size of the bags, and of what is known beside them."""
+        beside = self.bests.nbytes + self.now.nbytes + self.shown.nbytes
+        return self.values.nbytes + self.extremes.nbytes + beside
+
+    def save(self, entries: int, groups: int) -> Saved:
+        """Return the bags in use."""
+        return {
+            "values": self.values.save(entries),
+            "extremes": self.extremes.save(groups),
+            "bests": self.bests[:entries].copy(),
+            "now": self.now[:entries].copy(),
+            "shown": self.shown[:groups].copy(),
+        }
+
+    def load(self, saved: Saved) -> None:
+        """Take over saved bags."""
+        for name, bags in (("values", self.values), ("extremes", self.extremes)):
+            kept = saved[name]
+            assert isinstance(kept, dict)
+            bags.load(kept)
+        for name in ("bests", "now", "shown"):
+            array = saved[name]
+            assert isinstance(array, np.ndarray)
+            setattr(self, name, array.copy())
+
+    def live_codes(self) -> list[I64]:
+        """Return the codes of the values in the bags."""
+        pools = (self.values.pool, self.extremes.pool)
+        return [p.nodes[p.live(), KEY] for p in pools] if self.comparing.interned else []
+
+    def check(self, entries: I64, groups: I64) -> None:
+        """Assert the invariants."""
+        self.values.check(entries)
+        self.extremes.check(groups)
+        filled = self.values.roots != 0
+        assert np.array_equal(self.now[:, FILLED] != 0, filled), "invariant 2: a bag is not known"
+        agree = self.now[filled, BEST] == self.bests[filled]
+        assert agree.all(), "invariant 2: an extreme is not followed"
+        assert (self.now[entries, COPIES] > 0).all(), "invariant 3: an entry has no copies"

@@ -1,0 +1,284 @@
+"""An aggregation join at work.
+
+changes ─► entries ─► loops ─► contributions ─► groups ─► calls ─► what changed
+           (bags)     (Walk)   (a bounded part  (Grouping)         -old, +new
+                                at a time)
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+import numpy as np
+
+from windrow.kernels.groups import TIME
+from windrow.kernels.hashing import ENTRIES
+from windrow.operators.aggregate.batch import Accumulator, Batch
+from windrow.operators.aggregate.choose import accumulator
+from windrow.operators.aggregate.groups import Emissions, GroupRows, Told
+from windrow.operators.delta import Delta
+from windrow.operators.interner import Interner
+from windrow.operators.join.aggregation.columns import ContributedColumns, null_columns
+from windrow.operators.join.aggregation.folds import early_fold
+from windrow.operators.join.aggregation.keys import Grouping
+from windrow.operators.join.aggregation.op import AggregationJoin
+from windrow.operators.join.aggregation.parts import Changes, Contributions, EarlyFold
+from windrow.operators.join.aggregation.walk import Part, Walk
+from windrow.operators.join.multi.arrivals import Arrivals
+from windrow.operators.join.multi.copies import BagOfRows
+from windrow.operators.join.multi.loops import Loops, sliced
+from windrow.operators.join.multi.match import Method, Order
+from windrow.operators.join.multi.rows import NONE
+from windrow.operators.join.multi.signed import SignedInputs
+from windrow.operators.join.zset import count_in
+from windrow.operators.netting import net_per_instant
+from windrow.operators.task import Counters, Saved
+from windrow.operators.vector import I64, Vector
+
+
+class AggregationJoinTask:
+    """An `AggregationJoin` at work: signed inputs → signed. One row a group of the join's results.
+
+        w copies of an entry of Sᵢ  ──►  w · n₁ · n₂ ··· results for the group of each combination
+                                         with entries of n₁, n₂ ... copies of the other inputs
+
+    The same answer at every instant as `GroupByTask` over `MultiZSetJoin`, without the join's
+    results. Costs O(changes + entries looked at + contributions); remembers entries, the partial
+    values of early calls, and groups. Each order begins with its own input.
+    """
+
+    def __init__(
+        self,
+        op: AggregationJoin,
+        orders: tuple[Order, ...],
+        interner: Interner,
+        method: Method = Method.HASH,
+    ) -> None:
+        self.op = op
+        self.counters = Counters()
+        self.inputs = SignedInputs(op.match, orders, method)
+        self.entries = [bag for bag in self.inputs.copies if isinstance(bag, BagOfRows)]
+        self.walk = Walk(self.inputs)
+        self.columns = ContributedColumns(op, self.entries)
+        self.grouping = Grouping(op)
+        self.groups = GroupRows(op.group_by)
+        self.late: dict[int, Accumulator] = {}
+        self.early: dict[int, EarlyFold] = {}
+        for c, fold in enumerate(op.folds):
+            if fold.early is None:
+                self.late[c] = accumulator(fold.call, interner, predicted=False)
+            else:
+                self.early[c] = early_fold(fold.call, fold.early, interner)
+        self.looked = 0
+        self.fan_out = 0.0  # rows that a change made, lately
+        self.nothing = Delta.empty(op.schema, signed=True)
+        self._reserve()
+
+    @property
+    def seen(self) -> list[int]:
+        """How many changes of each input have come."""
+        return self.inputs.seen
+
+    @property
+    def loops(self) -> Loops:
+        """The loops, and the orders that they follow."""
+        return self.inputs.loops
+
+    @property
+    def _folds(self) -> list[Accumulator | EarlyFold]:
+        return [*self.late.values(), *self.early.values()]
+
+    def reorder(self, orders: tuple[Order, ...]) -> None:
+        """Follow other orders from now on. Costs nothing that grows with the windows."""
+        self.inputs.reorder(orders)
+
+    def begin(self, start: int) -> Delta | None:
+        """Return the row of the one group of no results, if there are no keys."""
+        if self.op.keys:
+            return None
+        zero, inputs = np.zeros(1, np.int64), self.op.match.inputs
+        columns = tuple(
+            null_columns(tuple(source.schema[n] for n in self.op.columns_of(i)))
+            for i, source in enumerate(inputs)
+        )
+        part = Part(np.zeros((len(inputs) + 2, 1), np.int64), 1, 0, 1, 1.0)
+        events = np.zeros((5, 1), np.int64)  # an event of weight 0, about a row of NULLs
+        events[TIME] = start
+        changes, told = Changes(zero, zero, zero, zero, zero, columns), Told(len(self.op.folds))
+        self._folded(part, null_columns(self.columns.late), events, changes, told)
+        return self.groups.delta(told, self.grouping.keys, self.counters)
+
+    def step(self, inputs: tuple[Delta, ...], clock: int) -> Delta:
+        """Apply the changes in time order; return those of the groups' rows."""
+        count_in(self.counters, *inputs)
+        changes = [self._changed(i, delta) for i, delta in enumerate(inputs)]
+        made = [self.nothing]
+        for deltas, _ in sliced(changes, clock):
+            if any(len(d) for d in deltas):
+                made.append(self._joined(deltas))
+        compared = sum([fold.comparisons for fold in self._folds])
+        self.counters.comparisons = self.looked + compared
+        return Delta.concat(made)
+
+    def _changed(self, which: int, delta: Delta) -> Delta:
+        """Return the changes that can matter, with their weights in tuples."""
+        if self.op.copies and (name := self.op.copies[which]) is not None and len(delta):
+            weight: I64 = delta.weights() * delta.columns[name].data.astype(np.int64)
+            delta = Delta(delta.ts, delta.columns, None, weight)
+        return self.inputs.changed(which, delta)
+
+    def _joined(self, deltas: list[Delta]) -> Delta:
+        """Take in the changes of a slice; return what they change."""
+        arrivals, idle = self.inputs.entered(deltas), [NONE]
+        told = Told(len(self.op.folds), int(1.1 * self.fan_out * len(arrivals.ts)))
+        for keys in self.grouping.parts:
+            entries = arrivals.numbers[arrivals.part(keys.which)]
+            if len(entries):
+                keys.enter(deltas[keys.which], entries, self.entries[keys.which].table.capacity)
+        counters = Counters()
+        for whole in self.walk.parts(arrivals, counters):
+            part, columns = self.columns.of(whole)
+            events = self.grouping.events(part, columns, self.walk.log, arrivals.ts)
+            changes = self._changes(part, arrivals, deltas) if self.early else None
+            found = self._folded(part, columns, events, changes, told)
+            if found.count and self.op.keys:
+                idle.append(self.groups.emptied(found).copy())
+        self.fan_out = told.made / len(arrivals.ts)
+        made = self.groups.delta(told, self.grouping.keys, self.counters)
+        self.counters.probes += counters.probes
+        self.looked += counters.comparisons
+        self._settle(arrivals, np.concatenate(idle))
+        return net_per_instant(made) if self.walk.parted else made
+
+    def _changes(self, part: Part, arrivals: Arrivals, deltas: list[Delta]) -> Changes:
+        rows = arrivals.last
+        if any(self.op.copies):
+            rows = rows.copy()
+            for i, name in enumerate(self.op.copies):
+                if name is not None:
+                    rows[arrivals.part(i)] //= deltas[i].columns[name].data.astype(np.int64)
+        return self.walk.changes(part, arrivals, rows, tuple(d.columns for d in deltas))
+
+    def _folded(
+        self,
+        part: Part,
+        columns: dict[str, Vector],
+        events: I64,
+        changes: Changes | None,
+        told: Told,
+    ) -> Emissions:
+        """Run every call over a part, and tell the rows that change."""
+        self._reserve()
+        found = self.groups.emissions(events)
+        values, valid = found.room(len(self.op.folds))
+        if len(part):
+            batch = Batch(events, columns, found.count, found.rows_after)
+            for c, late in self.late.items():
+                late.fold(batch, values[c], valid[c])
+        if changes is not None:
+            met = (changes, events, part.all_entries, part.change, columns)
+            given = Contributions(*met, found.count, found.rows_after)
+            for c, early in self.early.items():
+                early.fold(given, values[c], valid[c])
+        told.reserve(found.count, part.share)
+        self.groups.tell(found, values, valid, told)
+        return found
+
+    def _reserve(self) -> None:
+        """Make room for all groups, and for the entries of early calls."""
+        groups = self.grouping.used
+        if groups > len(self.groups):
+            self.groups.reserve(groups)
+            for late in self.late.values():
+                late.reserve(len(self.groups))
+        for c, early in self.early.items():
+            early.reserve(self._entries_of(c).table.capacity, len(self.groups))
+
+    def _entries_of(self, call: int) -> BagOfRows:
+        """Return the entries of the input in which a call is folded early."""
+        which = self.op.folds[call].early
+        assert which is not None, "a late call has no entries"
+        return self.entries[which]
+
+    def _settle(self, arrivals: Arrivals, idle: I64) -> None:
+        """Forget groups without results, then entries without copies."""
+        gone = idle[self.groups.rows[idle] == 0]
+        if len(gone):
+            gone = np.unique(gone)
+            for late in self.late.values():
+                late.release(gone)
+            for early in self.early.values():
+                early.release_groups(gone)
+            self.grouping.release(gone)
+        released = self.inputs.settle(arrivals)
+        for keys in self.grouping.parts:
+            if len(released[keys.which]):
+                keys.leave(released[keys.which])
+        for c, early in self.early.items():
+            entries = released[cast("int", self.op.folds[c].early)]
+            if len(entries):
+                early.release_entries(entries)
+
+    def state_rows(self) -> int:
+        """Return the entries, the groups, and the values that calls remember."""
+        held = sum(f.entries() for f in self.late.values())
+        held += sum(f.held() for f in self.early.values())
+        return sum(self.inputs.live()) + self.groups.showing + held
+
+    def state_bytes(self) -> int:
+        """Return the exact size of what is remembered."""
+        kept = self.inputs.nbytes + self.grouping.nbytes + self.groups.nbytes
+        return kept + sum(fold.nbytes() for fold in self._folds)
+
+    def save(self) -> Saved:
+        """Return entries, groups and calls."""
+        used = self.grouping.used
+        early = {
+            c: fold.save(int(self._entries_of(c).table.meta[ENTRIES]), used)
+            for c, fold in self.early.items()
+        }
+        folds = {c: fold.save(used) for c, fold in self.late.items()} | early
+        return {
+            "inputs": self.inputs.save(),
+            "grouping": self.grouping.save(),
+            "groups": self.groups.save(used),
+            "folds": [folds[c] for c in range(len(folds))],
+        }
+
+    def load(self, saved: Saved) -> None:
+        """Take over entries, groups and calls, under the same codes."""
+        self.inputs.load(cast("Saved", saved["inputs"]))
+        self.grouping.load(cast("Saved", saved["grouping"]))
+        self.groups.load(cast("Saved", saved["groups"]))
+        folds = self.late | self.early
+        for c, kept in enumerate(cast("list[Saved]", saved["folds"])):
+            folds[c].load(kept)
+
+    def held(self, clock: int) -> tuple[Delta, ...]:
+        """See `handover.Holding`. Only what entries and groups add up to is known."""
+        del clock
+        return ()
+
+    def current(self) -> Delta:
+        """Return the rows that are shown now."""
+        return self.groups.current(np.flatnonzero(self.groups.shown), self.grouping.keys)
+
+    def live_codes(self) -> list[I64]:
+        """Return the codes of interned values that entries, keys and calls hold."""
+        found = self.inputs.live_codes() + self.grouping.live_codes()
+        found += self.groups.live_codes(np.flatnonzero(self.groups.shown))
+        for fold in self._folds:
+            found += fold.live_codes()
+        return found
+
+    def check(self) -> None:
+        """Assert the invariants."""
+        self.inputs.check()
+        entries = [self.inputs.rows.taken(i) for i in range(len(self.entries))]
+        groups = self.groups.check()
+        self.grouping.check(entries, groups)
+        groups = groups if self.op.keys else np.zeros(1, np.int64)
+        for late in self.late.values():
+            late.check(groups)
+        for c, early in self.early.items():
+            early.check(entries[cast("int", self.op.folds[c].early)], groups)

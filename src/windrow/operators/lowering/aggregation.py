@@ -1,0 +1,326 @@
+"""GROUP BY over joins as one operator: entries meet, and what they contribute is folded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from windrow.core.errors import SemanticError
+from windrow.core.schema import Field, Schema
+from windrow.operators.delta import Delta
+from windrow.operators.expire import ExpireTask
+from windrow.operators.interner import Interner
+from windrow.operators.join.aggregation.folds import folds_early
+from windrow.operators.join.aggregation.op import AggregationJoin, Compute, Fold
+from windrow.operators.join.aggregation.task import AggregationJoinTask
+from windrow.operators.join.multi.match import Compare, Equality, Input, Method, MultiMatch
+from windrow.operators.lowering.builder import Builder, Edge, Wanted
+from windrow.operators.lowering.calls import call_over
+from windrow.operators.lowering.conditions import residual_of
+from windrow.operators.lowering.early_watching import EarlyWatch
+from windrow.operators.remember import RememberTask
+from windrow.operators.rowwise import ProjectTask
+from windrow.operators.stateless import Stateless
+from windrow.operators.vector import Vector
+from windrow.optimize.choose_early import EarlyChoice
+from windrow.optimize.choose_join import AUTO, HASH, LOOPS
+from windrow.optimize.early_calls import early_calls
+from windrow.optimize.early_costs import remembered
+from windrow.optimize.early_estimates import (
+    NONE,
+    answers_to,
+    chosen_early,
+    estimated_facts,
+)
+from windrow.optimize.early_grouping import EntryColumns, argument_exprs, entry_columns
+from windrow.optimize.grouped_joins import GroupedJoin, grouped_join
+from windrow.optimize.join_graph import Order
+from windrow.optimize.join_orders import best_orders
+from windrow.optimize.preaggregate_joins import copies_of
+from windrow.plan.expressions import Expr, columns_of
+from windrow.plan.format import format_expr
+from windrow.plan.nodes import Aggregate, AggregateCall, Named, Plan, as_column
+from windrow.plan.patterns import PatternKind
+
+Lower = Callable[[Builder, Plan, Wanted], Edge]
+
+TWO = 2
+"""Inputs up to which loops have one order only."""
+
+METHODS = {AUTO: Method.HASH, HASH: Method.HASH, LOOPS: Method.LOOPS}
+"""How loops find entries, by what `SET join_algorithm` asks for."""
+
+
+@dataclass(frozen=True)
+class Considered:
+    """A GROUP BY over joins: what may be folded before them, and what is chosen."""
+
+    joined: GroupedJoin
+    choice: EarlyChoice
+    early: tuple[int | None, ...]
+    slide: int | None
+
+    @property
+    def entries(self) -> tuple[EntryColumns, ...]:
+        """What the entries of each input have."""
+        everyone = range(len(self.joined.flat.inputs))
+        return tuple(entry_columns(self.joined, self.early, i) for i in everyone)
+
+
+def foldable(call: AggregateCall) -> bool:
+    """Tell whether partial values of a call can be had before the join."""
+    fields = {e: Field("#", e.type, e.nullable) for e in (*call.args, *_filter(call))}
+    return folds_early(call_over(call, lambda e: fields[e]))
+
+
+def considered(builder: Builder, plan: Aggregate, slide: int | None) -> Considered | None:
+    """Return what is chosen for an aggregate; None if it is over no join, or nobody asks.
+
+    `slide` is the SLIDE by which its inputs are refreshed.
+    """
+    early = builder.early
+    if early.asked == NONE:
+        return None
+    joined = grouped_join(plan)
+    if joined is None:
+        return None
+    early.known += [alias for names in joined.aliases for alias in names]
+    key = ",".join(joined.names)
+    asked = early.asked
+    if asked == AUTO and _is_free(builder):
+        asked = early.given.get(key, AUTO)
+    if asked not in (AUTO, NONE):
+        if answers_to(joined, asked):
+            early.found = True
+        else:
+            asked = NONE
+    facts = estimated_facts(joined, builder.statistics, foldable, slide)
+    choice = chosen_early(joined, facts, asked)
+    if asked == AUTO and not _is_free(builder):
+        none = (False,) * len(joined.names)
+        choice = replace(choice, placement=none, reason=_bound(builder))
+    elif asked != AUTO == early.asked:
+        choice = replace(choice, reason="by what was measured while it ran")
+    early.taken[key] = choice.told
+    if any(choice.placement):
+        _require_method(builder, choice)
+    return Considered(joined, choice, early_calls(joined, choice.placement, foldable), slide)
+
+
+def _is_free(builder: Builder) -> bool:
+    """Tell whether `auto` may choose: neither strategy nor algorithm says how state is kept."""
+    return builder.strategy in ("auto", "upa") and builder.algorithm == AUTO
+
+
+def _bound(builder: Builder) -> str:
+    if builder.algorithm != AUTO:
+        return f"join_algorithm is {builder.algorithm}"
+    return f"the strategy is {builder.strategy}"
+
+
+def _require_method(builder: Builder, choice: EarlyChoice) -> None:
+    if builder.algorithm not in METHODS:
+        raise SemanticError(
+            f"early_aggregation {choice.told} cannot be with join_algorithm {builder.algorithm}",
+            detail="Aggregation sets are joined by hash, or by loops.",
+            hint="SET join_algorithm = 'auto', or early_aggregation = 'none'.",
+        )
+
+
+def lower_grouped_join(builder: Builder, found: Considered, wanted: Wanted, lower: Lower) -> Edge:
+    """Lower γ over ⋈ as an aggregation join; its output is as that of a GROUP BY."""
+    joined = found.joined
+    inputs = inputs_for(builder, found, wanted, lower)
+    op, names = _operator(builder, found, inputs)
+    method = METHODS[builder.algorithm]
+    task = AggregationJoinTask(op, orders_for(found), builder.interner, method)
+    edge = replace(
+        add_join(builder, found, inputs, task, op.schema),
+        netted=frozenset(f.name for f in op.keys),
+    )
+    if names == tuple(k.name for k in joined.keys):
+        return edge
+    columns = [
+        Named(k.name, as_column(op.schema[n])) for k, n in zip(joined.keys, names, strict=True)
+    ]
+    columns += [Named(c.output, as_column(op.schema[c.output])) for c in joined.calls]
+    schema = Schema(tuple(c.field for c in columns))
+    made = builder.rowwise(
+        ProjectTask(tuple(columns), builder.interner), edge, schema, label="Compute"
+    )
+    return replace(made, netted=edge.net_after(tuple(columns)))
+
+
+def orders_for(found: Considered) -> tuple[Order, ...]:
+    """Return the best orders of loops over what the placement lets be remembered."""
+    return best_orders(remembered(found.choice.facts, found.choice.placement))
+
+
+def add_join(
+    builder: Builder,
+    found: Considered,
+    inputs: list[Prepared],
+    task: AggregationJoinTask,
+    schema: Schema,
+) -> Edge:
+    """Add an aggregation join, and what watches it."""
+    edge = builder.add(
+        task,
+        tuple(edge for edge, _ in inputs),
+        schema,
+        PatternKind.STR,
+        label="AggregationJoin",
+        structure=f"entries of {len(inputs)}, early {found.choice.told}",
+    )
+    builder.stages[edge.stage].watch = watch_of(builder, found)
+    return edge
+
+
+def watch_of(builder: Builder, found: Considered) -> EarlyWatch:
+    """Return what watches a GROUP BY over joins, whatever was chosen for it."""
+    hindered = any(i.hindered for i in found.choice.facts.inputs)
+    replans = builder.early.asked == AUTO and _is_free(builder) and not hindered
+    orders = any(found.choice.placement) and len(found.joined.names) > TWO
+    return EarlyWatch(
+        found.joined,
+        found.choice,
+        foldable,
+        builder.interner,
+        adapts=replans or orders,
+        replans=replans,
+        slide=found.slide,
+    )
+
+
+def inputs_for(builder: Builder, found: Considered, wanted: Wanted, lower: Lower) -> list[Prepared]:
+    """Lower the inputs of an aggregation join."""
+    everyone = range(len(found.joined.flat.inputs))
+    return [_input(builder, found, i, wanted, lower) for i in everyone]
+
+
+Prepared = tuple[Edge, dict[Expr, str]]
+"""An input with all departures on it, and the column of each expression that is read of it."""
+
+
+def _input(
+    builder: Builder, found: Considered, which: int, wanted: Wanted, lower: Lower
+) -> Prepared:
+    joined, entries = found.joined, found.entries[which]
+    plan = joined.flat.inputs[which]
+    exprs = (*entries.all, *argument_exprs(joined.calls, found.early, which))
+    reads = frozenset[str]().union(*map(columns_of, exprs))
+    if (copies := copies_of(plan)) is not None:
+        assert found.choice.placement[which], "merged rows are aggregated before the join"
+        reads |= {copies}
+    edge = _kept(builder, lower(builder, plan, wanted.of(reads)))
+    edge, names = builder.with_columns(edge, exprs)
+    return edge, dict(zip(exprs, names, strict=True))
+
+
+def _kept(builder: Builder, edge: Edge) -> Edge:
+    """Return the edge with all departures on it, its tuples kept below for another plan.
+
+    Tuples that never leave are not: they may be too many, and are why one aggregates.
+    """
+    endless = edge.kind is PatternKind.MON
+    edge = builder.signed(edge)
+    at = edge.stage
+    while isinstance(builder.stages[at].task, Stateless):
+        (at,) = builder.stages[at].inputs
+    if endless or isinstance(builder.stages[at].task, ExpireTask | RememberTask):
+        return edge
+    task = RememberTask(edge.schema)
+    return builder.add(
+        task, (edge,), edge.schema, PatternKind.STR, label="Remember", structure="hash by row"
+    )
+
+
+def _operator(
+    builder: Builder, found: Considered, inputs: list[Prepared]
+) -> tuple[AggregationJoin, tuple[str, ...]]:
+    """Return the operator, and by key of the plan the name of the column that has it."""
+    joined = found.joined
+    columns = ContributedExprs(joined, [names for _, names in inputs])
+    keys = [columns.field(k.expr) for k in joined.keys]
+    folds = tuple(
+        Fold(call_over(c, partial(columns.field, early=at)), at)
+        for c, at in zip(joined.calls, found.early, strict=True)
+    )
+    op = AggregationJoin(
+        match_of(builder, found, inputs),
+        found.choice.placement,
+        tuple({f.name: f for f in keys}.values()),
+        folds,
+        columns.compute(builder.interner),
+        all_copies(joined),
+    )
+    return op, tuple(f.name for f in keys)
+
+
+def all_copies(joined: GroupedJoin) -> tuple[str | None, ...]:
+    """Return, of each input, the column that says how many tuples a row is; () if none has one."""
+    found = tuple(map(copies_of, joined.flat.inputs))
+    return found if any(found) else ()
+
+
+class ContributedExprs:
+    """The columns of contributions: of inputs' entries, or computed of several."""
+
+    def __init__(self, joined: GroupedJoin, names: list[dict[Expr, str]]) -> None:
+        self.joined = joined
+        self.names = names
+        self.made: dict[str, Named] = {}
+
+    def field(self, expr: Expr, early: int | None = None) -> Field:
+        """Return the column of an expression, which an early call reads of its input."""
+        owners = self.joined.owners(expr) if early is None else (early,)
+        if len(owners) == 1 and expr in (names := self.names[owners[0]]):
+            return Field(names[expr], expr.type, expr.nullable)
+        name = f"#{format_expr(expr)} {expr.type}"
+        self.made[name] = Named(name, expr)
+        return self.made[name].field
+
+    def compute(self, interner: Interner) -> Compute | None:
+        """Return what makes the computed columns of those of entries; None if there are none."""
+        if not self.made:
+            return None
+        task = ProjectTask(tuple(self.made.values()), interner)
+
+        def compute(columns: dict[str, Vector], rows: int) -> dict[str, Vector]:
+            given = Delta(np.zeros(rows, np.int64), columns)
+            return columns | task.step((given,), 0).columns
+
+        return compute
+
+
+def match_of(builder: Builder, found: Considered, inputs: list[Prepared]) -> MultiMatch:
+    """Return when entries match."""
+    flat = found.joined.flat
+    names = [names for _, names in inputs]
+    return MultiMatch(
+        tuple(
+            Input(edge.schema, _named(names, e.shown), _named(names, e.tested))
+            for (edge, names), e in zip(inputs, found.entries, strict=True)
+        ),
+        tuple(
+            Equality(tuple(_named(names[i], m) for i, m in enumerate(c.members)))
+            for c in flat.classes
+        ),
+        (),
+        tuple(
+            Compare(c.first, names[c.first][c.left], c.op, c.second, names[c.second][c.right])
+            for c in flat.compares
+        ),
+        residual_of(flat.residual, builder),
+    )
+
+
+def _named(names: dict[Expr, str], exprs: Iterable[Expr]) -> tuple[str, ...]:
+    return tuple(names[e] for e in exprs)
+
+
+def _filter(call: AggregateCall) -> tuple[Expr, ...]:
+    return () if call.filter is None else (call.filter,)

@@ -1,0 +1,129 @@
+"""How late changes show: from the instant that they are about to when they are told.
+
+Average and maximum are exact. Percentiles come from a histogram whose classes are an eighth wide:
+O(1) memory, however long a query runs.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from windrow.operators.task import Saved
+from windrow.operators.vector import I64
+
+STEPS = 8
+"""Classes for each doubling of a delay."""
+CLASSES = 62 * STEPS
+"""Enough for any delay there is; the first is for none at all."""
+PENDING = 64
+"""Batches that wait to be counted: a step of a single tuple should not pay for a histogram."""
+
+BOUNDS = np.concatenate([[0.0], 2.0 ** (np.arange(CLASSES - 1) / STEPS)])
+"""The least delay of each class."""
+
+
+class Delays:
+    """Delays of changes, counted."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._total = 0
+        self._most = 0
+        self._classes = np.zeros(CLASSES, np.int64)
+        self._pending: list[tuple[I64, I64 | int]] = []
+        self._stretch: Delays | None = None
+
+    def begin(self) -> Delays:
+        """Return delays of their own that count what is told from now on, until others are begun.
+
+        A greatest delay cannot be had as the difference of two.
+
+        >>> delays = Delays()
+        >>> delays.note(np.array([0]), 9)
+        >>> stretch = delays.begin()
+        >>> delays.note(np.array([10]), 12)
+        >>> (stretch.count, stretch.most), (delays.count, delays.most)
+        ((1, 2), (2, 9))
+        """
+        self._stretch = Delays()
+        return self._stretch
+
+    def note(self, ts: I64, shown: I64 | int) -> None:
+        """Changes about these instants were told at `shown`."""
+        if len(ts):
+            self._pending.append((ts, shown))
+            if self._stretch is not None:
+                self._stretch.note(ts, shown)
+            if len(self._pending) >= PENDING:
+                self._settle()
+
+    def _settle(self) -> None:
+        if not self._pending:
+            return
+        late = np.concatenate([shown - ts for ts, shown in self._pending])
+        self._pending = []
+        late = np.maximum(late, 0)
+        self._count += len(late)
+        self._total += int(late.sum())
+        self._most = max(self._most, int(late.max()))
+        found = np.searchsorted(BOUNDS, late, side="right") - 1
+        self._classes += np.bincount(found, minlength=CLASSES)
+
+    @property
+    def count(self) -> int:
+        """How many changes were told."""
+        self._settle()
+        return self._count
+
+    @property
+    def average(self) -> float:
+        """The mean delay; 0 without changes."""
+        return self._total / self.count if self.count else 0.0
+
+    @property
+    def most(self) -> int:
+        """The greatest delay."""
+        self._settle()
+        return self._most
+
+    def percentile(self, share: float) -> float:
+        """Return a delay that `share` of all are at or below, to an eighth; never above the most.
+
+        >>> delays = Delays()
+        >>> delays.note(np.arange(100), 100)
+        >>> delays.average, delays.most, delays.percentile(0.5)
+        (50.5, 100, 53.8...)
+        """
+        if not self.count:
+            return 0.0
+        place = int(np.searchsorted(np.cumsum(self._classes), share * self._count))
+        above = BOUNDS[place + 1] if place and place + 1 < CLASSES else 0.0
+        return min(float(above), float(self._most))
+
+    def told(self, scale: float = 1.0) -> dict[str, object]:
+        """Return all figures, in units of `scale`."""
+        return {
+            "changes": self.count,
+            "average": self.average / scale,
+            "p50": self.percentile(0.5) / scale,
+            "p90": self.percentile(0.9) / scale,
+            "p99": self.percentile(0.99) / scale,
+            "max": self.most / scale,
+        }
+
+    def save(self) -> Saved:
+        """Return what was counted."""
+        self._settle()
+        return {
+            "count": self._count,
+            "total": self._total,
+            "most": self._most,
+            "classes": self._classes,
+        }
+
+    def load(self, saved: Saved) -> None:
+        """Go on from what was counted."""
+        self._pending = []
+        self._count, self._total = int(saved["count"]), int(saved["total"])  # type: ignore[call-overload]
+        self._most = int(saved["most"])  # type: ignore[call-overload]
+        self._classes = np.array(saved["classes"], np.int64)

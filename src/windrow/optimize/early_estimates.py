@@ -1,0 +1,111 @@
+"""What is known of a GROUP BY over joins before it runs, and what placement is asked for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import prod
+
+from windrow.core.errors import SemanticError
+from windrow.optimize.choose_early import EarlyChoice, EarlyFacts, EarlyInput, choose_early, named
+from windrow.optimize.early_calls import Foldable, Placement, early_calls
+from windrow.optimize.early_grouping import entry_columns
+from windrow.optimize.grouped_joins import GroupedJoin
+from windrow.optimize.join_estimates import estimated
+from windrow.optimize.join_graph import GraphInput, JoinGraph
+from windrow.optimize.join_orders import best_orders
+from windrow.optimize.statistics import Statistics
+from windrow.plan.settings import names_in
+
+AUTO, NONE = "auto", "none"
+
+
+def estimated_facts(
+    joined: GroupedJoin, statistics: Statistics, foldable: Foldable, slide: int | None = None
+) -> EarlyFacts:
+    """Return the facts as far as rates and keys tell them: every column has as many values.
+
+    With a `slide`, changes come at its multiples.
+    """
+    graph = estimated(joined.join, joined.flat, statistics)
+    counts = [
+        _counts(joined, which, graph.inputs[which], statistics.keys, foldable)
+        for which in range(len(graph))
+    ]
+    facts = facts_from(joined, graph, counts, foldable)
+    return facts if slide is None else replace(facts, instants=1.0 / slide)
+
+
+Counts = tuple[float, float]
+"""Of an input: distinct rows in the columns of its entries if it is aggregated, and groups."""
+
+
+def facts_from(
+    joined: GroupedJoin, graph: JoinGraph, counts: list[Counts], foldable: Foldable
+) -> EarlyFacts:
+    """Return the facts of inputs of which entries and groups are counted."""
+    everyone = (True,) * len(graph)
+    early = early_calls(joined, everyone, foldable)
+    hindered = joined.hindrance()
+    inputs = tuple(
+        EarlyInput(name, entries, groups, early.count(which), hindered)
+        for which, (name, (entries, groups)) in enumerate(zip(joined.names, counts, strict=True))
+    )
+    calls = sum(1 for c in joined.calls if c.args or c.filter is not None)
+    return EarlyFacts(graph, inputs, calls, orders=best_orders(graph))
+
+
+def _counts(
+    joined: GroupedJoin, which: int, given: GraphInput, keys: float, foldable: Foldable
+) -> Counts:
+    """Return entries and groups of an input whose columns are independent of each other."""
+    everyone = (True,) * len(joined.flat.inputs)
+    columns = entry_columns(joined, early_calls(joined, everyone, foldable), which)
+    matched = prod(max(1.0, v) for v in given.values)
+    others = sum(1 for e in columns.all if e not in columns.matched)
+    groups = min(given.size, keys ** len(columns.grouped))
+    return min(given.size, matched * keys**others), max(1.0, groups)
+
+
+def chosen_early(joined: GroupedJoin, facts: EarlyFacts, asked: str) -> EarlyChoice:
+    """Return the placement that is asked for, or with `auto` the cheapest.
+
+    Raises `SemanticError` for one that cannot be.
+    """
+    choice = choose_early(facts)
+    if asked == AUTO:
+        return choice
+    placement = asked_placement(joined, asked)
+    return replace(choice, placement=placement, reason=f"early_aggregation is {asked}")
+
+
+def asked_placement(joined: GroupedJoin, asked: str) -> Placement:
+    """Return the inputs that a set names."""
+    wanted = _wanted(asked)
+    placement = tuple(bool(names & wanted) for names in joined.answers)
+    if any(placement) and (why := joined.hindrance()):
+        told = named(placement, joined.names)
+        raise SemanticError(
+            f"early_aggregation {told} cannot be",
+            detail=f"{why[0].upper()}{why[1:]}." if not why.startswith("WINDOW") else f"{why}.",
+            hint="SET early_aggregation = 'auto' for this query; EXPLAIN tells what is taken.",
+        )
+    return placement
+
+
+def answers_to(joined: GroupedJoin, asked: str) -> bool:
+    """Tell whether a join has an input for each of the names asked for."""
+    return _wanted(asked) <= frozenset[str]().union(*joined.answers)
+
+
+def _wanted(asked: str) -> frozenset[str]:
+    return frozenset(name.lower() for name in names_in(asked) or ())
+
+
+def unknown_names(asked: str, known: list[str]) -> SemanticError:
+    """Return the error for names that no join under a GROUP BY has."""
+    there = f"Joined and grouped are {', '.join(dict.fromkeys(known))}." if known else ""
+    return SemanticError(
+        f"early_aggregation = {asked} names what no GROUP BY over a join has",
+        detail=there or "The query has no GROUP BY over a join.",
+        hint="SET early_aggregation = 'auto' before it, or write names of its FROM in braces.",
+    )

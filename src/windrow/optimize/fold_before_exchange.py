@@ -1,0 +1,180 @@
+"""Groups that many shards have rows of are folded by each before rows change shards.
+
+    γ[k; COUNT(*), SUM(x)] (✂ by k (R))
+      ⇒  γ[k; Σ weight, Σ p] (✂ by k (Δγ[k; p] (R)))
+
+Δγ gives, of all that comes and goes in R at one instant, one row a group: how many tuples it gains,
+and what they add to each call (`operators/aggregate/contributions.py`). A call that adds up may be
+added up in any order and in any parts; doubles too, whose sums are exact here.
+
+    level 1      γ: adds up
+                   │ exchange by k: a row a group, shard and instant
+    level 0      Δγ ◄ R
+
+Not so MIN, MAX and quantiles, which need values that stay; DISTINCT, which needs all of them; nor
+aggregates of the user's own. Under SLIDE all that happens between two refreshes is one instant.
+Without, an instant has few rows of a group, each of which would cross once when it comes and once
+when it goes; as they are they cross once, and tell when they go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from math import exp
+
+from windrow.core.types import is_decimal
+from windrow.optimize.choose_partials import declared_statistics
+from windrow.optimize.cost import model_of, scans_of
+from windrow.optimize.place_exchanges import is_leaf
+from windrow.optimize.statistics import Statistics
+from windrow.plan.nodes import (
+    Aggregate,
+    AggregateCall,
+    Delay,
+    Dstream,
+    Exchange,
+    Filter,
+    Istream,
+    Plan,
+    Project,
+    Refresh,
+    Route,
+    Rstream,
+    Window,
+    inputs_of,
+)
+from windrow.plan.rebuilding import with_inputs
+
+WIDEST = 18
+"""Digits of decimals whose sums are kept in 128 bits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Folding:
+    """What `SET partials` says, and on how many shards."""
+
+    mode: str = "off"
+    shards: int = 2
+
+
+OFF = Folding()
+
+
+def fold_before_exchange(root: Plan, folding: Folding) -> tuple[Plan, tuple[str, ...]]:
+    """Return the plan with groups folded before exchanges, and of each that could be, why or not.
+
+    Only second exchanges: what enters a shard has met nothing to be folded by.
+    """
+    walk = _Walk(folding, [])
+    return walk.over(root, None), tuple(walk.said)
+
+
+@dataclass(frozen=True, slots=True)
+class _Walk:
+    """A walk down a plan with the SLIDE that changes are held by."""
+
+    folding: Folding
+    said: list[str]
+
+    def over(self, plan: Plan, slide: int | None) -> Plan:
+        """Return the node with groups below it folded."""
+        match plan:
+            case Refresh():
+                slide = plan.slide
+            case Window() | Delay() | Istream() | Dstream() | Rstream():
+                slide = None
+            case Aggregate():
+                plan = self._aggregate(plan, slide)
+            case _:
+                pass
+        below = inputs_of(plan)
+        made = tuple(self.over(node, slide) for node in below)
+        return plan if made == below else with_inputs(plan, made)
+
+    def _aggregate(self, plan: Aggregate, slide: int | None) -> Aggregate:
+        sunk = _sunk(plan.source)
+        if sunk is None:
+            return plan
+        reason = _against(plan, sunk, slide, self.folding)
+        groups = f"groups by {', '.join(k.name for k in plan.keys)}" if plan.keys else "the group"
+        if reason is not None:
+            self.said.append(f"{groups} not folded before the exchange: {reason}")
+            return plan
+        self.said.append(f"{groups} folded before the exchange, a row a shard and instant")
+        keys = tuple(k.expr for k in plan.keys)
+        crossing = Exchange(sunk, Route.KEY if keys else Route.ONE, keys, folds=True)
+        return replace(plan, source=crossing)
+
+
+def _sunk(plan: Plan) -> Plan | None:
+    """Return an input without its exchange, above which were only σ and π; None without one.
+
+    One of a key that π hides is followed by another: neither is of use to Δγ.
+    """
+    match plan:
+        case Exchange(source=source):
+            return None if is_leaf(source) else _sunk(source) or source
+        case Filter(source=source) | Project(source=source):
+            below = _sunk(source)
+            return None if below is None else with_inputs(plan, (below,))
+        case _:
+            return None
+
+
+def _against(plan: Aggregate, source: Plan, slide: int | None, folding: Folding) -> str | None:
+    """Return what speaks against folding; None if nothing does."""
+    for call in plan.calls:
+        reason = refusal(call)
+        if reason is not None:
+            return reason
+    if folding.mode == "on":
+        return None
+    if folding.mode == "off":
+        return "partials is off"
+    if slide is None:
+        return "without SLIDE an instant has few rows of a group"
+    return _too_many_groups(plan, source, slide, folding.shards)
+
+
+def refusal(call: AggregateCall) -> str | None:
+    """Return why a call cannot be added up; None if it can."""
+    name = call.name.upper()
+    if call.name not in {"count", "sum", "avg"}:
+        return f"{name} needs the values"
+    if call.distinct:
+        return f"{name}(DISTINCT ...) needs the values"
+    if call.name == "sum" and is_decimal(call.args[0].type):
+        digits = call.args[0].type.precision
+        return f"sums of {digits} digits are not kept in 128 bits" if digits > WIDEST else None
+    return None
+
+
+def _too_many_groups(plan: Aggregate, source: Plan, slide: int, shards: int) -> str | None:
+    """Return why it does not pay by what streams declare; None if it does, or nobody knows."""
+    known = _declared(source)
+    if known is None:
+        return None
+    born = model_of(source, known).estimate(source).rate * slide
+    groups = known.keys if plan.keys else 1.0
+    crossing = shards * groups * (1 - exp(-2 * born / (shards * groups)))
+    if crossing < born:
+        return None
+    return (
+        f"{born:,.0f} rows a refresh are expected, in so many groups that {crossing:,.0f} would"
+        " cross"
+    )
+
+
+def _declared(plan: Plan) -> Statistics | None:
+    """Return what all streams of a plan declare; None if any declares nothing."""
+    found = [declared_statistics(scan.stream) for scan in scans_of(plan)]
+    if not found or any(known is None for known in found):
+        return None
+    return _joined(known for known in found if known is not None)
+
+
+def _joined(found: Iterable[Statistics]) -> Statistics:
+    every = tuple(found)
+    rates = {name: rate for known in every for name, rate in known.rates.items()}
+    return Statistics(rates, max(known.keys for known in every))

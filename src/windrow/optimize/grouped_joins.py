@@ -1,0 +1,129 @@
+"""A GROUP BY over a tree of joins, as one thing: γ(S₁ ⋈ ... ⋈ Sₘ) [AGGJOIN 4].
+
+    γ [z.g; SUM(z.p)]                             inputs   a  b
+      σ [z.p > 2]                      ⇒          match    a.k = b.k, b.x + 1 > 2
+        π [a.g AS z.g, b.x + 1 AS z.p]            keys     a.g
+          a ⋈ b                                   calls    SUM(b.x + 1)
+
+Projections between them are written out in the keys, calls and conditions above them, so all of it
+is said in columns of the inputs. An input is any plan: a window, a relation, a sub-query.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from windrow.optimize.flatten_joins import FlatJoin, flatten
+from windrow.optimize.rewriting import names_of, renamed
+from windrow.plan.expressions import Expr, columns_of, conjuncts
+from windrow.plan.nodes import Aggregate, AggregateCall, Filter, Join, Named, Plan, Project
+
+NUMBERED = re.compile(r"_\d+$")
+"""What the binder adds to a name that another source of the query has already."""
+
+MOST = 8
+"""Inputs up to which placements are looked at: there are 2^m of them."""
+
+
+@dataclass(frozen=True)
+class GroupedJoin:
+    """Results of `flat` are folded by `calls` in groups of equal `keys`.
+
+    `join` is the topmost join of the tree.
+    """
+
+    join: Join
+    flat: FlatJoin
+    keys: tuple[Named, ...]
+    calls: tuple[AggregateCall, ...]
+
+    @property
+    def aliases(self) -> tuple[tuple[str, ...], ...]:
+        """The names of each input's sources: of one with an NRR there are two."""
+        found = (tuple(dict.fromkeys(map(_alias, p.schema.names))) for p in self.flat.inputs)
+        return tuple(found)
+
+    @cached_property
+    def answers(self) -> tuple[frozenset[str], ...]:
+        """What each input answers to, in lower case.
+
+        A plan has ``a_2`` where the text has a second ``a``: it answers to both, unless both are
+        joined.
+        """
+        own = [frozenset(n.lower() for n in names) for names in self.aliases]
+        bare = [frozenset(NUMBERED.sub("", n) for n in names) for names in own]
+        often = Counter(n for names in (*own, *bare) for n in names)
+        both = zip(own, bare, strict=True)
+        return tuple(names | {n for n in more - names if often[n] == 1} for names, more in both)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What each input is called."""
+        return tuple(names[0] for names in self.aliases)
+
+    def owners(self, *exprs: Expr) -> tuple[int, ...]:
+        """Return the inputs whose columns are read."""
+        reads = frozenset[str]().union(*map(columns_of, exprs))
+        return tuple(i for i, p in enumerate(self.flat.inputs) if reads & names_of(p))
+
+    def hindrance(self) -> str:
+        """Return why no input can be aggregated before the join; "" if all can be."""
+        if self.flat.bands:
+            first = self.flat.bands[0]
+            pair = f"{self.names[first.first]}, {self.names[first.second]}"
+            return f"WINDOW({pair}) asks for the time of each tuple, which a fold of many has not"
+        if len(self.flat.inputs) > MOST:
+            return f"more than {MOST} inputs are joined"
+        return ""
+
+
+def _alias(column: str) -> str:
+    return column.partition(".")[0]
+
+
+def grouped_join(plan: Aggregate) -> GroupedJoin | None:
+    """Return an aggregate over joins as one; None if it is over anything else.
+
+    >>> from windrow.optimize.showing import bound
+    >>> text = "SELECT a.sku, SUM(b.price) FROM bids AS a [NOW], asks AS b [NOW] "
+    >>> grouped_join(bound(text + "WHERE a.sku = b.sku GROUP BY a.sku").root.source).names
+    ('a', 'b')
+    """
+    keys, calls, source = plan.keys, plan.calls, plan.source
+    terms: tuple[Expr, ...] = ()
+    while not isinstance(source, Join):
+        match source:
+            case Filter(source=below, predicate=predicate):
+                terms += conjuncts(predicate)
+            case Project(source=below, columns=columns):
+                made = {c.name: c.expr for c in columns}
+                keys = tuple(replace(k, expr=renamed(k.expr, made)) for k in keys)
+                calls = tuple(_renamed(c, made) for c in calls)
+                terms = tuple(renamed(t, made) for t in terms)
+            case _:
+                return None
+        source = below
+    flat = flatten(source, terms)
+    return None if flat is None else GroupedJoin(source, flat, keys, calls)
+
+
+def _renamed(call: AggregateCall, columns: dict[str, Expr]) -> AggregateCall:
+    return replace(
+        call,
+        args=tuple(renamed(a, columns) for a in call.args),
+        filter=None if call.filter is None else renamed(call.filter, columns),
+    )
+
+
+def read_by(call: AggregateCall) -> tuple[Expr, ...]:
+    """Return what a call reads of a result: its arguments, and its filter."""
+    return call.args if call.filter is None else (*call.args, call.filter)
+
+
+def columns_in(plan: Plan, exprs: tuple[Expr, ...]) -> tuple[str, ...]:
+    """Return the columns of an input that expressions read, in the input's order."""
+    reads = frozenset[str]().union(*map(columns_of, exprs))
+    return tuple(n for n in plan.schema.names if n in reads)

@@ -1,0 +1,46 @@
+"""SET expiry: how soon expiries show, and what travels for that [NEG].
+
+input_triggered   when the next tuple reaches the operator that remembers what expires
+negative          at once: a negative tuple follows every tuple through the plan
+piggyback         at once: tuples bring the news if there are any, else messages do
+auto              as piggyback; a batch brings the news for all that expires in it
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from windrow.core.errors import BindError
+
+
+@dataclass(frozen=True, slots=True)
+class Expiry:
+    """What SET says of expiry. `punctuation` is a length of time; None is never."""
+
+    kind: str = "auto"
+    join_messages: str = "auto"
+    punctuation: int | None = None
+
+    @property
+    def signed(self) -> bool:
+        """Tell whether every expiry travels through the plan as a negative tuple."""
+        return self.kind == "negative" and self.join_messages != "on"
+
+
+def strategy_under(expiry: Expiry, strategy: str) -> str:
+    """Return the strategy that an expiry asks for; refuse one that it cannot go with."""
+    if expiry.kind == "auto" or strategy == "auto":
+        return "negative" if expiry.signed else strategy
+    if expiry.signed == (strategy == "negative"):
+        return strategy
+    if expiry.signed:
+        raise BindError(
+            f"expiry negative cannot go with strategy {strategy}",
+            detail="Negative tuples find what they take back by its row; this strategy keeps ends.",
+            hint="Leave the strategy at auto, or SET join_messages = 'on'.",
+        )
+    raise BindError(
+        f"expiry {expiry.kind} cannot go with strategy negative",
+        detail="Operators let rows go by their ends, which this strategy does not keep.",
+        hint="Leave the strategy at auto, or SET expiry = 'negative'.",
+    )

@@ -1,0 +1,99 @@
+"""Placements of early aggregation that follow the streams: measured, and changed while it runs."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from windrow.core.errors import StateError
+from windrow.operators.dataflow import Stage
+from windrow.operators.early_measures import measured_facts
+from windrow.operators.join.aggregation.task import AggregationJoinTask
+from windrow.operators.lowering.early_watching import EarlyWatch
+from windrow.optimize.choose_early import EarlyChoice, EarlyFacts, choose_early
+from windrow.optimize.early_costs import remembered
+from windrow.optimize.join_orders import best_orders
+from windrow.runtime.local.handover import handed_over
+from windrow.runtime.local.query import RunningQuery
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """A GROUP BY over joins of a running query."""
+
+    stage: Stage
+    watch: EarlyWatch
+
+    def facts(self, running: RunningQuery) -> EarlyFacts | None:
+        """Return what is alive of its inputs."""
+        return measured_facts(running.flow.stages, self.watch, running.clock, running.counted_since)
+
+
+def watched(running: RunningQuery) -> list[Watched]:
+    """Return those of a query."""
+    stages = running.flow.stages
+    return [Watched(s, s.watch) for s in stages if isinstance(s.watch, EarlyWatch)]
+
+
+def measured_placements(running: RunningQuery) -> dict[str, str]:
+    """Return the placement that is best for what is alive, where that can be told."""
+    found = ((w.watch.key, w.facts(running)) for w in watched(running))
+    return {key: choose_early(facts).told for key, facts in found if facts is not None}
+
+
+def followed(running: RunningQuery) -> RunningQuery:
+    """Return the query under a clearly cheaper placement, or as it is if there is none.
+
+    One that the state cannot be handed over to is not tried again. Nobody has asked for the change,
+    so nobody's push fails with it: whatever goes wrong, the plan stays, and this is told.
+    """
+    due = [item for item in watched(running) if item.watch.due]
+    if not due:
+        return running
+    try:
+        return _changed(running, due)
+    except Exception as failure:  # also an assertion: the old plan is as it was
+        reason = f"a change of early aggregation failed with {failure!r}"
+        for item in due:
+            item.watch.fails(reason)
+        warnings.warn(f'"{running.query.name}" goes on as it was: {reason}', stacklevel=2)
+        return running
+
+
+def _changed(running: RunningQuery, due: Sequence[Watched]) -> RunningQuery:
+    """Measure what is due; return the query under what is clearly cheaper then, if it can be."""
+    better: dict[str, EarlyChoice] = {}
+    for item in due:
+        facts = item.facts(running)
+        choice = item.watch.looked(facts)
+        _reorder(item, facts)
+        if choice is not None:
+            better[item.watch.key] = choice
+    if not better:
+        return running
+    placements = running.placements | {key: choice.told for key, choice in better.items()}
+    try:
+        new = handed_over(running, running.strategy, running.statistics, placements=placements)
+    except StateError as refused:
+        for item in due:
+            if item.watch.key in better:
+                item.watch.stays(str(refused))
+        return running
+    _go_on(running, new)
+    return new
+
+
+def _reorder(item: Watched, facts: EarlyFacts | None) -> None:
+    """Give an aggregation join the orders that are best for the entries alive."""
+    task = item.stage.task
+    if facts is not None and isinstance(task, AggregationJoinTask):
+        task.reorder(best_orders(remembered(facts, item.watch.choice.placement)))
+
+
+def _go_on(old: RunningQuery, new: RunningQuery) -> None:
+    """Let the watches of a new plan know what those of the old one have measured."""
+    before = {item.watch.key: item.watch for item in watched(old)}
+    for item in watched(new):
+        if item.watch.key in before:
+            item.watch.go_on_from(before[item.watch.key])

@@ -1,0 +1,91 @@
+"""Theorems 1 and 2 of AGGJOIN: whatever is aggregated before a join, the answer is the same.
+
+γ(S₁ ⋈ ... ⋈ Sₘ)  =  γ(A₁ ⋈ ... ⋈ Aₘ),   each Aᵢ the tuples of Sᵢ or its aggregation set
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from unittest.mock import patch
+
+import pytest
+from hypothesis import given, note
+from hypothesis import strategies as st
+from tests.generate.catalog import bind
+from tests.generate.effort import examples
+from tests.generate.grouped import Grouped, grouped_joins, placements
+from tests.generate.streams import worlds
+from tests.properties.test_engine_matches_oracle import assert_same, drives
+from tests.reference.drive import Drive, drive
+from tests.reference.histories import World
+from tests.reference.oracle import Oracle
+
+from windrow.optimize.choose_early import EarlyChoice, EarlyFacts, choose_early
+
+pytestmark = pytest.mark.long
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> tuple[Grouped, World, Drive]:
+    """A query, a world, and a way to feed it under some placement."""
+    query = draw(grouped_joins())
+    world = draw(worlds(max_rows=8))
+    plan = draw(drives(world))
+    algorithm = draw(st.sampled_from(("auto", "auto", "hash", "loops")))
+    early = draw(placements(query.names))
+    return query, world, replace(plan, early_aggregation=early, join_algorithm=algorithm)
+
+
+@given(cases())
+@examples(30)
+def test_every_placement_is_right_at_every_instant(case: tuple[Grouped, World, Drive]) -> None:
+    query, world, plan = case
+    note(f"{query.text}\n{plan}")
+    assert_same(query.text, world, plan)
+
+
+@given(cases())
+@examples(15)
+def test_every_placement_tells_what_none_tells(case: tuple[Grouped, World, Drive]) -> None:
+    """To the last bit: sums of numbers with fractions do not depend on what is added first."""
+    query, world, plan = case
+    note(f"{query.text}\n{plan}")
+    instants = Oracle(bind(query.text), world).instants()
+    until = instants[-1] if instants else 0
+    late = replace(plan, early_aggregation="none", join_algorithm="auto")
+    mine, theirs = (sorted(map(repr, drive(query.text, world, p, until))) for p in (plan, late))
+    assert mine == theirs
+
+
+@given(st.data())
+@examples(20)
+def test_a_switch_of_placements_is_invisible(data: st.DataObject) -> None:
+    query, world, plan = data.draw(cases())
+    switch = st.tuples(st.integers(0, 6), placements(query.names))
+    plan = replace(plan, refolds=tuple(data.draw(st.lists(switch, min_size=1, max_size=4))))
+    note(f"{query.text}\n{plan}")
+    assert_same(query.text, world, plan)
+
+
+@given(st.data())
+@examples(15)
+def test_placements_that_change_while_it_runs_are_invisible(data: st.DataObject) -> None:
+    """However often another seems better, the changelog does not show what is chosen."""
+    query, world, plan = data.draw(cases())
+    plan = replace(plan, strategy="auto", join_algorithm="auto", early_aggregation="auto")
+    turns = iter(data.draw(st.lists(st.integers(0, 15), min_size=40, max_size=40)))
+    note(f"{query.text}\n{plan}")
+
+    def chosen(facts: EarlyFacts) -> EarlyChoice:
+        choice = choose_early(facts)
+        another = choice.placed[next(turns, 0) % len(choice.placed)]
+        return replace(
+            choice,
+            placement=another.placement,
+            placed=tuple(replace(p, cost=0.0 if p is another else 1.0) for p in choice.placed),
+        )
+
+    watching = "windrow.operators.lowering.early_watching"
+    looks = patch.multiple(watching, FIRST_LOOK=1, LOOK_MOST=1, choose_early=chosen)
+    with looks:
+        assert_same(query.text, world, plan)

@@ -1,0 +1,78 @@
+"""`windrow bench aggregation`: settings are as told, bars are reckoned, answers compared."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from windrow.cli.bench.aggregation import grid, paper
+from windrow.cli.bench.aggregation.plans import Took, contest
+from windrow.cli.main import windrow
+from windrow.experiments.aggjoins.settings import FEWEST, MOST
+from windrow.experiments.aggjoins.settings import settings as random_settings
+from windrow.experiments.aggjoins.streams import Setting, two
+
+pytestmark = pytest.mark.long
+
+NONE, FIRST, SECOND, BOTH = (False, False), (True, False), (False, True), (True, True)
+SMALL = Setting(two((100, 50), (60, 40), (5, 1), 0.1))
+
+
+def took(auto: tuple[bool, ...], *micros: float, difference: str = "") -> Took:
+    """Return a setting with times of none, {b}, {a} and {a,b}."""
+    ways = dict(zip((NONE, SECOND, FIRST, BOTH), micros, strict=True))
+    facts = contest(SMALL, 0.2, 1, 7, (NONE,)).facts
+    return Took(SMALL, facts, ways, ways, BOTH, auto, difference)
+
+
+def test_bars_are_the_share_near_the_best_and_the_worst_against_joining_first() -> None:
+    found = [took(BOTH, 10, 5, 6, 2), took(NONE, 2, 1.9, 3, 4), took(SECOND, 10, 12, 5, 6)]
+    near, late = grid.bars(found)
+    assert near.ratio == pytest.approx(2 / 3)
+    assert near.facts["worst_factor"] == pytest.approx(12 / 5)
+    assert not near.met
+    assert late.ratio == pytest.approx(10 / 12)
+    assert late.facts["settings_below"] == 1
+    assert not late.met
+    (near, late) = grid.bars([took(BOTH, 10, 5, 6, 2)])
+    assert near.met
+    assert late.met
+    assert not grid.bars([took(BOTH, 10, 5, 6, 2, difference="other rows")])[0].met
+
+
+def test_settings_are_the_same_each_time_and_far_apart() -> None:
+    settings = list(random_settings(200, grid.SEED))
+    assert settings == list(random_settings(200, grid.SEED))
+    shares = [s.streams[0].selectivity for s in settings]
+    assert min(shares) < 0.002
+    assert max(shares) > 0.2
+    groups = [s.streams[0].groups for s in settings]
+    assert groups.count(1) > 40
+    assert max(groups) > 1_000
+    for setting in settings:
+        one, two = setting.streams
+        assert FEWEST <= one.window * two.window * one.selectivity <= MOST
+
+
+def test_all_placements_of_a_setting_are_timed_and_agree() -> None:
+    found = contest(SMALL, 0.2, 1, 7)
+    assert set(found.micros) == {NONE, FIRST, SECOND, BOTH}
+    assert found.difference == ""
+    assert found.met[BOTH] < found.met[NONE]
+    assert found.auto in found.micros
+    line = json.loads(grid.line_of(found))
+    assert line["check"] == "equal"
+    assert set(line["micros_a_tuple"]) == {"none", "{a}", "{b}", "{a,b}"}
+
+
+def test_the_command_tells_bars_as_json_and_as_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(paper, "CASES", {"early_small": paper.Case(SMALL, batch=0.2)})
+    run = CliRunner().invoke(
+        windrow, ["bench", "aggregation", "--only", "paper", "--repeats", "1", "--no-fail"]
+    )
+    assert run.exit_code == 0, run.output
+    first = json.loads(run.output.splitlines()[0])
+    assert (first["name"], first["check"]) == ("early_small", "equal")
+    assert first["ratio"] > 0

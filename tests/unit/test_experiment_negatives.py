@@ -1,0 +1,186 @@
+"""NEG's figures: streams are as told, approaches agree, delays are as the model says."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from windrow.core.errors import RunError
+from windrow.experiments.library.experiment import Experiment, Options
+from windrow.experiments.library.run import Result, run
+from windrow.experiments.negatives import base, contest, messages
+from windrow.experiments.negatives.base import DELAY, MOST, OVERHEAD
+from windrow.experiments.negatives.contest import Arena, Contestant
+from windrow.experiments.negatives.delays import NegFigure10, NegFigure11, NegFigure12
+from windrow.experiments.negatives.messages import NegFigure13
+from windrow.experiments.negatives.model import (
+    APPROACHES,
+    ITA,
+    MAX_ENTRY,
+    MESSAGES,
+    NTA,
+    PIGGYBACK,
+    SECOND,
+)
+from windrow.experiments.negatives.piggyback import (
+    NegFigure14a,
+    NegFigure14b,
+    NegFigure15a,
+    NegFigure15b,
+)
+from windrow.experiments.negatives.streams import Multiplied, Setting, TableSetting
+
+pytestmark = pytest.mark.long
+
+
+def joined(tables: dict[str, pa.Table]) -> pa.Table:
+    return tables["s1"].join(tables["s2"], "item", join_type="inner", right_suffix="_2")
+
+
+def test_results_a_second_are_the_papers() -> None:
+    assert Setting(50, 0.006, 20).results == pytest.approx(27)
+    assert Setting(40, 0.01, 20).results == pytest.approx(28.8)
+    pairs = joined(Setting(50, 0.006, 20).tables(200, seed=1))
+    apart = np.abs(pairs["t"].to_numpy() - pairs["t_2"].to_numpy())
+    assert np.count_nonzero(apart < 20 * SECOND) / 200 == pytest.approx(27, rel=0.15)
+
+
+def test_a_tuple_joins_as_many_as_its_multiplicity_and_before_it_ends() -> None:
+    setting = Multiplied(50, 0.01, 20, 3)
+    tables = setting.tables(200, seed=1)
+    pairs = joined(tables)
+    late = pairs["t_2"].to_numpy() - pairs["t"].to_numpy()
+    assert (late > 0).all()
+    assert (late <= 10 * SECOND).all()
+    counts = pairs.group_by("item").aggregate([("t_2", "count")])["t_2_count"].to_numpy()
+    assert np.median(counts) == 3
+    for table in tables.values():
+        assert len(table) / 200 == pytest.approx(50, rel=0.1)
+        assert (np.diff(table["t"].to_numpy()) >= 0).all()
+
+
+def small(setting: Setting, *, virtual: bool = True) -> Arena:
+    return Arena(setting, 4.0, 1, 2.0, seed=3, virtual=virtual)
+
+
+@pytest.mark.parametrize("virtual", [True, False])
+@pytest.mark.parametrize("setting", [Setting(20, 0.02, 3), TableSetting(20, 0.4, 3)])
+def test_all_approaches_tell_the_same_and_what_duckdb_finds(
+    setting: Setting, virtual: bool
+) -> None:
+    arena = small(setting, virtual=virtual)
+    for approach in APPROACHES:
+        found = Contestant.filled(arena, approach).run()
+        assert found.check == "equal"
+        assert found.counts["results_a_second"] > 2
+    assert arena.told is not None
+
+
+def test_other_changes_are_found() -> None:
+    arena = small(Setting(20, 0.02, 3))
+    Contestant.filled(arena, NTA).run()
+    assert arena.told is not None
+    arena.told = arena.told.slice(2)
+    assert "first contestant" in Contestant.filled(arena, ITA).run().check
+
+
+def test_a_seldom_result_shows_after_one_entry_and_its_end_waits_for_the_next() -> None:
+    arena = small(TableSetting(20, 0.1, 3))
+    delays = {a: Contestant.filled(arena, a).run().clocks[DELAY] for a in (ITA, NTA, PIGGYBACK)}
+    entry = MAX_ENTRY / 1e3
+    assert entry <= delays[NTA] < 1.5 * entry
+    assert delays[PIGGYBACK] == pytest.approx(delays[NTA], rel=0.1)
+    assert delays[ITA] > 4 * entry
+
+
+def test_delays_are_of_the_stretch() -> None:
+    """A greatest delay since the query began would never fall from one stretch to the next."""
+    arena = Arena(TableSetting(20, 0.1, 3), 4.0, 6, 2.0, seed=3)
+    contestant = Contestant.filled(arena, ITA)
+    most = [contestant.run().clocks[MOST] for _ in range(6)]
+    assert any(later < earlier for earlier, later in pairwise(most))
+    whole = contestant.query.stats()["delay"]
+    assert max(most) <= whole["max"] / 1e3
+
+
+def test_the_average_of_stretches_is_that_of_all_that_shows_in_them() -> None:
+    arena = small(Setting(20, 0.02, 3))
+    contestant = Contestant.filled(arena, NTA)
+    before = contestant.query.stats()["delay"]
+    found = contestant.run().clocks[DELAY]
+    contestant = Contestant.filled(arena, NTA)
+    contestant._go(contestant.at + 4 * SECOND)
+    after = contestant.query.stats()["delay"]
+    total = after["average"] * after["changes"] - before["average"] * before["changes"]
+    assert found * 1e3 == pytest.approx(total / (after["changes"] - before["changes"]))
+
+
+SMALL: dict[type[Experiment[Any]], dict[str, tuple[Any, ...]]] = {
+    NegFigure10: {"selectivity": (0.1, 0.6, 1.0)},
+    NegFigure11: {"selectivity": (0.002, 0.006, 0.01)},
+    NegFigure12: {"rate": (20, 40, 50)},
+    NegFigure13: {"multiplicity": (1, 3)},
+    NegFigure14a: {"rate": (20, 50)},
+    NegFigure14b: {"selectivity": (0.002, 0.01)},
+    NegFigure15a: {"rate": (20, 50)},
+    NegFigure15b: {"selectivity": (0.002, 0.01)},
+}
+
+
+def in_small(kind: type[Experiment[Any]], monkeypatch: pytest.MonkeyPatch) -> Result:
+    monkeypatch.setattr(base, "TUPLES", 150)
+    monkeypatch.setattr(messages, "STRETCH", 20.0)
+    monkeypatch.setattr(messages, "BATCH", 5.0)
+    of_kind = type(kind.__name__, (kind,), {"__doc__": kind.__doc__, "seconds": 20})
+    of_kind.factors = {**kind.factors, **SMALL[kind]}
+    base.arena_of.cache_clear()
+    base.stretches.cache_clear()
+    try:
+        return run(of_kind(Options(repeats=1, seed=5)))
+    finally:
+        base.arena_of.cache_clear()
+        base.stretches.cache_clear()
+
+
+@pytest.mark.parametrize("kind", SMALL)
+def test_an_experiment_runs(kind: type[Experiment[Any]], monkeypatch: pytest.MonkeyPatch) -> None:
+    result = in_small(kind, monkeypatch)
+    assert result.findings
+    for row in result.table.where(approach=ITA).rows:
+        assert row.number(OVERHEAD) == 0
+    if kind is NegFigure13:
+        for row in result.table.where(approach=MESSAGES).rows:
+            assert row.number(OVERHEAD) * row.number("multiplicity") == pytest.approx(1, rel=0.2)
+
+
+def test_figures_share_runs_that_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(base, "TUPLES", 40)
+    base.stretches.cache_clear()
+    base.arena_of.cache_clear()
+    made = []
+    filled = contest.Contestant.filled
+    monkeypatch.setattr(
+        base.Contestant, "filled", lambda *given: made.append(given) or filled(*given)
+    )
+    for _ in range(2):
+        base.stretches(Setting(50, 0.01, 2), NTA, 1, 7)
+    base.stretches.cache_clear()
+    base.arena_of.cache_clear()
+    assert len(made) == 1
+
+
+def test_a_wrong_answer_has_no_delay(monkeypatch: pytest.MonkeyPatch) -> None:
+    wrong = "SELECT MAX(s2.price) AS top, COUNT(*) + 1 AS n FROM s1, s2 WHERE s1.item = s2.item"
+    monkeypatch.setattr(Setting, "truth", wrong)
+    with pytest.raises(RunError, match="the answer is wrong"):
+        in_small(NegFigure14a, monkeypatch)
+
+
+def test_the_busier_the_more_messages_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = in_small(NegFigure15b, monkeypatch).table
+    ratios = [row.number(OVERHEAD) for row in table.where(approach=PIGGYBACK).rows]
+    assert all(later < earlier for earlier, later in pairwise(ratios))
