@@ -8,6 +8,9 @@ from windrow.experiments.holds import streams, waiting
 from windrow.experiments.holds.truth import told, valid
 from windrow.experiments.library.experiment import Options
 from windrow.experiments.library.run import Result, run
+from windrow.experiments.library.spread import Spread
+from windrow.experiments.library.table import Row, Table
+from windrow.experiments.library.verdict import verdict
 
 pytestmark = pytest.mark.long
 
@@ -23,9 +26,9 @@ def test_a_tuple_is_valid_between_those_that_block_it() -> None:
     }
     stretches = valid(links, 10)
     assert [tuple(row.values()) for row in stretches.to_pylist()] == [
-        (0, 7, 10, 12, 15),
-        (1, 7, 13, 16, 16),
-        (2, 7, 49, 50, 50),
+        (0, 7, 10, 12),
+        (1, 7, 13, 16),
+        (2, 7, 49, 50),
     ]
     begins = [(row["id"], row["begins"]) for row in told(stretches, 2).to_pylist()]
     assert begins == [(1, 15)]
@@ -45,13 +48,68 @@ def short(**more: object) -> Result:
 @pytest.mark.usefixtures("in_small")
 def test_a_longer_hold_has_fewer_negatives() -> None:
     result = short(factors={**waiting.ThesisHold.factors, "hold": (0, 0.5, 1)})
-    early = [row.number(waiting.EARLY) for row in result.table.where(query=waiting.ALONE).rows]
-    assert early == sorted(early, reverse=True)
-    assert early[0] > 2 * early[-1]
-    joined = result.table.where(query=waiting.JOINED)
-    taken = [row.number(waiting.ABOVE) for row in joined.rows]
-    assert taken == sorted(taken, reverse=True)
-    assert result.findings[0].outcome == "held"
+    for query, measures in {
+        waiting.ALONE: (waiting.CHANGELOG, waiting.EARLY),
+        waiting.JOINED: (waiting.CHANGELOG, waiting.EARLY, waiting.READ, waiting.ABOVE),
+    }.items():
+        for measure in measures:
+            found = [row.number(measure) for row in result.table.where(query=query).rows]
+            assert found == sorted(found, reverse=True), measure
+            assert found[0] > 2 * found[-1], measure
+    assert [finding.outcome for finding in result.findings[:2]] == ["held", "held"]
+
+
+@pytest.mark.usefixtures("in_small")
+def test_counts_of_the_engine_are_those_of_the_stretches() -> None:
+    """A negation's changelog has a row for each stretch that is told, and one for its end."""
+    result = short(factors={**waiting.ThesisHold.factors, "hold": (0, 1)})
+    last = (waiting.WINDOW + waiting.STRETCH, waiting.WINDOW + 2 * waiting.STRETCH)
+    links = waiting.Traffic().made(last[1], waiting.ThesisHold.seed)
+    tuples = len(streams.part(links, *last)["link1"])
+    for row in result.table.where(query=waiting.ALONE).rows:
+        hold = round(row.number("hold") * streams.SECOND)
+        shown = told(valid(links, waiting.WINDOW), hold)
+        begins, ends = (shown[name].to_numpy() for name in ("begins", "ends"))
+        own = links["link1"]["ts"].to_numpy()[shown["id"].to_numpy()] + waiting.WINDOW
+        left = (last[0] <= ends) & (ends < last[1])
+        expected = {
+            waiting.TOLD: ((last[0] <= begins) & (begins < last[1])).sum(),
+            waiting.CHANGELOG: left.sum(),
+            waiting.EARLY: (left & (ends < own)).sum(),
+        }
+        found = {name: row.number(name) * tuples / 1e3 for name in expected}
+        assert found == pytest.approx(expected)
+
+
+def table_of(counts: dict[str, dict[float, float]]) -> Table:
+    """A table in which all other counts and clocks are alike."""
+    rows = []
+    for query in (waiting.ALONE, waiting.JOINED):
+        for hold in (0, 0.1, 1):
+            names = (waiting.TOLD, waiting.CHANGELOG, waiting.EARLY, waiting.READ, waiting.ABOVE)
+            falling = dict.fromkeys(names, 100 / (1 + 10 * hold))
+            everywhere = counts[query][hold]
+            clock = Spread.of([2.0 - hold] * 5)
+            rows.append(
+                Row(
+                    {"query": query, "hold": hold},
+                    {waiting.CLOCK: clock},
+                    falling | {waiting.EVERYWHERE: everywhere},
+                )
+            )
+    return Table(tuple(rows))
+
+
+def test_a_hold_with_more_negatives_in_all_refutes_that_part_of_the_claim() -> None:
+    fewer = {0: 300.0, 0.1: 250.0, 1: 200.0}
+    kind = waiting.ThesisHold()
+    held = kind.findings(table_of({waiting.ALONE: fewer, waiting.JOINED: fewer}))
+    assert verdict(held) == "held"
+    more = {waiting.ALONE: fewer | {0.1: 301.0}, waiting.JOINED: fewer}
+    refuted = [f.claim for f in kind.findings(table_of(more)) if f.outcome == "not held"]
+    assert [claim.partition(":")[0] for claim in refuted] == [
+        "To wait reduces the negative tuples of all operators together"
+    ]
 
 
 @pytest.mark.usefixtures("in_small")

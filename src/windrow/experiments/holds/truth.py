@@ -34,8 +34,8 @@ def valid(links: dict[str, pa.Table], window: int) -> pa.Table:
     for row in links["link1"].to_pylist():
         begin, end = row["ts"], row["ts"] + window
         for first, after in _free(begin, end, seen[row["src"]], window):
-            rows.append((row["id"], row["dst"], first, after, end))
-    names = ("id", "dst", "begins", "ends", "natural")
+            rows.append((row["id"], row["dst"], first, after))
+    names = ("id", "dst", "begins", "ends")
     columns = np.array(rows, np.int64).reshape(len(rows), len(names)).T
     return pa.table(dict(zip(names, columns, strict=True)))
 
