@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pyarrow as pa
@@ -114,6 +114,38 @@ def test_answers_change_within_a_trigger_though_nothing_arrives(
     again = db.start(sinks, trigger="available-now")
     assert again.wait(60), "a run that is to end does, after a batch in which nothing came"
     assert all(len(told.signed(1)) == len(told.signed(-1)) == 3 for told in sinks.values())
+
+
+def test_a_batch_that_was_planned_without_a_tick_is_run_all_the_same(
+    db: SparkDatabase, tmp_path: Path
+) -> None:
+    """A run that ends by itself has a tick in its first batch only; another kind goes on with it.
+
+    Where the tasks of a batch meet, nobody knows its time then: it takes the tiny exchange.
+    """
+    start = datetime(2026, 1, 1, tzinfo=UTC)
+    for n in range(3):
+        rows = pa.table({"ts": [start + timedelta(seconds=n)], "k": [n]})
+        write_piece(tmp_path / "s" / f"{n}.parquet", rows, 1_700_000_000 + n)
+    db.execute(
+        "CREATE STREAM s (ts TIMESTAMP, k BIGINT) USING parquet OPTIONS"
+        f" (path '{tmp_path}/s', maxFilesPerTrigger '1', heartbeat '1 second') TIMESTAMP BY ts"
+    )
+    query, told = db.query("SELECT k FROM s [RANGE 1 HOUR]", name="q"), Told()
+
+    def refuse_the_last(table: pa.Table, batch: int) -> None:
+        assert table.num_rows == 0 or table["k"].to_pylist() != [2], "no room"
+        told(table, batch)
+
+    with pytest.raises(wr.WindrowError, match="no room"):
+        query.start(refuse_the_last).wait(60)
+    run = query.start(told, trigger=f"{round(TRIGGER * 1000)} milliseconds")
+    wait_for(lambda: len(told.signed(-1)) == 3)
+    run.stop()
+    assert [row["k"] for _, row in told.signed(1)] == [0, 1, 2]
+    assert {row["_ts"] for _, row in told.signed(-1)} == {
+        start + timedelta(hours=1, seconds=n) for n in range(3)
+    }
 
 
 def test_a_backlog_of_expiries_goes_batch_by_batch_and_all_of_it(

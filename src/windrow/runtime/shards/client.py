@@ -86,13 +86,13 @@ class Shards:
         """
         return ShardClient(self._place(number), os.getppid() if watch is None else watch)
 
-    def gathered(self, version: int, number: int, heard: Mapping[str, Heard]) -> dict[str, Heard]:
-        """Tell what shard `number` has heard in a version; return what all have, when all told.
+    def gathered(self, version: int, number: int, moment: Moment) -> Moment:
+        """Tell what shard `number` knows of a version; return what all do, when all told.
 
         Only for tasks that run at the same time on one host: each waits for the others.
         """
         folder = self._place(number).folder
-        return meet(folder, (self.run, version), (number, self.count), heard)
+        return meet(folder, (self.run, version), (number, self.count), moment)
 
     def _place(self, number: int) -> Place:
         assert 0 <= number < self.count, f"there are shards 0 to {self.count - 1}"

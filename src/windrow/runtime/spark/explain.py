@@ -16,7 +16,7 @@ from windrow.runtime.shards.program import Program
 from windrow.runtime.spark.declared import fit_column
 from windrow.runtime.spark.entry_sql import Reading, pushed, shard_sql
 from windrow.runtime.spark.plan import SparkPlan, plan_of
-from windrow.runtime.spark.ticks import Ticks, needs_wall, ticks_of
+from windrow.runtime.spark.ticks import Ticks, ticks_of
 
 MANY = 2
 """Pairs of inputs from which on it is told how they meet."""
@@ -52,8 +52,14 @@ def _passing(program: Program, plan: SparkPlan) -> list[str]:
         Ticks.EVERY_SECOND: ["a batch happens every second, also without a row"],
         Ticks.EVERY_TRIGGER: ["a batch happens at every trigger, also without a row"],
     }
-    lines = list(often[ticks_of(program)])
-    if needs_wall(plan):
+    ticks = ticks_of(program)
+    lines = list(often[ticks])
+    if plan.walled and ticks.always:
+        lines.append(
+            "the batch's own time comes with a tick; in a run that ends by itself, with the tiny"
+            " exchange: shards do not meet instead there"
+        )
+    elif plan.walled:
         lines.append(
             "the batch's own time crosses with the tiny exchange: shards do not meet instead"
         )

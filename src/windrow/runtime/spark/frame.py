@@ -29,7 +29,7 @@ from windrow.runtime.spark.relations import open_relation
 from windrow.runtime.spark.session import enlarge_batches
 from windrow.runtime.spark.slots import GOAL, OUTPUT, PORT, SHARD, SIGN, TIME, goal_sql
 from windrow.runtime.spark.sources import CORRUPT, Opened, arrow_type, open_source
-from windrow.runtime.spark.ticks import Ticks, needs_wall, tick_rows, ticks_of
+from windrow.runtime.spark.ticks import BATCH_TIME, Ticks, tick_rows, ticks_of
 from windrow.runtime.spark.worker import (
     DRAIN,
     HEARD,
@@ -42,9 +42,6 @@ from windrow.runtime.spark.worker import (
     number_rows,
     step,
 )
-
-BATCH_TIME = "unix_micros(current_timestamp())"
-"""In a streaming plan: the time of the batch, the same if it is run again."""
 
 
 def build_frame(
@@ -60,12 +57,14 @@ def build_frame(
 
     `frames` are inputs given as DataFrames, by name. `rim` takes changes in the task that has them,
     and passes on what others want. `at_once`: the tasks of all shards can run at the same time on
-    one host, so that they need no exchange to tell each other the time.
+    one host, so that they need no exchange to tell each other the time; where clocks go by the
+    batch's own, every batch then needs a tick.
     """
-    plan = plan_of(program)
-    rows = entered_frame(spark, plan, Entry(checkpoint, frames or {}, ticks_of(program)))
+    plan, ticks = plan_of(program), ticks_of(program)
+    rows = entered_frame(spark, plan, Entry(checkpoint, frames or {}, ticks))
     work = plan.work(Shards(checkpoint, program), rim=rim)
-    return through_shards(rows, plan, work, BATCH_TIME, at_once=at_once)
+    meet = at_once and (ticks.always or not plan.walled)
+    return through_shards(rows, plan, work, BATCH_TIME, at_once=meet)
 
 
 def own_frame(
@@ -147,16 +146,13 @@ def through_shards(
 ) -> DataFrame:
     """Return what the shards make of wide rows; `wall` is the batch's own time in µs, as SQL."""
     dealt = _dealt(rows, SHARD, plan.shards)
-    if at_once and not needs_wall(plan):
+    if at_once:
         return _higher_levels(_together(dealt, plan, work), plan, work)
     return _stepped(_told(dealt, plan, work, wall), plan, work)
 
 
 def _together(rows: DataFrame, plan: SparkPlan, work: Work) -> DataFrame:
-    """Run INGEST and level 0 in one stage, whose tasks Spark starts all at once or not at all.
-
-    The batch's own time is not known there: where clocks go by it, that is no way.
-    """
+    """Run INGEST and level 0 in one stage, whose tasks Spark starts all at once or not at all."""
     function = partial(ingest_and_step, work=work)
     return rows.mapInArrow(function, plan.row_after(0).ddl, barrier=True)
 

@@ -69,8 +69,15 @@ class SparkPlan:
             self.answered,
             {silent_port(n): stream.name for n, stream in streams.items()},
             {e.name: _time_of(e) for e in self.entries},
+            self.walled,
             rim,
         )
+
+    @property
+    def walled(self) -> bool:
+        """Whether clocks depend on the batch's own time."""
+        streams = [e for e in self.entries if isinstance(e, Stream)]
+        return any(s.idle is not None or s.heartbeat is not None for s in streams)
 
     def _gate(self, port: Port) -> Gate:
         """Return a port as workers see it."""

@@ -78,7 +78,10 @@ class Run:
         """Begin: check the sinks, finish what was cut off, read on."""
         self._delivery.open(self.folder.name(), self.folder.reached())
         self._finish_drain()
-        may = self._delivery.may_run_at_once and run_at_once(self._spark, self.job.program.shards)
+        program = self.job.program
+        may = self._delivery.may_run_at_once and run_at_once(self._spark, program.shards)
+        if plan_of(program).walled and ends(self.job.trigger):
+            may = False  # its batches have no tick, but for the first
         try:
             self._query = self._started(at_once=may)
         except Exception as error:

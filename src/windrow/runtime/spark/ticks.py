@@ -11,6 +11,9 @@ one more source, the last of its plan, which always has:
 
 A start of "available-now" has one tick, so it ends by itself.
 
+A tick tells the batch's own time, where tasks meet and no exchange does: in every batch of the
+first kind, as long as the trigger is an interval.
+
 A checkpoint knows its sources by their place, so which one it is must not depend on the trigger.
 """
 
@@ -22,8 +25,11 @@ from pyspark.sql import DataFrame, SparkSession
 
 from windrow.plan.catalog import Stream
 from windrow.runtime.shards.program import Program
-from windrow.runtime.spark.plan import SparkPlan, plan_of
+from windrow.runtime.spark.plan import plan_of
 from windrow.runtime.spark.slots import PORT, SHARD, TICK, TIME, Wide, spark_type
+
+BATCH_TIME = "unix_micros(current_timestamp())"
+"""In a streaming plan: the time of the batch, the same if it is run again."""
 
 
 class Ticks(Enum):
@@ -37,6 +43,11 @@ class Ticks(Enum):
     def source(self) -> str:
         """The format of the source."""
         return "rate" if self is Ticks.EVERY_SECOND else "rate-micro-batch"
+
+    @property
+    def always(self) -> bool:
+        """Whether every batch has one, if the trigger is an interval."""
+        return self is Ticks.EVERY_TRIGGER
 
     @property
     def seldom(self) -> Ticks:
@@ -57,16 +68,10 @@ def may_idle(entry: object) -> bool:
     return isinstance(entry, Stream) and entry.idle is not None
 
 
-def needs_wall(plan: SparkPlan) -> bool:
-    """Tell whether clocks depend on the batch's own time."""
-    streams = [e for e in plan.entries if isinstance(e, Stream)]
-    return any(may_idle(s) or s.heartbeat is not None for s in streams)
-
-
 def tick_rows(spark: SparkSession, ticks: Ticks, wide: Wide) -> DataFrame:
     """Return the rows of the source that sees to it, as wide rows of no port."""
     loaded = spark.readStream.format(ticks.source).options(**dict(ticks.value)).load()
-    constants = {SHARD: "0", PORT: str(TICK), TIME: "0"}
+    constants = {SHARD: "0", PORT: str(TICK), TIME: BATCH_TIME}
     head = [f"CAST({constants.get(n, 'NULL')} AS {type_}) AS {n}" for n, type_ in wide.head]
     slots = [f"CAST(NULL AS {spark_type(s.type)}) AS {s.name}" for s in wide.slots]
     return loaded.selectExpr(*head, *slots)

@@ -21,6 +21,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark import TaskContext
 
+from windrow.core.errors import StateError
 from windrow.core.schema import Schema
 from windrow.runtime.shards.client import ShardClient, Shards
 from windrow.runtime.shards.clocks import UNUSABLE, Heard, Moment
@@ -39,6 +40,7 @@ from windrow.runtime.spark.slots import (
     PORT,
     SEQUENCE,
     SHARD,
+    TICK,
     TIME,
     TUPLES,
     Wide,
@@ -71,8 +73,9 @@ class Gate:
 class Work:
     """All that workers know of a program. `silent`: streams by the port that only tells times.
 
-    `times`: each stream's time column, and whether its times are moments. `rim`: who takes the
-    changes after the last level, and passes on what others want.
+    `times`: each stream's time column, and whether its times are moments. `walled`: clocks go by
+    the batch's own time. `rim`: who takes the changes after the last level, and passes on what
+    others want.
     """
 
     shards: Shards
@@ -84,6 +87,7 @@ class Work:
     answered: Wide
     silent: Mapping[int, str]
     times: Mapping[str, tuple[str, bool]]
+    walled: bool = False
     rim: AtTheRim | None = None
 
 
@@ -159,7 +163,7 @@ def ingest(batches: Batches, *, work: Work) -> Batches:
     """Hand the rows of one shard over; tell all shards what was heard."""
     turn = Turn.here(work)
     with turn.shard:
-        heard = _handed_over(batches, turn)
+        heard = _handed_over(batches, turn).heard
     turn.report("ingest", {})
     text = json.dumps(heard_to_json(heard))
     everyone = range(work.shards.count)
@@ -168,8 +172,8 @@ def ingest(batches: Batches, *, work: Work) -> Batches:
     )
 
 
-def _handed_over(batches: Batches, turn: Turn) -> dict[str, Heard]:
-    """Hand the rows of one shard over; return what this task has heard of all streams."""
+def _handed_over(batches: Batches, turn: Turn) -> Moment:
+    """Hand the rows of one shard over; return what this task has heard, and its ticks' time."""
     aside: dict[int, list[pa.RecordBatch]] = {}
     rows = _of_ports(turn.spent.outside(batches), turn.work, turn.work.entered, aside)
     with turn.spent.counting():
@@ -179,7 +183,8 @@ def _handed_over(batches: Batches, turn: Turn) -> dict[str, Heard]:
             heard[stream] = _times(aside[port], heard.get(stream))
     for stream in _buried(aside.get(POISON, []), turn):
         heard.setdefault(stream, UNUSABLE)
-    return heard
+    ticks = [wall for batch in aside.get(TICK, []) for wall in batch.column(TIME).to_pylist()]
+    return Moment(heard, max(ticks, default=0))
 
 
 def _of_ports(
@@ -226,8 +231,12 @@ def ingest_and_step(batches: Batches, *, work: Work) -> Batches:
 def _ingested_and_stepped(batches: Batches, work: Work) -> Batches:
     turn = Turn.here(work)
     with turn.shard:
-        heard = _handed_over(batches, turn)
-        moment = Moment(work.shards.gathered(turn.version, turn.number, heard))
+        moment = work.shards.gathered(turn.version, turn.number, _handed_over(batches, turn))
+        if work.walled and not moment.wall:
+            raise StateError(
+                f"version {turn.version} has no tick",
+                detail="A run that ends by itself has planned its batch, and others go on with it.",
+            )
         yield from _answer(turn.shard.pieces(turn.version, 0, (), moment), 0, turn)
 
 
