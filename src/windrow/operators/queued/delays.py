@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from windrow.kernels.queues import count_delays
 from windrow.operators.task import Saved
 from windrow.operators.vector import I64
 
@@ -62,12 +63,10 @@ class Delays:
             return
         late = np.concatenate([shown - ts for ts, shown in self._pending])
         self._pending = []
-        late = np.maximum(late, 0)
+        total, most = count_delays(late, BOUNDS, self._classes)
         self._count += len(late)
-        self._total += int(late.sum())
-        self._most = max(self._most, int(late.max()))
-        found = np.searchsorted(BOUNDS, late, side="right") - 1
-        self._classes += np.bincount(found, minlength=CLASSES)
+        self._total += int(total)
+        self._most = max(self._most, int(most))
 
     @property
     def count(self) -> int:

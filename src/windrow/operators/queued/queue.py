@@ -18,6 +18,7 @@ import numpy as np
 
 from windrow.core.schema import Schema
 from windrow.core.time import BEGINNING, FOREVER
+from windrow.kernels.queues import weave
 from windrow.operators.dataflow import loaded_delta, saved_delta
 from windrow.operators.delta import Delta
 from windrow.operators.task import Saved
@@ -52,13 +53,10 @@ class Entries:
         if not len(messages):
             return cls(delta.ts, at, np.ones(len(delta), np.bool_), delta)
         total = len(delta) + len(messages)
-        places = np.searchsorted(delta.ts, messages, side="left") + np.arange(len(messages))
-        is_row = np.ones(total, np.bool_)
-        is_row[places] = False
-        ts, came = np.empty((2, total), np.int64)
-        ts[places], came[places] = messages, messages_at
-        ts[is_row], came[is_row] = delta.ts, at
-        return cls(ts, np.maximum.accumulate(came), is_row, delta)
+        ts, came = np.empty(total, np.int64), np.empty(total, np.int64)
+        is_row = np.empty(total, np.bool_)
+        weave((delta.ts, at), (messages, messages_at), ts, came, is_row)
+        return cls(ts, came, is_row, delta)
 
     def split(self, n: int) -> tuple[Entries, Entries]:
         """Return the first n entries, and the others."""
