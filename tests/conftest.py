@@ -5,6 +5,7 @@ CI=true the examples of a test are always the same: a change is judged by what i
 """
 
 import os
+import signal
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
@@ -28,6 +29,11 @@ settings.load_profile("thorough" if os.environ.get("WINDROW_THOROUGH") == "1" el
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let hashes overflow where kernels run as plain Python: compiled they do so silently."""
+    """Let Ctrl-C be heard though a shell runs the tests in the background.
+
+    Let hashes overflow where kernels run as plain Python: compiled they do so silently.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if os.environ.get("NUMBA_DISABLE_JIT") == "1":
         config.addinivalue_line("filterwarnings", "ignore:overflow encountered:RuntimeWarning")
