@@ -80,6 +80,22 @@ def test_all_approaches_tell_the_same_and_what_duckdb_finds(
     assert arena.told is not None
 
 
+def test_a_join_with_a_table_is_in_the_pipeline_too() -> None:
+    """Join and COUNT read what comes; under NTA also, as a message or a row, what ends."""
+    setting = TableSetting(20, 0.4, 3)
+    arena = small(setting)
+
+    def entries(low: int, high: int) -> int:
+        items = contest.part_of(arena.tables["s1"], low * SECOND, high * SECOND)["item"].to_numpy()
+        return len(items) + int(np.isin(items, setting.relations()["favorites"]["item"]).sum())
+
+    tuples = len(contest.part_of(arena.tables["s1"], 3 * SECOND, 7 * SECOND))
+    expected = {ITA: entries(3, 7), NTA: entries(3, 7) + entries(0, 4)}
+    for approach, count in expected.items():
+        found = Contestant.filled(arena, approach).run().counts["tuples_in_pipeline"] * tuples
+        assert found == pytest.approx(count, abs=2), approach
+
+
 def test_other_changes_are_found() -> None:
     arena = small(Setting(20, 0.02, 3))
     Contestant.filled(arena, NTA).run()

@@ -23,7 +23,8 @@ from windrow.runtime.local.database import Database
 from windrow.runtime.local.handle import QueryHandle
 
 READERS = ("Join", "Aggregate")
-"""Operators of the paper's pipeline; those that compute columns are windrow's own."""
+"""Operators of the paper's pipeline, by the first word of their names; those that compute columns,
+or end rows, are windrow's own."""
 
 
 @dataclass(slots=True)
@@ -138,7 +139,7 @@ def figures(stats: Mapping[str, Any]) -> dict[str, float]:
     Of the aggregate: positives are results of the join that it has read, negatives are messages
     and negative rows. Entries are what join and aggregate have read or have still to read.
     """
-    readers = [op for op in stats["operators"] if op["operator"] in READERS]
+    readers = [op for op in stats["operators"] if op["operator"].split()[0] in READERS]
     (top,) = (op for op in readers if op["operator"] == "Aggregate")
     gone = top["negatives_in"]
     return {

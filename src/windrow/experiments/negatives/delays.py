@@ -52,7 +52,8 @@ class NegFigure10(DelayExperiment):
     )  # fmt: skip
     streams = (
         "COUNT over a stream of 50 tuples a second joined with a table of items; the table is not "
-        "retroactive, so that results tell their ends."
+        "retroactive, so that results tell their ends: under NTA the join reads each tuple, and a "
+        "message as it ends, and negative tuples are made above it."
     )
 
     def setting(self, levels: Levels) -> Setting:
