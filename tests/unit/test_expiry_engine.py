@@ -210,6 +210,43 @@ def test_after_a_hand_over_expiries_show_when_they_did_before(text: str, approac
     assert mine == at_once
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT COUNT(*) AS n FROM s [RANGE 5] WHERE k = 1",
+        "SELECT COUNT(*) AS n FROM (SELECT k FROM s [RANGE 5]) AS x WHERE x.k = 1",
+        "SELECT COUNT(*) AS n FROM s [RANGE 5], f WHERE s.k = f.k",
+        "SELECT COUNT(*) AS n FROM s [RANGE 5], f WHERE s.k = f.k AND s.k < 5",
+    ],
+    ids=["filter", "filter above the window", "join", "filter below a join"],
+)
+@pytest.mark.parametrize("moves", ["tuples", "heartbeats"])
+def test_punctuation_tells_of_time_where_no_tuple_gets_through(text: str, moves: str) -> None:
+    """No later than it says; without it an answer stays, and `behind` tells for how long."""
+    shown: dict[int | None, list[int]] = {}
+    behind: dict[int | None, list[float]] = {}
+    for wait in (2, None):
+        db = Database()
+        db.execute("CREATE STREAM s (t BIGINT, k BIGINT) TIMESTAMP BY t")
+        db.execute("CREATE NON RETROACTIVE RELATION f (k BIGINT)")
+        db.push("f", [{"k": 1}])
+        settings = {} if wait is None else {"punctuation": wait}
+        query = db.query(text, expiry="input_triggered", **settings)
+        shown[wait], behind[wait] = [], []
+        for t in range(20):
+            if t < 2 or moves == "tuples":
+                db.push("s", [{"t": t, "k": 1 if t < 2 else 9}])
+            else:
+                db.advance(t)
+            shown[wait].append(query.answer().to_pylist()[0]["n"])
+            behind[wait].append(query.stats()["delay"]["behind"])
+    truth = [1, 2, 2, 2, 2, 1, *[0] * 14]
+    assert all(n in truth[max(0, t - 1) : t + 1] for t, n in enumerate(shown[2]))
+    assert max(behind[2]) < 2
+    assert shown[None] == [1, *[2] * 19]
+    assert behind[None] == [0, *range(19)]
+
+
 @by_approach
 @by_query
 def test_what_a_hand_over_costs_ends_with_what_was_alive(text: str, approach: str) -> None:

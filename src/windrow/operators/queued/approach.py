@@ -23,8 +23,8 @@ class Approach:
 
     `signed`: leaves send negative tuples, and edges carry them where they can. `announces`: edges
     whose rows tell their ends carry messages. `purges`: a message that something follows in its
-    queue is dropped. `punctuation`: an operator that has read tuples for so long and told nothing
-    says how far it has come [THESIS 2.3.3]; None is never.
+    queue is dropped. `punctuation`: an operator, or a stream behind a filter, that has come so far
+    and told nothing says how far it is [THESIS 2.3.3]; None is never.
     """
 
     name: str

@@ -58,7 +58,7 @@ class Pipeline:
     """The queues of a plan, and what its edges have told of their rows' ends.
 
     `told`: the ends that edges are still to announce; of rows that they have told, and after a
-    hand-over of all rows that were alive then. `spoke`: when operators last told anything.
+    hand-over of all rows that were alive then. `spoke`: the last time that operators have told of.
     """
 
     flow: Dataflow
@@ -257,14 +257,14 @@ class Pipeline:
         if served.stage == len(self.flow.stages) - 1:
             self._shown.append((served.made, finish(served.made.ts)))
         read = NO_TIMES
-        if served.stage in self._passing:
+        if served.stage in self._passing or self.approach.punctuation is not None:
             read = np.concatenate([read, *(e.ts[~e.is_row] for e in served.entries)])
         self._tell(served.stage, served.made, finish, read)
 
     def _tell(self, j: int, made: Delta, finish: Finish, read: I64 = NO_TIMES) -> None:
         """Put a stage's changes, and its messages, into the queues above it.
 
-        A projection passes on the messages that it has `read`.
+        A projection passes on the messages that it has `read`, and all operators punctuation.
         """
         ports = self._readers.get(j, ())
         if not ports:
@@ -281,23 +281,25 @@ class Pipeline:
                 self.told[j].tell(made.exp)
             found = self.told[j].due(clock)
         if self.approach.punctuation is not None:
-            return self._punctuation(j, made, clock)
+            return self._punctuation(j, made, clock, heard=len(found) > 0)
         if self.approach.announces and j in self._clocked:
             told = max([*found[-1:].tolist(), *made.ts[-1:].tolist()], default=clock - 1)
             if told < clock:
                 return np.append(found, clock)
         return found
 
-    def _punctuation(self, j: int, made: Delta, clock: int) -> I64:
-        """Return the time of an operator that has read for long and told nothing."""
+    def _punctuation(self, j: int, made: Delta, clock: int, *, heard: bool) -> I64:
+        """Return the time of a stage that has come far and told nothing, or has `heard` of it.
+
+        An operator comes as far as what it reads; a leaf as far as its stream does, though its
+        filter may drop every tuple.
+        """
         wait = self.approach.punctuation
         assert wait is not None
-        if len(made) or j in self.leaves:
-            self.spoke[j] = clock
-        elif clock - self.spoke.setdefault(j, clock) >= wait:
-            self.spoke[j] = clock
-            return np.array([clock], np.int64)
-        return NO_TIMES
+        spoke = int(made.ts[-1]) if len(made) else self.spoke.get(j, clock)
+        tells = clock - spoke >= wait or (heard and clock > spoke)
+        self.spoke[j] = clock if tells else spoke
+        return np.array([clock], np.int64) if tells else NO_TIMES
 
     def settle(self) -> Delta:
         """Bring all operators up to where the leaves are; return what shows then."""
@@ -362,6 +364,12 @@ class Pipeline:
                 later.append((made.slice(n, len(made)), at[n:]))
         self._shown = later
         return Delta.concat(ready) if ready else self._nothing[-1]
+
+    def behind(self, clock: int) -> int:
+        """Return how far time has come, at `clock`, beyond what the root has heard of."""
+        if not self.flow.begun:
+            return 0
+        return max(0, clock - max(self._at(len(self.flow.stages) - 1), self._start))
 
     def held_back(self) -> list[Delta]:
         """Return the changes that wait in queues, or to be shown."""

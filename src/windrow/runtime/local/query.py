@@ -424,6 +424,10 @@ class RunningQuery:
         if self.pipeline is not None:
             self.pipeline.check()
 
+    def _behind(self) -> int:
+        """Return how late a change may be that is not told yet."""
+        return 0 if self.pipeline is None else self.pipeline.behind(self.clock)
+
     def stats(self) -> dict[str, object]:
         """Return counters, a stage at a time and in all."""
         scale = 1e6 if self.time_type is Clock.TIMESTAMP else 1.0
@@ -448,7 +452,7 @@ class RunningQuery:
             "without_effect": {u.name: u.reason for u in unused(self.query, LOCAL)},
             "seconds": self.seconds,
             "counted_since": self.counted_since,
-            "delay": self.delays.told(scale),
+            "delay": {**self.delays.told(scale), "behind": self._behind() / scale},
             **processor_stats(self.pipeline, scale),
             "clock": None if self.clock == BEGINNING else self.clock,
             "state_rows": sum(int(s["state_rows"]) for s in stages),
