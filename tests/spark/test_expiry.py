@@ -148,6 +148,35 @@ def test_a_batch_that_was_planned_without_a_tick_is_run_all_the_same(
     }
 
 
+def test_what_a_query_costs_and_how_late_it_tells_is_what_its_engine_in_process_says(
+    db: SparkDatabase, tmp_path: Path
+) -> None:
+    """Counters of all shards together; every setting tells the same changes."""
+    times = [*range(0, 300, 3)]
+    rows = pa.table({"t": times, "k": [t % 7 for t in times]})
+    write_piece(tmp_path / "s" / "0.parquet", rows, 1_700_000_000)
+    declared = "CREATE STREAM s (t BIGINT, k BIGINT)"
+    text = "SELECT k, COUNT(*) AS n FROM s [RANGE 60] GROUP BY k"
+    db.execute(f"{declared} USING parquet OPTIONS (path '{tmp_path}/s') TIMESTAMP BY t")
+    with wr.connect() as local:
+        local.execute(f"{declared} TIMESTAMP BY t")
+        truth = local.query(text)
+        local.push("s", rows)
+        local.drain()
+        told, expected = truth.stats(), truth.changes().num_rows
+    for expiry in ("auto", "negative"):
+        query = db.query(text, name=f"q_{expiry}", expiry=expiry)
+        assert query.start("noop").wait(60)
+        stats = query.stats()
+        assert (stats["expiry"], stats["delay"]["changes"]) == (expiry, expected)
+        assert stats["delay"] == told["delay"], "all tuples came in one batch"
+        assert (stats["clock"], stats["without_effect"]) == (297, {})
+        (groups,) = (op for op in stats["operators"] if op["operator"] == "Aggregate")
+        assert groups["tuples_in"] == len(times) + groups["negatives_in"]
+        assert (groups["negatives_in"] > 0) == (expiry == "negative")
+        assert stats["state_rows"] == sum(op["state_rows"] for op in stats["operators"]) > 0
+
+
 def test_a_backlog_of_expiries_goes_batch_by_batch_and_all_of_it(
     db: SparkDatabase, tmp_path: Path
 ) -> None:

@@ -8,7 +8,7 @@ clock; where such an edge meets a faster one, the faster one's changes wait.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -74,6 +74,19 @@ class Stage:
     def form(self) -> str:
         """The structure without the reasons: what a saved state depends on."""
         return self.structure.partition("; ")[0]
+
+    def counts(self) -> dict[str, Any]:
+        """Return what its task remembers, and has counted; {} of a source."""
+        task = self.task
+        if task is None:
+            return {}
+        return {
+            "operator": self.label,
+            "structure": self.structure,
+            "state_rows": task.state_rows(),
+            "state_bytes": task.state_bytes(),
+            **{name: getattr(task.counters, name) for name in task.counters.__slots__},
+        }
 
 
 @dataclass(slots=True)

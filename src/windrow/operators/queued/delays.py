@@ -6,6 +6,9 @@ O(1) memory, however long a query runs.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 from windrow.kernels.queues import count_delays
@@ -16,8 +19,8 @@ STEPS = 8
 """Classes for each doubling of a delay."""
 CLASSES = 62 * STEPS
 """Enough for any delay there is; the first is for none at all."""
-PENDING = 64
-"""Batches that wait to be counted: a step of a single tuple should not pay for a histogram."""
+PENDING, PENDING_CHANGES = 64, 1 << 14
+"""Batches that wait to be counted, and changes: a single tuple should not pay for a histogram."""
 
 BOUNDS = np.concatenate([[0.0], 2.0 ** (np.arange(CLASSES - 1) / STEPS)])
 """The least delay of each class."""
@@ -32,6 +35,7 @@ class Delays:
         self._most = 0
         self._classes = np.zeros(CLASSES, np.int64)
         self._pending: list[tuple[I64, I64 | int]] = []
+        self._waiting = 0
         self._stretch: Delays | None = None
 
     def begin(self) -> Delays:
@@ -53,16 +57,17 @@ class Delays:
         """Changes about these instants were told at `shown`."""
         if len(ts):
             self._pending.append((ts, shown))
+            self._waiting += len(ts)
             if self._stretch is not None:
                 self._stretch.note(ts, shown)
-            if len(self._pending) >= PENDING:
+            if len(self._pending) >= PENDING or self._waiting >= PENDING_CHANGES:
                 self._settle()
 
     def _settle(self) -> None:
         if not self._pending:
             return
         late = np.concatenate([shown - ts for ts, shown in self._pending])
-        self._pending = []
+        self._pending, self._waiting = [], 0
         total, most = count_delays(late, BOUNDS, self._classes)
         self._count += len(late)
         self._total += int(total)
@@ -110,6 +115,30 @@ class Delays:
             "max": self.most / scale,
         }
 
+    def to_plain(self) -> dict[str, object]:
+        """Return what was counted as plain values; `add` takes them."""
+        self._settle()
+        found = np.flatnonzero(self._classes)
+        classes = [[int(i), int(self._classes[i])] for i in found]
+        return {"count": self._count, "total": self._total, "most": self._most, "classes": classes}
+
+    def add(self, plain: Mapping[str, Any]) -> None:
+        """Count what others have counted as well.
+
+        >>> delays, other = Delays(), Delays()
+        >>> other.note(np.array([3, 5]), 9)
+        >>> for _ in range(2):
+        ...     delays.add(other.to_plain())
+        >>> delays.count, delays.average, delays.most
+        (4, 5.0, 6)
+        """
+        self._settle()
+        self._count += int(plain["count"])
+        self._total += int(plain["total"])
+        self._most = max(self._most, int(plain["most"]))
+        for place, count in plain["classes"]:
+            self._classes[place] += count
+
     def save(self) -> Saved:
         """Return what was counted."""
         self._settle()
@@ -122,7 +151,7 @@ class Delays:
 
     def load(self, saved: Saved) -> None:
         """Go on from what was counted."""
-        self._pending = []
+        self._pending, self._waiting = [], 0
         self._count, self._total = int(saved["count"]), int(saved["total"])  # type: ignore[call-overload]
         self._most = int(saved["most"])  # type: ignore[call-overload]
         self._classes = np.array(saved["classes"], np.int64)

@@ -433,11 +433,7 @@ class RunningQuery:
         scale = 1e6 if self.time_type is Clock.TIMESTAMP else 1.0
         stages = [
             {
-                "operator": s.label,
-                "structure": s.structure,
-                "state_rows": s.task.state_rows(),
-                "state_bytes": s.task.state_bytes(),
-                **{name: getattr(s.task.counters, name) for name in s.task.counters.__slots__},
+                **s.counts(),
                 **({} if s.watch is None else s.watch.stats()),
                 **({} if self.pipeline is None else queue_stats(self.pipeline, i)),
             }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +16,7 @@ from windrow.operators.dataflow import loaded_delta, saved_delta
 from windrow.operators.delta import Delta
 from windrow.operators.levels import LeveledFlow, Reach
 from windrow.operators.ordering import RowOrder
+from windrow.operators.queued.delays import Delays
 from windrow.operators.source import SourceReader, as_it_is
 from windrow.operators.task import Saved
 from windrow.operators.vector import I64
@@ -63,6 +65,7 @@ class ShardQuery:
     due: int = BEGINNING
     start: int | None = None
     steps: int = 0
+    delays: Delays = field(default_factory=Delays)
     runs: bool = False  # whether this batch's clock has been reached by its first event
     _before: int = BEGINNING  # the clock of the batch before
     _widths: dict[int, tuple[int, ...]] = field(init=False)
@@ -209,6 +212,7 @@ class ShardQuery:
         delta = self.flow.changes()
         if not self.wiring.physical.netted:
             delta = net_per_instant(delta)
+        self.delays.note(delta.ts, self.clock)
         return changelog(delta, self.output.schema, self.output.clock, self.wiring.interner)
 
     def rest(self) -> None:
@@ -234,6 +238,7 @@ class ShardQuery:
             "interner": self.wiring.interner.save(),
             "buffers": [[i, [saved_delta(d) for d in ds]] for i, ds in self._buffers.items()],
             "agendas": [agenda.save() for agenda in self._agendas],
+            "delays": self.delays.save(),
         }
 
     def load(self, saved: Saved) -> None:
@@ -257,11 +262,12 @@ class ShardQuery:
         stages = self.wiring.physical.stages
         self._buffers = {i: [loaded_delta(d, stages[i].schema) for d in ds] for i, ds in buffers}
         self._agendas = [Agenda.load(a) for a in saved["agendas"]]  # type: ignore[attr-defined]
+        if "delays" in saved:  # older states have counted none
+            self.delays.load(saved["delays"])  # type: ignore[arg-type]
 
-    def state(self) -> tuple[int, int]:
-        """Return rows and bytes that are remembered."""
-        tasks = [s.task for s in self.wiring.physical.stages if s.task is not None]
-        return sum(t.state_rows() for t in tasks), sum(t.state_bytes() for t in tasks)
+    def operators(self) -> list[dict[str, Any]]:
+        """Return what each operator remembers here, and what it has counted."""
+        return [s.counts() for s in self.wiring.physical.stages if s.task is not None]
 
 
 def _in_time_order(delta: Delta) -> Delta:

@@ -247,13 +247,15 @@ class Shard:
         """Return what is known about the work so far, as plain values."""
         queries = {}
         for query in self.queries:
-            rows, size = query.state()
+            operators = query.operators()
             queries[query.output.query] = {
                 "clock": None if query.clock == BEGINNING else query.clock,
                 "held_back_by": self.clocks.held_back_by(query.streams),
                 "behind": query.behind,
-                "state_rows": rows,
-                "state_bytes": size,
+                "state_rows": sum(int(op["state_rows"]) for op in operators),
+                "state_bytes": sum(int(op["state_bytes"]) for op in operators),
+                "delay": query.delays.to_plain(),
+                "operators": operators,
             }
         frontiers = {name: clock.frontier for name, clock in self.clocks.streams.items()}
         return {

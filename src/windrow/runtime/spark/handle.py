@@ -42,6 +42,10 @@ class SparkQuery:
         """Return how far the query has come, and what its last batch has cost."""
         return self._db.run_of(self.name).progress().of(self.name)
 
+    def stats(self) -> dict[str, object]:
+        """Return what the query has cost on all shards, and how late its changes were told."""
+        return self._db.run_of(self.name).stats(self.name)
+
     def changes(self) -> pa.Table:
         """Return changes: of a memory sink those since the last call, of a folder all."""
         sink = self._sink()

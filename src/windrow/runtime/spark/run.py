@@ -29,6 +29,7 @@ from windrow.runtime.spark.progress import Progress, Tally, progress_of
 from windrow.runtime.spark.reports import read_reports
 from windrow.runtime.spark.session import run_at_once
 from windrow.runtime.spark.sinks.choose import Sink
+from windrow.runtime.spark.stats import stats_of
 from windrow.runtime.spark.ticks import Ticks, ticks_of
 from windrow.runtime.spark.triggers import ends, read_trigger
 from windrow.runtime.spark.worker import VERSION
@@ -238,6 +239,10 @@ class Run:
             status=str(self._query.status["message"]) if self.active else "ended",
             dead=self._dead_letters(),
         )
+
+    def stats(self, query: str) -> dict[str, object]:
+        """Return what a query has cost on all shards, and how late its changes were told."""
+        return stats_of(query, read_reports(self.folder.where), self.job.program)
 
     def _dead_letters(self) -> dict[str, dict[str, int]]:
         """Return the dead letters, counted anew every few seconds."""

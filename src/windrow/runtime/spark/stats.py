@@ -1,0 +1,61 @@
+"""What a query has cost so far: the shards' counts, added up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from windrow.core.time import Clock
+from windrow.operators.queued.delays import Delays
+from windrow.plan.labels import clock_of
+from windrow.plan.unused import SPARK, unused
+from windrow.runtime.shards.program import Program
+from windrow.runtime.spark.progress import query_progress
+from windrow.runtime.spark.reports import Report
+
+Counts = Mapping[str, Any]
+
+
+def stats_of(name: str, reports: Mapping[int, Report], program: Program) -> dict[str, object]:
+    """Return the counters of one query, an operator at a time and in all.
+
+    As in process, but for what only one process has: queues, seconds, and a view.
+    """
+    query = next(q for q in program.bound() if q.name.lower() == name.lower())
+    told = [r["queries"][query.name] for r in reports.values() if query.name in r["queries"]]
+    clock = clock_of(query.root)
+    progress = query_progress(query.name, clock, reports)
+    delays = Delays()
+    for shard in told:
+        delays.add(shard["delay"])
+    return {
+        "strategy": program.strategy,
+        "join_algorithm": query.join_algorithm,
+        "early_aggregation": query.early_aggregation,
+        "expiry": query.expiry.kind,
+        "without_effect": {u.name: u.reason for u in unused(query, SPARK)},
+        "delay": {
+            **delays.told(1e6 if clock is Clock.TIMESTAMP else 1.0),
+            "behind": progress.behind,
+        },
+        "clock": progress.clock,
+        "state_rows": progress.state_rows,
+        "state_bytes": progress.state_bytes,
+        "operators": together([shard["operators"] for shard in told]),
+    }
+
+
+def together(shards: list[list[Counts]]) -> list[dict[str, object]]:
+    """Return what the same operators have counted on all shards: numbers are added up.
+
+    >>> together([[{"operator": "Join", "probes": 2}], [{"operator": "Join", "probes": 3}]])
+    [{'operator': 'Join', 'probes': 5}]
+    """
+    return [
+        {name: _sum([each[name] for each in same]) for name in same[0]}
+        for same in zip(*shards, strict=True)
+    ]
+
+
+def _sum(found: list[Any]) -> object:
+    return found[0] if isinstance(found[0], str) else sum(found)
