@@ -86,6 +86,8 @@ def test_placements_that_change_while_it_runs_are_invisible(data: st.DataObject)
         )
 
     watching = "windrow.operators.lowering.early_watching"
-    looks = patch.multiple(watching, FIRST_LOOK=1, LOOK_MOST=1, choose_early=chosen)
+    looks = patch.multiple(
+        watching, FIRST_LOOK=1, LEAST=1, CONTENTS=0, PATIENT=1, choose_early=chosen
+    )
     with looks:
         assert_same(query.text, world, plan)

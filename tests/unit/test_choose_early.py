@@ -13,7 +13,7 @@ from windrow.optimize.choose_early import (
     explained,
     facts_of,
 )
-from windrow.optimize.early_costs import contributions, cost, shown, two_inputs, work
+from windrow.optimize.early_costs import contributions, cost, joining, shown, two_inputs, work
 from windrow.optimize.join_graph import GraphInput, JoinGraph
 
 CONSTANTS = EarlyConstants(
@@ -39,10 +39,10 @@ NONE, FIRST, SECOND, BOTH = (False, False), (True, False), (False, True), (True,
 
 def test_contributions_are_the_entries_that_a_change_meets() -> None:
     """A tuple of b meets 500 tuples or 150 entries of a; one of a, 500 tuples or 1 entry of b."""
-    assert contributions(PAPER, NONE) == pytest.approx(2 * 300 * (500 + 500))
-    assert contributions(PAPER, FIRST) == pytest.approx(2 * 300 * (500 + 150))
-    assert contributions(PAPER, SECOND) == pytest.approx(2 * 300 * (1 + 500))
-    assert contributions(PAPER, BOTH) == pytest.approx(2 * 300 * (1 + 150))
+    assert contributions(joining(PAPER, NONE)) == pytest.approx(2 * 300 * (500 + 500))
+    assert contributions(joining(PAPER, FIRST)) == pytest.approx(2 * 300 * (500 + 150))
+    assert contributions(joining(PAPER, SECOND)) == pytest.approx(2 * 300 * (1 + 500))
+    assert contributions(joining(PAPER, BOTH)) == pytest.approx(2 * 300 * (1 + 150))
 
 
 def test_the_papers_default_is_aggregated_early_on_both_inputs() -> None:
@@ -113,8 +113,8 @@ def test_three_inputs_have_eight_placements_and_contributions_multiply() -> None
     facts = EarlyFacts(graph, inputs)
     choice = choose_early(facts)
     assert len(choice.placed) == 8
-    assert contributions(facts, (False,) * 3) == pytest.approx(6 * 200 * 30 * 30)
-    assert contributions(facts, (True,) * 3) == pytest.approx(2 * 200 * (1 + 20 + 20))
+    assert contributions(joining(facts, (False,) * 3)) == pytest.approx(6 * 200 * 30 * 30)
+    assert contributions(joining(facts, (True,) * 3)) == pytest.approx(2 * 200 * (1 + 20 + 20))
     assert choice.placement == (True, True, True)
 
 

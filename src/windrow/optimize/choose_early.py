@@ -26,7 +26,9 @@ from windrow.optimize.early_costs import (
     EarlyFacts,
     EarlyInput,
     contributions,
-    cost,
+    joining,
+    nanoseconds,
+    telling,
 )
 
 __all__ = [
@@ -97,7 +99,11 @@ def choose_early(facts: EarlyFacts, constants: EarlyConstants | None = None) -> 
 
 def _placed(facts: EarlyFacts, constants: EarlyConstants) -> list[Placed]:
     ways = product(*((False,) if i.hindered else (False, True) for i in facts.inputs))
-    return [Placed(way, cost(facts, way, constants), contributions(facts, way)) for way in ways]
+    told = nanoseconds(telling(facts), constants)
+    works = ((way, joining(facts, way)) for way in ways)
+    return [
+        Placed(w, told + nanoseconds(done, constants), contributions(done)) for w, done in works
+    ]
 
 
 def _kept_late(facts: EarlyFacts, none: Placed, best: Placed) -> str:

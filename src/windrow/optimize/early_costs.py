@@ -16,7 +16,6 @@ input meets that many fewer. Costs are nanoseconds a unit of time.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from math import exp, log2, prod
 
@@ -24,6 +23,9 @@ from windrow.optimize.early_calls import Placement
 from windrow.optimize.join_algorithms import ALIKE, ARRIVE, PAIR, by_one_key, many_cost, tree_cost
 from windrow.optimize.join_graph import GraphInput, JoinGraph, Order, results, walked
 from windrow.optimize.join_orders import best_orders
+
+Work = dict[str, float]
+"""How often each step is done a unit of time, by the name of its constant."""
 
 NEAR = 1_000
 """Groups whose values are in a cache."""
@@ -134,18 +136,31 @@ def two_inputs(
 
 def cost(facts: EarlyFacts, placement: Placement, constants: EarlyConstants = DEFAULTS) -> float:
     """Return the cost of a placement; of no early aggregation, that of a join and a GROUP BY."""
-    done = work(facts, placement)
+    return nanoseconds(work(facts, placement), constants)
+
+
+def nanoseconds(done: Work, constants: EarlyConstants) -> float:
+    """Return what steps take that are done so often."""
     return sum(float(getattr(constants, name)) * count for name, count in done.items())
 
 
-def work(facts: EarlyFacts, placement: Placement) -> dict[str, float]:
-    """Return how often each step is done a unit of time, by the name of its constant."""
-    done = early_work(facts, placement) if any(placement) else late_work(facts)
+def work(facts: EarlyFacts, placement: Placement) -> Work:
+    """Return how often each step is done."""
+    return {**joining(facts, placement), **telling(facts)}
+
+
+def joining(facts: EarlyFacts, placement: Placement) -> Work:
+    """Return what a placement has to do to know its groups."""
+    return early_work(facts, placement) if any(placement) else late_work(facts)
+
+
+def telling(facts: EarlyFacts) -> Work:
+    """Return what it takes to tell groups, whatever the placement."""
     told = shown(facts)
-    return {**done, "show": told, "show_far": told * log2(1 + facts.groups / NEAR)}
+    return {"show": told, "show_far": told * log2(1 + facts.groups / NEAR)}
 
 
-def late_work(facts: EarlyFacts) -> dict[str, float]:
+def late_work(facts: EarlyFacts) -> Work:
     """Return the work of joining, by the cheaper algorithm, and grouping what comes of it."""
     graph = facts.graph
     born = sum(i.rate * met(graph, n) for n, i in enumerate(graph.inputs))
@@ -169,7 +184,7 @@ def _between(facts: EarlyFacts, born: float) -> float:
     return max(0.0, taken - PAIR * born - entered)
 
 
-def early_work(facts: EarlyFacts, placement: Placement) -> dict[str, float]:
+def early_work(facts: EarlyFacts, placement: Placement) -> Work:
     """Return the work of an aggregation join."""
     graph = remembered(facts, placement)
     early = sum(i.calls for i, taken in zip(facts.inputs, placement, strict=True) if taken)
@@ -227,8 +242,6 @@ def shown(facts: EarlyFacts) -> float:
     return instants * groups * (1 - float(untouched ** (changes / instants)))
 
 
-def contributions(facts: EarlyFacts, placement: Placement) -> float:
+def contributions(done: Work) -> float:
     """Return what is counted as contributions a unit of time; of a late plan, its results twice."""
-    graph: JoinGraph = remembered(facts, placement)
-    rates: Sequence[float] = [i.rate for i in graph.inputs]
-    return sum(2 * rate * met(graph, n) for n, rate in enumerate(rates))
+    return done["contribute"] if "contribute" in done else 2 * done["pair"]

@@ -184,6 +184,8 @@ def watch_of(builder: Builder, found: Considered) -> EarlyWatch:
     hindered = any(i.hindered for i in found.choice.facts.inputs)
     replans = builder.early.asked == AUTO and _is_free(builder) and not hindered
     orders = any(found.choice.placement) and len(found.joined.names) > TWO
+    inputs = {id(plan) for plan in found.joined.flat.inputs}
+    feeds = {id(s.node): s.task for s in builder.stages if id(s.node) in inputs}  # the topmost
     return EarlyWatch(
         found.joined,
         found.choice,
@@ -192,6 +194,7 @@ def watch_of(builder: Builder, found: Considered) -> EarlyWatch:
         adapts=replans or orders,
         replans=replans,
         slide=found.slide,
+        feeds=tuple(task for task in feeds.values() if task is not None),
     )
 
 

@@ -348,6 +348,7 @@ class RunningQuery:
             "join_algorithm": self.query.join_algorithm,
             "early_aggregation": self.query.early_aggregation,
             "placements": dict(self.placements),
+            "watches": {watch.key: watch.save() for watch in self._watches},
             "statistics": self.statistics.save(),
             "clock": self.clock,
             "start": self.start,
@@ -409,6 +410,11 @@ class RunningQuery:
             for i, ds in buffers.items()
         }
         self._log = [loaded_delta(d, self.schema) for d in log]
+        looks = saved.get("watches", {})
+        assert isinstance(looks, dict)
+        for watch in self._watches:
+            if watch.key in looks:
+                watch.load(looks[watch.key])
         self._restore_counts(saved)
 
     def _restore_counts(self, saved: Saved) -> None:
