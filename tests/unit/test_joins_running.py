@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tracemalloc
 
 import numpy as np
 import pyarrow as pa
@@ -55,6 +56,39 @@ def test_a_setting_counts_for_the_queries_after_it() -> None:
         db.query(TEXT, join_algorithm="merge")
     with pytest.raises(SemanticError, match="naive cannot do this join"):
         db.query("SELECT a.k FROM a [NOW], r WHERE a.k = r.k", join_algorithm="naive")
+
+
+@pytest.mark.parametrize(
+    "window", ["[RANGE 2000]", "[ROWS 2000]"], ids=["time window", "count window"]
+)
+@pytest.mark.parametrize("condition", ["a.t + a.k > b.k + 9000", "a.k * b.k > 980000"])
+def test_pairs_that_no_equality_names_are_compared_before_they_are_made(
+    window: str, condition: str
+) -> None:
+    """Eight million of them: 64 MB for one column of numbers."""
+    given = {name: tuples(0, 4_000, 1, 1_000, seed) for seed, name in enumerate("ab")}
+    db = database()
+    query = db.query(
+        f"ISTREAM(SELECT a.t, b.t AS u FROM a {window}, b {window} WHERE {condition})"
+    )
+    tracemalloc.start()
+    for start in range(0, 4_000, 2_000):
+        for name, table in given.items():
+            db.push(name, table.slice(start, 2_000))
+        db.advance(start + 1_999)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    db.drain()
+    assert peak < 50e6
+    left, right = (t.to_pandas() for t in given.values())
+    pairs = left.merge(right, how="cross", suffixes=("", "_b"))
+    near = (pairs.t - pairs.t_b).abs() < 2_000
+    named = {"a.t": pairs.t, "a.k": pairs.k, "b.k": pairs.k_b}
+    if "*" in condition:
+        truth = near & (named["a.k"] * named["b.k"] > 980_000)
+    else:
+        truth = near & (named["a.t"] + named["a.k"] > named["b.k"] + 9_000)
+    assert query.changes().num_rows == int(truth.sum())
 
 
 def test_orders_follow_a_swap_of_rates_and_no_result_is_lost() -> None:

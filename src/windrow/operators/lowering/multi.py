@@ -32,6 +32,7 @@ from windrow.optimize.choose_join import (
     W_JOINS,
     JoinChoice,
     choose_join,
+    compares_all,
 )
 from windrow.optimize.flatten_joins import FlatJoin, flatten
 from windrow.optimize.join_estimates import streams_of
@@ -48,7 +49,10 @@ W_TASKS: dict[str, type[WJoin]] = {
 }
 
 FEWEST = 3
-"""Inputs from which on a join of many is considered; two are joined as such if that is asked."""
+"""Inputs from which on a join of many is considered.
+
+Two are joined as such if that is asked, or if no equality says which pairs to make.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +65,12 @@ class Many:
 
 
 def considered(builder: Builder, plan: Join) -> Many | None:
-    """Return the tree that begins at a join, with what is chosen for it; None for two inputs."""
+    """Return the tree that begins at a join, with what is chosen for it; None for a plain pair."""
     asked = builder.algorithm
     flat = flatten(plan)
-    if flat is None or (len(flat.inputs) < FEWEST and asked in (AUTO, TREE)):
+    if flat is None:
+        return None
+    if len(flat.inputs) < FEWEST and (asked == TREE or (asked == AUTO and not compares_all(flat))):
         return None
     choice = choose_join(plan, flat, builder.statistics, asked)
     return Many(plan, flat, choice)
