@@ -9,7 +9,8 @@ FUZZ_SECONDS ?= 600
 unexport PYTHONDONTWRITEBYTECODE
 
 BIN := $(VENV)/bin
-INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --no-input -qq -c constraints.txt
+# Modules are compiled when they are first imported: most never are, and all take half a minute.
+INSTALL := $(BIN)/python -m pip install --no-compile --disable-pip-version-check --no-input -qq -c constraints.txt
 RUN_STAMP := $(VENV)/.installed-run
 TEST_STAMP := $(VENV)/.installed-test
 
