@@ -13,7 +13,7 @@ from hypothesis import given, note
 from hypothesis import strategies as st
 from tests.generate.catalog import bind
 from tests.generate.effort import examples
-from tests.generate.grouped import Grouped, grouped_joins, placements
+from tests.generate.grouped import VERSIONED, Grouped, grouped_joins, placements
 from tests.generate.streams import worlds
 from tests.properties.test_engine_matches_oracle import assert_same, drives
 from tests.reference.drive import Drive, drive
@@ -42,6 +42,21 @@ def test_every_placement_is_right_at_every_instant(case: tuple[Grouped, World, D
     query, world, plan = case
     note(f"{query.text}\n{plan}")
     assert_same(query.text, world, plan)
+
+
+@given(st.data())
+@examples(10)
+def test_a_stream_that_has_met_its_version_is_aggregated_early(data: st.DataObject) -> None:
+    """The way round a NON RETROACTIVE RELATION in FROM that the documentation shows."""
+    text = (
+        f"SELECT q.w AS g0, COUNT(*) AS n, SUM(t.v) AS s, MIN(t.v) AS m FROM {VERSIONED}, "
+        "a AS t [RANGE 3] WHERE q.k = t.k GROUP BY q.w"
+    )
+    world = data.draw(worlds(max_rows=8))
+    plan = data.draw(drives(world))
+    early = data.draw(st.sampled_from(("{q}", "{t}", "{q,t}")))
+    note(f"{text}\n{plan}\n{early}")
+    assert_same(text, world, replace(plan, early_aggregation=early, join_algorithm="auto"))
 
 
 @given(cases())

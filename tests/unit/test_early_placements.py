@@ -172,6 +172,70 @@ def test_placements_that_cannot_be_say_why() -> None:
         db.query(TEXT, early_aggregation="{a}", join_algorithm="tree")
 
 
+VERSIONS = "CREATE NON RETROACTIVE RELATION n (k BIGINT, w BIGINT);"
+MEETS = (
+    "SELECT n.w, SUM(b.x) AS s FROM s1 AS a [RANGE 100], s2 AS b [RANGE 100], n "
+    "WHERE a.k = b.k AND a.k = n.k GROUP BY n.w"
+)
+MEETS_ALONE = "SELECT n.w, COUNT(*) AS c FROM s1 AS a [RANGE 100], n WHERE a.k = n.k GROUP BY n.w"
+MET_BELOW = (
+    "SELECT c.w, SUM(b.x) AS s FROM (SELECT a.k, n.w FROM s1 AS a [RANGE 100], n WHERE a.k = n.k)"
+    " AS c, s2 AS b [RANGE 100] WHERE c.k = b.k GROUP BY c.w"
+)
+
+
+@pytest.mark.parametrize("said", ["{a}", "{b}", "{A,b}", "{n}"])
+def test_what_meets_a_version_cannot_be_summed_up_before(said: str) -> None:
+    db = database()
+    db.execute(VERSIONS)
+    with pytest.raises(SemanticError, match=r"early_aggregation .* cannot be") as refused:
+        db.query(MEETS, early_aggregation=said)
+    assert "n is a NON RETROACTIVE RELATION" in str(refused.value.detail)
+    assert "the latest of its tuples' times" in str(refused.value.detail)
+    assert "one stream in a sub-query of FROM" in str(refused.value.hint)
+    q = db.query(MEETS)
+    with pytest.raises(SemanticError, match=r"early_aggregation .* cannot be"):
+        q.reoptimize(early_aggregation=said)
+    db.execute(f"SET early_aggregation = {said}")
+    with pytest.raises(SemanticError, match=r"early_aggregation .* cannot be"):
+        db.execute(f"CREATE QUERY q AS {MEETS}")
+
+
+def test_with_versions_other_names_are_told_and_a_setting_for_others_is_passed_over() -> None:
+    db = database()
+    db.execute(VERSIONS)
+    with pytest.raises(SemanticError, match="names what no GROUP BY") as refused:
+        db.query(MEETS, early_aggregation="{c}")
+    assert "Joined and grouped are a, b, n." in str(refused.value.detail)
+    with pytest.raises(SemanticError, match="cannot be") as refused:
+        db.query(MEETS_ALONE, early_aggregation="{a}")
+    assert "sub-query" not in str(refused.value.hint)
+    db.execute(f"SET early_aggregation = {{c}}; CREATE QUERY q AS {MEETS}")
+
+
+@pytest.mark.parametrize("text", [MEETS, MEETS_ALONE])
+def test_explain_tells_that_results_meet_versions(text: str) -> None:
+    db = database()
+    db.execute(VERSIONS)
+    line = "early aggregation: none; each result meets the version of n at its own time"
+    assert line in db.query(text).explain()
+    assert line not in db.query(text, early_aggregation="none").explain()
+
+
+@pytest.mark.parametrize("said", ["{c}", "{b}", "{c,b}"])
+def test_a_stream_that_meets_its_version_in_a_sub_query_is_an_input_like_others(said: str) -> None:
+    db = database()
+    db.execute(VERSIONS)
+    q, plain = (db.query(MET_BELOW, early_aggregation=e) for e in (said, "none"))
+    assert joins_of(db, q) == 1
+    for start in range(1, 400, 100):
+        db.push("n", [{"k": k, "w": start + k} for k in range(3)])
+        push(db, start, start + 100)
+    mine, theirs = told(q, plain)
+    assert mine == theirs
+    assert len(mine) > 100
+
+
 def test_explain_tells_costs_entries_and_calls() -> None:
     session = Session()
     session.execute(STREAMS + "SET early_aggregation = {b}")

@@ -33,6 +33,7 @@ from windrow.operators.source import Source
 from windrow.operators.vector import I64
 from windrow.optimize.early_estimates import AUTO, NONE, unknown_names
 from windrow.optimize.fold_before_exchange import OFF, Folding, fold_before_exchange
+from windrow.optimize.grouped_joins import versioned
 from windrow.optimize.place_exchanges import place_exchanges
 from windrow.optimize.place_negation import NegationPlace, place_negations
 from windrow.optimize.preaggregate_joins import Preaggregated, all_joined, preaggregate_joins
@@ -40,7 +41,7 @@ from windrow.optimize.preaggregate_panes import Partials, preaggregate_panes
 from windrow.optimize.rules import MOVES, RULES, apply_rules
 from windrow.optimize.statistics import UNKNOWN, Statistics
 from windrow.plan.expiring import strategy_under
-from windrow.plan.nodes import Plan, Query, is_stream
+from windrow.plan.nodes import Aggregate, Plan, Query, is_stream, nodes_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +146,8 @@ def require_early_inputs(query: Query, strategy: str) -> None:
     """
     asked = query.early_aggregation
     if asked not in (AUTO, NONE) and not lower(query, strategy, Interner()).placements:
-        raise unknown_names(asked, [])
+        found = (versioned(n) for n in nodes_of(query.root) if isinstance(n, Aggregate))
+        raise unknown_names(asked, [name for v in found if v is not None for name in v.names])
 
 
 def _lowered(builder: Builder, root: Plan) -> Edge:

@@ -9,7 +9,7 @@ from windrow.core.errors import SemanticError
 from windrow.optimize.choose_early import EarlyChoice, EarlyFacts, EarlyInput, choose_early, named
 from windrow.optimize.early_calls import Foldable, Placement, early_calls
 from windrow.optimize.early_grouping import entry_columns
-from windrow.optimize.grouped_joins import GroupedJoin
+from windrow.optimize.grouped_joins import NUMBERED, GroupedJoin, Versioned
 from windrow.optimize.join_estimates import estimated
 from windrow.optimize.join_graph import GraphInput, JoinGraph
 from windrow.optimize.join_orders import best_orders
@@ -99,6 +99,21 @@ def answers_to(joined: GroupedJoin, asked: str) -> bool:
 
 def _wanted(asked: str) -> frozenset[str]:
     return frozenset(name.lower() for name in names_in(asked) or ())
+
+
+def meets_a_version(asked: str, found: Versioned) -> SemanticError | None:
+    """Return the error for names of what meets an NRR; None if they are not among its own."""
+    known = {NUMBERED.sub("", name.lower()) for name in found.names}
+    if not _wanted(asked) <= known | {name.lower() for name in found.names}:
+        return None
+    below = f"Join {found.table} with one stream in a sub-query of FROM, or declare"
+    return SemanticError(
+        f"early_aggregation {asked} cannot be",
+        detail=f"{found.table} is a NON RETROACTIVE RELATION: each result meets the version at its"
+        " own time, the latest of its tuples' times, so these cannot be summed up before they do.",
+        hint=f"{below if found.several else 'Declare'} it as a RELATION; or SET early_aggregation"
+        " = 'auto'.",
+    )
 
 
 def unknown_names(asked: str, known: list[str]) -> SemanticError:

@@ -19,7 +19,7 @@ from functools import cached_property
 from windrow.optimize.flatten_joins import FlatJoin, flatten
 from windrow.optimize.rewriting import names_of, renamed
 from windrow.plan.expressions import Expr, columns_of, conjuncts
-from windrow.plan.nodes import Aggregate, AggregateCall, Filter, Join, Named, Plan, Project
+from windrow.plan.nodes import Aggregate, AggregateCall, Filter, Join, Named, NrrJoin, Plan, Project
 
 NUMBERED = re.compile(r"_\d+$")
 """What the binder adds to a name that another source of the query has already."""
@@ -108,6 +108,40 @@ def grouped_join(plan: Aggregate) -> GroupedJoin | None:
         source = below
     flat = flatten(source, terms)
     return None if flat is None else GroupedJoin(source, flat, keys, calls)
+
+
+@dataclass(frozen=True, slots=True)
+class Versioned:
+    """Results that meet a NON RETROACTIVE RELATION and are grouped: nothing can be folded before.
+
+    A result meets the version at its own time, the latest of its tuples' times. Tuples that are
+    summed up have one time each, and none in common. `several`: whether it is a join by itself.
+    """
+
+    table: str
+    names: tuple[str, ...]
+    several: bool
+
+    @property
+    def reason(self) -> str:
+        """Why no input can be aggregated before the join."""
+        return f"each result meets the version of {self.table} at its own time"
+
+
+def versioned(plan: Aggregate) -> Versioned | None:
+    """Return what an aggregate groups, if that has just met an NRR."""
+    source, names = plan.source, list[str]()
+    while isinstance(source, Filter | Project):
+        names += map(_alias, source.schema.names)
+        source = source.source
+    if not isinstance(source, NrrJoin):
+        return None
+    names += map(_alias, source.schema.names)
+    known = tuple(dict.fromkeys(name for name in names if name))
+    below = source.left
+    while isinstance(below, Filter | Project | NrrJoin):
+        below = below.left if isinstance(below, NrrJoin) else below.source
+    return Versioned(source.table.relation.name, known, isinstance(below, Join))
 
 
 def _renamed(call: AggregateCall, columns: dict[str, Expr]) -> AggregateCall:

@@ -9,9 +9,9 @@ from windrow.core.schema import Field, Schema
 from windrow.operators.aggregate import Call, GroupBy, GroupByTask
 from windrow.operators.aggregate.contributions import Contribute, ContributeTask
 from windrow.operators.lowering.aggregation import (
-    Considered,
     considered,
     lower_grouped_join,
+    unplaced,
     watch_of,
 )
 from windrow.operators.lowering.builder import Builder, Edge, Wanted
@@ -58,10 +58,13 @@ def lower_aggregate(builder: Builder, plan: Aggregate, wanted: Wanted, lower: Lo
             builder.can_tell(edge) and not PREDICTING.intersection(c.name for c in calls)
         ):
             edge = builder.signed(edge)
-    return _grouped(builder, edge, GroupBy(keys, folded), joined)
+    made = _grouped(builder, edge, GroupBy(keys, folded))
+    watch = unplaced(builder, plan) if joined is None else watch_of(builder, joined)
+    builder.stages[made.stage].watch = watch
+    return made
 
 
-def _grouped(builder: Builder, edge: Edge, op: GroupBy, joined: Considered | None) -> Edge:
+def _grouped(builder: Builder, edge: Edge, op: GroupBy) -> Edge:
     """Add the groups themselves."""
     expirer, structure = (None, "") if edge.signed else builder.expirer(edge)
     made = builder.add(
@@ -72,8 +75,6 @@ def _grouped(builder: Builder, edge: Edge, op: GroupBy, joined: Considered | Non
         label="Aggregate",
         structure=f"groups{', ' + structure if structure else ''}",
     )
-    if joined is not None:
-        builder.stages[made.stage].watch = watch_of(builder, joined)
     return replace(made, netted=frozenset(k.name for k in op.keys))
 
 

@@ -20,7 +20,7 @@ from windrow.operators.join.multi.match import Compare, Equality, Input, Method,
 from windrow.operators.lowering.builder import Builder, Edge, Wanted
 from windrow.operators.lowering.calls import call_over
 from windrow.operators.lowering.conditions import residual_of
-from windrow.operators.lowering.early_watching import EarlyWatch
+from windrow.operators.lowering.early_watching import EarlyNote, EarlyWatch
 from windrow.operators.remember import RememberTask
 from windrow.operators.rowwise import ProjectTask
 from windrow.operators.stateless import Stateless
@@ -34,9 +34,10 @@ from windrow.optimize.early_estimates import (
     answers_to,
     chosen_early,
     estimated_facts,
+    meets_a_version,
 )
 from windrow.optimize.early_grouping import EntryColumns, argument_exprs, entry_columns
-from windrow.optimize.grouped_joins import GroupedJoin, grouped_join
+from windrow.optimize.grouped_joins import GroupedJoin, grouped_join, versioned
 from windrow.optimize.join_graph import Order
 from windrow.optimize.join_orders import best_orders
 from windrow.optimize.preaggregate_joins import copies_of
@@ -108,6 +109,19 @@ def considered(builder: Builder, plan: Aggregate, slide: int | None) -> Consider
     if any(choice.placement):
         _require_method(builder, choice)
     return Considered(joined, choice, early_calls(joined, choice.placement, foldable), slide)
+
+
+def unplaced(builder: Builder, plan: Aggregate) -> EarlyNote | None:
+    """Return why an aggregate has no placements, where that is not plain from its query.
+
+    Raises `SemanticError` for names of what cannot be aggregated early.
+    """
+    asked, found = builder.early.asked, versioned(plan)
+    if found is None or asked == NONE:
+        return None
+    if asked != AUTO and (refused := meets_a_version(asked, found)) is not None:
+        raise refused
+    return EarlyNote(found.reason)
 
 
 def _is_free(builder: Builder) -> bool:

@@ -41,6 +41,28 @@ CLEARLY_CHEAPER = 1.15
 """How many times the best placement's cost the one that runs must have for it to be changed."""
 
 
+@dataclass(frozen=True, slots=True)
+class EarlyNote:
+    """Tells why no early aggregation is looked at."""
+
+    reason: str
+
+    def look(self, rows: int) -> None:
+        """Nothing can be changed while it runs."""
+
+    def notes(self) -> list[str]:
+        """Return the reason."""
+        return [f"early aggregation: none; {self.reason}"]
+
+    def facts(self) -> dict[str, object]:
+        """Return the same for other programs."""
+        return {"early_aggregation": "none", "reason": self.reason, "placements": []}
+
+    def stats(self) -> dict[str, object]:
+        """Return nothing: there is nothing to count."""
+        return {}
+
+
 @dataclass(slots=True)
 class EarlyWatch:
     """Counts the tuples of a GROUP BY over joins, and tells what was chosen for it.
