@@ -21,6 +21,7 @@ from windrow.plan.explain_formats import explain_json
 from windrow.plan.nodes import Query
 from windrow.plan.session import Session
 from windrow.runtime.local.database import Database
+from windrow.runtime.local.early import watched
 from windrow.runtime.local.handle import QueryHandle
 from windrow.runtime.local.query import RunningQuery
 from windrow.runtime.shards.layout import layout_of
@@ -98,7 +99,37 @@ def test_with_none_the_plan_is_a_join_and_a_group_by(said: str) -> None:
     db = database()
     q = db.query(TEXT, early_aggregation=said)
     assert joins_of(db, q) == 0
-    assert "early aggregation" not in q.explain()
+    text = q.explain()
+    assert "early aggregation: none; early_aggregation is none" in text
+    assert "► none: " in text
+    assert all(f"  {name}: " in text for name in ("{a}", "{B}", "{a,B}"))
+    assert watched(db.running(q.name))[0].watch.replans is False
+
+
+def test_with_none_asked_for_explain_still_tells_what_the_others_would_cost() -> None:
+    session = Session()
+    session.execute(STREAMS + "SET early_aggregation = none")
+    [query] = session.execute(TEXT)
+    assert isinstance(query, Query)
+    text = as_text(query, patterns=True)
+    assert "early aggregation: none; early_aggregation is none" in text
+    assert "► none: " in text
+    assert "{a,B}: " in text
+
+
+@pytest.mark.parametrize("said", ["auto", "none", "{a,f}"])
+def test_all_placements_of_six_inputs_are_told(said: str) -> None:
+    names = "abcdef"
+    froms = ", ".join(f"s{1 + i % 3} AS {name} [RANGE 9]" for i, name in enumerate(names))
+    same = " AND ".join(f"a.k = {name}.k" for name in names[1:])
+    q = database().query(
+        f"SELECT a.g, SUM(f.x) AS s FROM {froms} WHERE {same} GROUP BY a.g", early_aggregation=said
+    )
+    text = q.explain()
+    lines = [line for line in text.splitlines() if line.endswith(" contributions")]
+    assert len(lines) == 64
+    assert sum("► " in line for line in lines) == 1
+    assert "dearer ones" not in text
 
 
 def test_unknown_names_are_told_with_those_that_there_are() -> None:
@@ -220,6 +251,10 @@ def test_explain_tells_that_results_meet_versions(text: str) -> None:
     line = "early aggregation: none; each result meets the version of n at its own time"
     assert line in db.query(text).explain()
     assert line not in db.query(text, early_aggregation="none").explain()
+    session = Session()
+    [*_, query] = session.execute(STREAMS + VERSIONS + text)
+    assert isinstance(query, Query)
+    assert line in as_text(query, patterns=True)
 
 
 @pytest.mark.parametrize("said", ["{c}", "{b}", "{c,b}"])

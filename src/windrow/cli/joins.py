@@ -5,7 +5,7 @@ from __future__ import annotations
 from windrow.optimize.choose_join import compares_all
 from windrow.optimize.flatten_joins import flatten
 from windrow.plan.explain_formats import JoinNote
-from windrow.plan.nodes import Aggregate, Join, Query, nodes_of
+from windrow.plan.nodes import Aggregate, Join, NrrJoin, Query, nodes_of
 
 
 def join_notes(query: Query, strategy: str = "auto") -> list[JoinNote]:
@@ -16,9 +16,10 @@ def join_notes(query: Query, strategy: str = "auto") -> list[JoinNote]:
     """
     nodes = list(nodes_of(query.root))
     joins = [node for node in nodes if isinstance(node, Join)]
-    grouped = query.early_aggregation != "none" and any(isinstance(n, Aggregate) for n in nodes)
+    grouped = any(isinstance(node, Aggregate) for node in nodes)
+    versions = grouped and any(isinstance(node, NrrJoin) for node in nodes)
     plain = len(joins) == 1 and query.join_algorithm == "auto" and not _compares(joins[0])
-    if not joins or (plain and not grouped):
+    if not versions and (not joins or (plain and not grouped)):
         return []
     from windrow.operators.interner import Interner  # noqa: PLC0415 - loads the engine
     from windrow.operators.lower import lower  # noqa: PLC0415 - loads the engine

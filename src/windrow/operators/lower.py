@@ -115,7 +115,9 @@ def lower(  # noqa: PLR0913 - all that a plan depends on
         placed=placed,
         merging=found,
         algorithm=query.join_algorithm,
-        early=Early(asked, placements or {}),
+        early=Early(
+            asked, placements or {}, costed=not sharded and query.early_aggregation == NONE
+        ),
         tells=sharded or query.expiry.kind == "auto",
     )
     edge = builder.finish(_lowered(builder, root), root.schema)

@@ -48,8 +48,8 @@ CLEARLY = 1.1
 """How many times as much no early aggregation must cost for one to be taken."""
 ALIKE = 1.03
 """Placements within this factor are alike: the one with fewer aggregation sets is taken."""
-SHOWN = 16
-"""Placements that are told in lines; of more, the cheapest."""
+SHOWN = 64
+"""Placements that are told in lines, all of up to six inputs; of more, the cheapest."""
 
 
 @dataclass(frozen=True, slots=True)

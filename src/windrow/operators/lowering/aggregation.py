@@ -78,12 +78,12 @@ def foldable(call: AggregateCall) -> bool:
 
 
 def considered(builder: Builder, plan: Aggregate, slide: int | None) -> Considered | None:
-    """Return what is chosen for an aggregate; None if it is over no join, or nobody asks.
+    """Return what is chosen for an aggregate; None if it is over no join, or nobody may choose.
 
     `slide` is the SLIDE by which its inputs are refreshed.
     """
     early = builder.early
-    if early.asked == NONE:
+    if early.asked == NONE and not early.costed:
         return None
     joined = grouped_join(plan)
     if joined is None:
@@ -105,6 +105,8 @@ def considered(builder: Builder, plan: Aggregate, slide: int | None) -> Consider
         choice = replace(choice, placement=none, reason=_bound(builder))
     elif asked != AUTO == early.asked:
         choice = replace(choice, reason="by what was measured while it ran")
+    elif asked != early.asked:
+        choice = replace(choice, reason=f"early_aggregation is {early.asked}")
     early.taken[key] = choice.told
     if any(choice.placement):
         _require_method(builder, choice)

@@ -105,7 +105,8 @@ class Early:
 
     Joins under a GROUP BY are told by the names of their inputs: `given` are placements that are
     to be taken again, `taken` all that were. `known` are the names that can be asked for; `found`
-    tells whether some join has those that are.
+    tells whether some join has those that are. `costed`: whether placements are told with their
+    costs though none is asked for.
     """
 
     asked: str = "none"
@@ -113,6 +114,7 @@ class Early:
     taken: dict[str, str] = field(default_factory=dict)
     known: list[str] = field(default_factory=list)
     found: bool = False
+    costed: bool = False
 
 
 @dataclass(slots=True)
