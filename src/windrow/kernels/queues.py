@@ -31,16 +31,16 @@ def weave(rows, messages, ts, at, is_row):
 
 
 @kernel
-def count_delays(late, bounds, classes):
-    """Count delays class by class, those below 0 as none; return the sum and the most of them.
+def count_delays(ts, shown, bounds, classes):
+    """Count how late changes are at `shown`, class by class, and return the sum and the most of it.
 
     bounds:  the least delay of each class, ascending from 0
 
     Delays of one batch differ little from one to the next: most are of the class before.
     """
     total = most = place = 0
-    for i in range(len(late)):
-        delay = max(late[i], 0)
+    for i in range(len(ts)):
+        delay = max(shown - ts[i], 0)
         total += delay
         most = max(most, delay)
         low, high = 0, len(bounds)

@@ -19,8 +19,8 @@ STEPS = 8
 """Classes for each doubling of a delay."""
 CLASSES = 62 * STEPS
 """Enough for any delay there is; the first is for none at all."""
-PENDING, PENDING_CHANGES = 64, 1 << 14
-"""Batches that wait to be counted, and changes: a single tuple should not pay for a histogram."""
+PENDING, LARGE = 64, 1 << 12
+"""Small batches that wait to be counted together: a single tuple need not pay for a call."""
 
 BOUNDS = np.concatenate([[0.0], 2.0 ** (np.arange(CLASSES - 1) / STEPS)])
 """The least delay of each class."""
@@ -34,8 +34,7 @@ class Delays:
         self._total = 0
         self._most = 0
         self._classes = np.zeros(CLASSES, np.int64)
-        self._pending: list[tuple[I64, I64 | int]] = []
-        self._waiting = 0
+        self._pending: list[I64] = []  # instants before they were told of, as negative numbers
         self._stretch: Delays | None = None
 
     def begin(self) -> Delays:
@@ -55,21 +54,25 @@ class Delays:
 
     def note(self, ts: I64, shown: I64 | int) -> None:
         """Changes about these instants were told at `shown`."""
-        if len(ts):
-            self._pending.append((ts, shown))
-            self._waiting += len(ts)
-            if self._stretch is not None:
-                self._stretch.note(ts, shown)
-            if len(self._pending) >= PENDING or self._waiting >= PENDING_CHANGES:
-                self._settle()
+        if not len(ts):
+            return
+        if self._stretch is not None:
+            self._stretch.note(ts, shown)
+        if len(ts) >= LARGE and isinstance(shown, int):
+            self._counted(ts, shown)
+            return
+        self._pending.append(ts - shown)
+        if len(self._pending) >= PENDING or len(ts) >= LARGE:
+            self._settle()
 
     def _settle(self) -> None:
-        if not self._pending:
-            return
-        late = np.concatenate([shown - ts for ts, shown in self._pending])
-        self._pending, self._waiting = [], 0
-        total, most = count_delays(late, BOUNDS, self._classes)
-        self._count += len(late)
+        if self._pending:
+            self._counted(np.concatenate(self._pending), 0)
+            self._pending = []
+
+    def _counted(self, ts: I64, shown: int) -> None:
+        total, most = count_delays(ts, shown, BOUNDS, self._classes)
+        self._count += len(ts)
         self._total += int(total)
         self._most = max(self._most, int(most))
 
@@ -151,7 +154,7 @@ class Delays:
 
     def load(self, saved: Saved) -> None:
         """Go on from what was counted."""
-        self._pending, self._waiting = [], 0
+        self._pending = []
         self._count, self._total = int(saved["count"]), int(saved["total"])  # type: ignore[call-overload]
         self._most = int(saved["most"])  # type: ignore[call-overload]
         self._classes = np.array(saved["classes"], np.int64)
