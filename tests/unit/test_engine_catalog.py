@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime, timedelta
 from unittest.mock import patch
 
@@ -353,3 +354,42 @@ def test_an_aggregate_of_the_users_own() -> None:
     assert rows(query) == [{"w": "sliding"}]
     db.advance(11)
     assert rows(query) == [{"w": "sum"}]
+
+
+EXPLAINED = "SELECT k, COUNT(*) AS n FROM s [RANGE 5] GROUP BY k"
+
+
+def test_explain_returns_the_plan_that_a_query_would_have() -> None:
+    db = windrow.connect()
+    db.execute("CREATE STREAM s (t BIGINT, k BIGINT) TIMESTAMP BY t")
+    text = db.execute(f"EXPLAIN {EXPLAINED}")
+    q = db.query(EXPLAINED, name="q")
+    assert text is not None
+    assert text.partition("\n")[2] == q.explain().partition("\n")[2], "but for the name"
+    assert "Aggregate (signed, groups" in text
+
+
+def test_explain_of_a_name_tells_what_the_query_keeps_now() -> None:
+    db = windrow.connect()
+    db.execute(
+        f"CREATE STREAM s (t BIGINT, k BIGINT) TIMESTAMP BY t; CREATE QUERY q AS {EXPLAINED}"
+    )
+    db.push("s", [{"t": t, "k": t % 2} for t in range(4)])
+    assert db.execute("EXPLAIN Q") == db.query("q").explain()
+    assert "rows kept" in str(db.execute("EXPLAIN q"))
+    with pytest.raises(BindError, match='unknown query "p"'):
+        db.execute("EXPLAIN p")
+
+
+def test_explain_has_its_other_formats_and_scripts_return_all_that_they_ask_for() -> None:
+    db = windrow.connect()
+    script = f"CREATE STREAM s (t BIGINT, k BIGINT) TIMESTAMP BY t; CREATE QUERY q AS {EXPLAINED}"
+    assert db.execute(script) is None
+    assert db.execute("SET strategy = 'negative'") is None
+    assert json.loads(str(db.execute("EXPLAIN FORMAT json q")))["query"] == "q"
+    assert str(db.execute("EXPLAIN FORMAT dot q")).startswith("digraph")
+    assert str(db.execute("EXPLAIN FORMAT mermaid q")).startswith("flowchart")
+    both = str(db.execute(f"EXPLAIN q; EXPLAIN {EXPLAINED}"))
+    assert "strategy auto" in both
+    assert "strategy negative" in both
+    assert len(db.session.queries) == 1, "nothing is registered"

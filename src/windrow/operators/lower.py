@@ -115,9 +115,7 @@ def lower(  # noqa: PLR0913 - all that a plan depends on
         placed=placed,
         merging=found,
         algorithm=query.join_algorithm,
-        early=Early(
-            asked, placements or {}, costed=not sharded and query.early_aggregation == NONE
-        ),
+        early=Early(asked, placements or {}, costed=not sharded and query.early_aggregation == asked),
         tells=sharded or query.expiry.kind == "auto",
     )
     edge = builder.finish(_lowered(builder, root), root.schema)

@@ -12,7 +12,7 @@ import pyarrow as pa
 from windrow.core.errors import BindError, InputError
 from windrow.core.time import BEGINNING, Clock
 from windrow.kernels.cache import tell_if_cold
-from windrow.language.statements import CreateQuery, Drop, Statement
+from windrow.language.statements import CreateQuery, Drop, Explain, Statement
 from windrow.operators.few import Incoming
 from windrow.operators.lower import require_early_inputs
 from windrow.operators.queued import Processor
@@ -23,6 +23,7 @@ from windrow.plan.session import Session
 from windrow.plan.settings import check_setting, checked_algorithm, checked_early
 from windrow.plan.unused import LOCAL, require_unset, require_used
 from windrow.runtime.local.early import followed, measured_placements
+from windrow.runtime.local.explain import explained
 from windrow.runtime.local.handle import QueryHandle
 from windrow.runtime.local.handover import handed_over, measured, what_changed
 from windrow.runtime.local.ingest import Pushed, read_columns, to_batch
@@ -60,10 +61,30 @@ class Database:
         self._closed = False
         self._drained = False
 
-    def execute(self, text: str) -> None:
-        """Run a script of statements; CREATE QUERY registers and starts."""
+    def execute(self, text: str) -> str | None:
+        """Run a script of statements; CREATE QUERY registers and starts.
+
+        Return what EXPLAIN tells, one text for all of the script's; None if it has none.
+        """
         self._require_open()
-        self.session.execute(text, self._after)
+        told: list[str] = []
+
+        def after(statement: Statement, result: object) -> None:
+            if isinstance(statement, Explain):
+                assert isinstance(result, Query), "EXPLAIN gives a query"
+                told.append(explained(self._planned(result), statement.format))
+            else:
+                self._after(statement, result)
+
+        self.session.execute(text, after)
+        return "\n\n".join(told) if told else None
+
+    def _planned(self, query: Query) -> RunningQuery:
+        """Return a query as it runs, or as it would if it were registered now."""
+        running = self._running.get(query.name.lower())
+        if running is not None:
+            return running
+        return RunningQuery(query, self._strategy(None), processor=self._processor)
 
     def _after(self, statement: Statement, result: object) -> None:
         """Carry out in the engine what the session has just noted."""

@@ -2,14 +2,36 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 from windrow.operators.dataflow import Stage
 from windrow.operators.queued import Approach, queue_stats
+from windrow.plan.explain import explain_text
+from windrow.plan.explain_formats import JoinNote, explain_dot, explain_json, explain_mermaid
 from windrow.plan.unused import LOCAL, unused
 
 if TYPE_CHECKING:
     from windrow.runtime.local.query import RunningQuery
+
+
+def explained(running: RunningQuery, style: str = "text") -> str:
+    """Return what EXPLAIN tells of a query: its plan, then each operator and what it keeps.
+
+    Other styles, for other programs, have the plan and what was chosen for its joins.
+    """
+    query = running.query
+    watches = [stage.watch for stage in running.flow.stages if stage.watch is not None]
+    joins = [JoinNote(tuple(watch.notes()), watch.facts()) for watch in watches]
+    match style:
+        case "json":
+            return json.dumps(explain_json(query, joins=joins), indent=2, ensure_ascii=False)
+        case "dot":
+            return explain_dot(query, joins=joins)
+        case "mermaid":
+            return explain_mermaid(query, joins=joins)
+        case _:
+            return f"{explain_text(query)}\n\n{explain_physical(running)}"
 
 
 def edge_of(stage: Stage) -> str:

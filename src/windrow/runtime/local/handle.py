@@ -8,8 +8,7 @@ import pyarrow as pa
 
 from windrow.core.errors import StateError
 from windrow.operators.state.saved import from_bytes, to_bytes
-from windrow.plan.explain import explain_text
-from windrow.runtime.local.explain import explain_physical
+from windrow.runtime.local.explain import explained
 from windrow.runtime.local.instants import Instant, to_instant
 from windrow.runtime.local.recipient import Recipient, To, period_of
 
@@ -45,8 +44,7 @@ class QueryHandle:
 
     def explain(self) -> str:
         """Return the plan: update patterns, then the implementation and state of each operator."""
-        running = self._db.running(self.name)
-        return f"{explain_text(running.query)}\n\n{explain_physical(running)}"
+        return explained(self._db.running(self.name))
 
     def stats(self) -> dict[str, object]:
         """Return counters: tuples in and out, negatives, state, probes, late, and the clock."""
