@@ -124,6 +124,15 @@ def test_a_hold_beyond_the_end_of_time_tells_nothing():
     assert stepped(task, interner, (5, (5, A)), (FOREVER - 1,)) == [[], []]
 
 
+def test_a_hold_as_long_as_all_time_holds_for_ever(db):
+    q = db.query(TICKS, hold=FOREVER - 1)
+    for ts in (5, 12, 19):
+        db.push("s", [{"ts": ts, "k": 1}])
+        db.advance(ts + 1)
+        db.running(q.name).check()
+    assert q.changes().num_rows == 0
+
+
 def test_rows_that_no_longer_wait_are_forgotten_and_the_ring_shrinks():
     task, interner = HoldTask(KEY, 5), Interner()
     many = [(t, (t,)) for t in range(2000)]
@@ -244,6 +253,22 @@ def test_a_hold_of_one_query(db):
     assert "Hold 3 " in q.explain()
     assert "rows that came in the last 3; answers come that much later at most" in q.explain()
     assert db.session.settings["hold"] == "none"
+
+
+@pytest.mark.parametrize("hold", [1e30, 10**30])
+def test_a_hold_beyond_all_time_is_told_as_such(db, hold):
+    with pytest.raises(BindError) as caught:
+        db.query(TICKS, hold=hold)
+    assert "at most 9223372036854775806" in caught.value.message
+    assert caught.value.detail == f"1{'0' * 30} is 1e+30 ticks."
+    assert caught.value.hint == "Write a shorter time."
+
+
+def test_a_hold_of_microseconds_in_seconds():
+    db = Database()
+    db.execute("CREATE STREAM s (ts TIMESTAMP, k BIGINT) TIMESTAMP BY ts")
+    text = "SELECT k FROM s [RANGE 9 SECONDS] EXCEPT SELECT k FROM s [NOW]"
+    assert "Hold 10 MICROSECONDS" in db.query(text, hold=1e-5).explain()
 
 
 def test_a_query_that_runs_keeps_its_hold(db):

@@ -184,7 +184,7 @@ class HoldTask:
         assert np.array_equal(waiting, self.rows[:, WAITING]), "invariant 2: copies are lost"
         alive = rises[rises[:, COPIES] > 0]
         assert (np.diff(rises[:, TIME]) >= 0).all(), "invariant 3: rises are out of order"
-        overdue = alive[:, TIME] + self.length <= self.marks[NOW]
+        overdue = alive[:, TIME] <= int(self.marks[NOW]) - self.length  # which may be no int64
         assert not overdue.any(), "invariant 3: a rise was forgotten"
         for row in np.unique(alive[:, ROW]):
             assert self._hanging(int(row)) == waiting[row] - self.rows[row, DUE], "invariant 4"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 
 from windrow.core.errors import BindError, Span
 from windrow.core.naming import near
@@ -162,10 +163,13 @@ def length_in(value: object) -> str | None:
 
     >>> length_in("2 sec"), length_in("0.5"), length_in(3), length_in(0), length_in("soon")
     ('2 SECONDS', '0.5', '3', 'none', None)
+    >>> length_in(1e-5), length_in(1e16)
+    ('0.00001', '10000000000000000')
     """
     if isinstance(value, bool):
         return None
-    found = INTERVAL_TEXT.match(str(value))
+    text = f"{Decimal(repr(value)):f}" if isinstance(value, float) else str(value)
+    found = INTERVAL_TEXT.match(text)
     if found is None or (found[2] and found[2].upper() not in UNIT_OF):
         return None
     if float(found[1]) == 0:

@@ -14,6 +14,9 @@ from windrow.language.spans import span_of
 from windrow.language.syntax import Duration
 from windrow.plan.functions.moments import parse_timestamp
 
+LONGER = {"RANGE": "Write [UNBOUNDED] for a window that never ends."}
+"""What to write for a length beyond all time, by where it stands, if anything means that."""
+
 
 def bind_duration(node: exp.Expr, clock: Clock, user: str) -> int:
     """Return a positive length of time in the clock's unit.
@@ -28,7 +31,7 @@ def bind_duration(node: exp.Expr, clock: Clock, user: str) -> int:
             detail=f"{to_sql(node)} is {_shown(width)} {unit}.",
             hint="Write a longer time, or a finer unit."
             if width < FOREVER
-            else "Write [UNBOUNDED] for a window that never ends.",
+            else LONGER.get(user, "Write a shorter time."),
             span=span_of(node),
         )
     return int(width)
