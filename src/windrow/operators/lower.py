@@ -101,6 +101,7 @@ def lower(  # noqa: PLR0913 - all that a plan depends on
     strategy = strategy_under(query.expiry, strategy)
     root, placed = _rewritten(query.root, strategy, statistics)
     asked = _asked(query, sharded=sharded)
+    costed = asked == query.early_aggregation and not sharded
     root, found = preaggregate_panes(root) if partials else (root, ())
     merged = preaggregate_joins(root, asked if partials else NONE, foldable)
     folded: tuple[str, ...] = ()
@@ -115,7 +116,7 @@ def lower(  # noqa: PLR0913 - all that a plan depends on
         placed=placed,
         merging=found,
         algorithm=query.join_algorithm,
-        early=Early(asked, placements or {}, costed=not sharded and query.early_aggregation == asked),
+        early=Early(asked, placements or {}, costed=costed),
         tells=sharded or query.expiry.kind == "auto",
     )
     edge = builder.finish(_lowered(builder, root), root.schema)
