@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Lock
+from types import MappingProxyType
 
 import pytest
 
@@ -61,6 +63,40 @@ def test_a_number_for_costs_is_refused() -> None:
 def test_what_cannot_schedule_is_refused() -> None:
     with pytest.raises(BindError, match="a slice cannot be None"):
         wr.Processor(scheduler=3)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class Guarded(First):
+    """A scheduler with something that cannot be copied."""
+
+    lock: object = field(default_factory=Lock)
+
+
+def test_a_scheduler_that_cannot_be_copied_is_refused() -> None:
+    with pytest.raises(BindError, match="the scheduler Guarded cannot be copied") as refused:
+        counting(wr.Processor(scheduler=Guarded()), 0)
+    assert "works on a copy of the processor" in refused.value.detail
+    assert "TypeError: cannot pickle" in refused.value.detail
+    assert "__deepcopy__" in refused.value.hint
+    assert isinstance(refused.value.__cause__, TypeError)
+
+
+class Shared(Guarded):
+    """One that says how it is copied."""
+
+    def __deepcopy__(self, memo: object) -> Shared:
+        return self
+
+
+def test_a_scheduler_may_say_how_it_is_copied() -> None:
+    _, q = counting(wr.Processor({"Aggregate": wr.Costs(2.0)}, scheduler=Shared()), 0)
+    assert q.answer().to_pylist() == [{"n": 9}]
+
+
+def test_costs_may_be_any_mapping() -> None:
+    costs = MappingProxyType({"Aggregate": wr.Costs(2.0)})
+    _, q = counting(wr.Processor(costs), 0)
+    assert q.answer().to_pylist() == [{"n": 9}]
 
 
 @dataclass

@@ -6,7 +6,8 @@ So delays are a matter of arithmetic: the same on every machine, and tests ask f
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
 from math import isfinite
 
 from windrow.core.errors import BindError
@@ -117,6 +118,20 @@ class Processor:
         3.0
         """
         return self.costs.get(label.split(maxsplit=1)[0], self.other)
+
+    def copied(self) -> Processor:
+        """Return one for a query of its own; refuse a scheduler that cannot be copied."""
+        try:
+            scheduler = deepcopy(self.scheduler)
+        except Exception as error:
+            raise BindError(
+                f"the scheduler {type(self.scheduler).__name__} cannot be copied",
+                detail="Every query works on a copy of the processor, and so of its scheduler; "
+                f"copying it raised {type(error).__name__}: {error}.",
+                hint="Leave out what cannot be copied, such as a lock or an open file, or give the "
+                "class a __deepcopy__.",
+            ) from error
+        return replace(self, costs=dict(self.costs), scheduler=scheduler)
 
 
 def _unknown(name: str) -> BindError:

@@ -106,7 +106,7 @@ class RunningQuery:
         how = approach(said.kind, messages=said.join_messages == "on", punctuation=said.punctuation)
         if self.processor is None:
             return Pipeline(self.flow, how)
-        return TimedPipeline(self.flow, how, processor=copy.deepcopy(self.processor))
+        return TimedPipeline(self.flow, how, processor=self.processor.copied())
 
     def lowered(self) -> Physical:
         """Return a fresh physical plan, of the same form."""
