@@ -306,6 +306,30 @@ def test_a_query_goes_on_from_its_snapshot() -> None:
     assert changes(other)[-2:] == changes(query)[-2:]
 
 
+def test_an_older_snapshot_takes_the_query_back_and_not_its_streams() -> None:
+    """In a new database the streams, too, are as they were then."""
+    first, again = Database(), Database()
+    for db in (first, again):
+        db.execute("CREATE STREAM s (t BIGINT, k BIGINT) TIMESTAMP BY t")
+    text = "SELECT COUNT(*) AS n FROM s [RANGE 100]"
+    query = first.query(text)
+    first.push("s", [{"t": 1, "k": 1}])
+    saved = query.snapshot()
+    between = [{"t": 5, "k": 1}, {"t": 10, "k": 1}]
+    first.push("s", between)
+    query.restore(saved)
+    assert query.answer().to_pylist() == [{"n": 1}]
+    first.push("s", between)
+    assert first.late("s")["t"].to_pylist() == [5]
+    assert query.answer().to_pylist() == [{"n": 2}]
+
+    back = again.query(text)
+    back.restore(saved)
+    again.push("s", between)
+    assert again.late("s").num_rows == 0
+    assert back.answer().to_pylist() == [{"n": 3}]
+
+
 def test_a_snapshot_of_another_query_is_refused() -> None:
     _, query = opened()
     _, other = opened("SELECT k FROM a [ROWS 2]")

@@ -341,7 +341,10 @@ class Database:
         return what_changed(old, new)
 
     def resume(self, name: str, saved: Saved, reached: Mapping[str, int]) -> None:
-        """Replace a standing query by one that goes on from saved state, its streams as then."""
+        """Replace a standing query by one that goes on from saved state.
+
+        Its streams come at least as far as then; those that have gone on since stay.
+        """
         old = self.running(name)
         self._running[name] = new = RunningQuery.resumed(old.query, saved, self._processor)
         for recipient in old.recipients:

@@ -82,7 +82,13 @@ class QueryHandle:
         return to_bytes({"query": self._db.running(self.name).snapshot(), "reached": reached})
 
     def restore(self, snapshot: bytes) -> None:
-        """Go on from a snapshot of the same query; the query and its streams are as then."""
+        """Go on from a snapshot of the same query: the query is as then, streams never go back.
+
+        A stream that has not come as far as it had is brought there. One that has gone on since
+        stays where it is: what came between is not in the query, and pushed again it is late, but
+        for tuples of the very instant that the stream is at. To go back, restore into a new
+        database, and push there what came after the snapshot.
+        """
         saved = from_bytes(snapshot)
         query, reached = saved.get("query"), saved.get("reached")
         if not isinstance(query, dict) or not isinstance(reached, dict):
