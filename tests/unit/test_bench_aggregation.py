@@ -20,11 +20,12 @@ NONE, FIRST, SECOND, BOTH = (False, False), (True, False), (False, True), (True,
 SMALL = Setting(two((100, 50), (60, 40), (5, 1), 0.1))
 
 
-def took(auto: tuple[bool, ...], *micros: float, difference: str = "") -> Took:
-    """Return a setting with times of none, {b}, {a} and {a,b}."""
+def took(auto: tuple[bool, ...], *micros: float, slower: float = 1.0, difference: str = "") -> Took:
+    """Return a setting with times of none, {b}, {a} and {a,b}; `auto` is so much slower."""
     ways = dict(zip((NONE, SECOND, FIRST, BOTH), micros, strict=True))
     facts = contest(SMALL, 0.2, 1, 7, (NONE,)).facts
-    return Took(SMALL, facts, ways, ways, BOTH, auto, difference)
+    mine = slower * ways[auto]
+    return Took(SMALL, facts, ways, ways, BOTH, auto, mine, mine - ways[auto], difference)
 
 
 def test_bars_are_the_share_near_the_best_and_the_worst_against_joining_first() -> None:
@@ -40,6 +41,15 @@ def test_bars_are_the_share_near_the_best_and_the_worst_against_joining_first() 
     assert near.met
     assert late.met
     assert not grid.bars([took(BOTH, 10, 5, 6, 2, difference="other rows")])[0].met
+
+
+def test_what_auto_does_besides_its_placement_counts_in_both_bars() -> None:
+    near, late = grid.bars([took(NONE, 2, 3, 3, 4, slower=1.25)])
+    assert near.facts["worst_factor"] == pytest.approx(1.25)
+    assert late.ratio == pytest.approx(1 / 1.25)
+    assert late.facts["watching_at_most"] == pytest.approx(0.2)
+    assert not near.met
+    assert not late.met
 
 
 def test_settings_are_the_same_each_time_and_far_apart() -> None:
@@ -62,8 +72,10 @@ def test_all_placements_of_a_setting_are_timed_and_agree() -> None:
     assert found.difference == ""
     assert found.met[BOTH] < found.met[NONE]
     assert found.auto in found.micros
+    assert 0 < found.watching < found.auto_micros
     line = json.loads(grid.line_of(found))
     assert line["check"] == "equal"
+    assert line["auto_micros_a_tuple"] > line["watching_micros_a_tuple"] > 0
     assert set(line["micros_a_tuple"]) == {"none", "{a}", "{b}", "{a,b}"}
 
 

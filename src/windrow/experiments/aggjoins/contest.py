@@ -1,7 +1,8 @@
 """Placements of early aggregation by turns, as queries, after their windows have filled.
 
-ticks  0 ......... start │ stretch │ stretch │ ...
-       fill              warm-ups, then repeats; each stretch is one batch a stream
+ticks  0 ........... start - full ........... start │ stretch │ stretch │ ...
+       one that      all others               warm-ups, then repeats;
+       chooses fills fill                     each stretch is one batch a stream
 """
 
 from __future__ import annotations
@@ -19,8 +20,10 @@ import windrow
 from windrow.experiments.aggjoins.streams import SECOND, Feed, Setting, asked
 from windrow.experiments.library.experiment import EQUAL, Measurement
 from windrow.experiments.library.truth import answer_difference, net_difference
+from windrow.optimize.choose_early import choose_early
 from windrow.optimize.early_calls import Placement
 from windrow.runtime.local.database import Database
+from windrow.runtime.local.early import watched
 from windrow.runtime.local.handle import QueryHandle
 
 CLOCK, CPU = "us_a_tuple", "cpu_us_a_tuple"
@@ -33,27 +36,41 @@ MIX = np.uint64(0x9E3779B97F4A7C15)
 NULL = -(2**62)
 """What stands for NULL in a digest."""
 
+LOOKS = 3
+"""How often a look is timed: the fastest counts."""
+
 FILL = 8
 """Batches in which windows are filled, at most: a window of results must not come at once."""
 
 
 @dataclass(slots=True)
 class Arena:
-    """What contestants share: the streams, when windows are full, and what the first told."""
+    """What contestants share: the streams, when windows are full, and what the first told.
+
+    Windows fill in `full` ticks before `start`.
+    """
 
     feed: Feed
     start: int
+    full: int
     stretch: int
     runs: int
     told: dict[int, pa.Table] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, setting: Setting, stretch: float, runs: int, seed: int) -> Arena:
-        """Return streams with runs of so many seconds after the longest window."""
+    def of(
+        cls, setting: Setting, stretch: float, runs: int, seed: int, *, settling: int = 0
+    ) -> Arena:
+        """Return streams with runs of so many seconds after the longest window.
+
+        Before it there are as many runs as a query that chooses has to settle.
+        """
         ticks = max(1, round(stretch * SECOND))
         longest = max(setting.width(i) for i in range(len(setting.streams)))
-        start = -(-longest // ticks) * ticks
-        return cls(Feed(setting, (start + (runs + 1) * ticks) / SECOND, seed), start, ticks, runs)
+        full = -(-longest // ticks) * ticks
+        start = full + settling * ticks
+        feed = Feed(setting, (start + (runs + 1) * ticks) / SECOND, seed)
+        return cls(feed, start, full, ticks, runs)
 
     @property
     def setting(self) -> Setting:
@@ -80,7 +97,10 @@ class Contestant:
         algorithm: str = HASH,
         model: Mapping[str, float] | None = None,
     ) -> Contestant:
-        """Start the query under a placement, or as `early_aggregation` says, and fill windows."""
+        """Start the query under a placement, or as `early_aggregation` says, and fill windows.
+
+        With `auto` it begins earlier, and has settled by then.
+        """
         db = windrow.connect()
         assert isinstance(db, Database)
         for statement in arena.setting.statements:
@@ -88,9 +108,13 @@ class Contestant:
         way = placement if isinstance(placement, str) else asked(placement, arena.setting.names)
         query = db.query(arena.setting.text, early_aggregation=way, join_algorithm=algorithm)
         made = cls(arena, db, query, algorithm, model or {})
-        step = max(arena.stretch, arena.start // FILL)
-        for low in range(0, arena.start, step):
-            made._feed(low, min(low + step, arena.start))
+        begin = 0 if way == "auto" else arena.start - arena.full
+        step = max(arena.stretch, arena.full // FILL)
+        for low in range(begin, begin + arena.full, step):
+            made._feed(low, min(low + step, begin + arena.full))
+            query.changes()
+        for low in range(begin + arena.full, arena.start, arena.stretch):
+            made._feed(low, low + arena.stretch)
             query.changes()
         return made
 
@@ -101,18 +125,27 @@ class Contestant:
         self.db.advance(high - 1)
         return sum(map(len, part.values()))
 
-    def go_on(self) -> None:
-        """Run the next stretch, and look at nothing."""
-        low = self.arena.start + self.turns * self.arena.stretch
-        self._feed(low, low + self.arena.stretch)
-        self.query.changes()
-        self.turns += 1
-
     def placement(self) -> str:
         """Return what the query aggregates early now, as `early_aggregation` takes it."""
         stages: Any = self.query.stats()["operators"]
         (found,) = [s["early_aggregation"] for s in stages if "early_aggregation" in s]
         return str(found)
+
+    def watching(self, rows: float) -> float:
+        """Return what looks at the placement take, in µs a tuple, once they are rare.
+
+        Runs are too short to meet one each. `rows`: what comes to the operator for a tuple.
+        """
+        running = self.db.running(self.query.name)
+        (item,) = watched(running)
+        seconds = []
+        for _ in range(LOOKS):
+            start = perf_counter()
+            facts = item.facts(running)
+            assert facts is not None, "windows are full"
+            choose_early(facts)
+            seconds.append(perf_counter() - start)
+        return min(seconds) * 1e6 * item.watch.work(1, rows) / item.watch.longest(facts)
 
     def run(self) -> Measurement:
         """Run the next stretch; what it told must be right."""

@@ -100,8 +100,12 @@ class EarlyWatch:
         """Note that rows have come to the operator, and tuples to its inputs."""
         before, self._counted = self._counted, self._tuples()
         tuples = self._counted - before if self.feeds else rows
-        self.seen += tuples if any(self.choice.placement) else tuples / IDLE + rows / ROWS
+        self.seen += self.work(tuples, rows)
         self.due = self.adapts and self.seen >= self.wait
+
+    def work(self, tuples: float, rows: float) -> float:
+        """Return how much nearer a look is after tuples, and rows of theirs at the operator."""
+        return tuples if any(self.choice.placement) else tuples / IDLE + rows / ROWS
 
     def _tuples(self) -> int:
         return sum(t.counters.tuples_out - t.counters.negatives_out for t in self.feeds)
@@ -111,7 +115,7 @@ class EarlyWatch:
         self.due, self.seen = False, 0.0
         better = None if facts is None else self._better(facts)
         self.wavers = 0 if better is None else self.wavers + 1
-        self.wait = min(2 * self.wait, self._longest(facts))
+        self.wait = min(2 * self.wait, self.longest(facts))
         return better
 
     def _better(self, facts: EarlyFacts) -> EarlyChoice | None:
@@ -121,7 +125,7 @@ class EarlyWatch:
         clearly = costs[self.choice.placement] > CLEARLY_CHEAPER * costs[best.placement]
         return best if clearly and self.replans else None
 
-    def _longest(self, facts: EarlyFacts | None) -> int:
+    def longest(self, facts: EarlyFacts | None) -> int:
         """Return how long to wait at most, for what is alive."""
         if facts is None:
             return UNKNOWN

@@ -21,7 +21,7 @@ Tell = Callable[[str], None]
 
 
 def measure(count: int, repeats: int, tell: Tell | None = None) -> list[Bar]:
-    """Run all placements of random settings; compare what `auto` comes to."""
+    """Run all placements of random settings, and `auto`; compare."""
     found = []
     for seed, setting in enumerate(settings(count, SEED)):
         found.append(contest(setting, stretch_of(setting), repeats, seed))
@@ -42,6 +42,8 @@ def line_of(took: Took) -> str:
             "micros_a_tuple": took.told(took.micros),
             "contributions_a_tuple": took.told(took.met),
             "auto": asked(took.auto, took.setting.names),
+            "auto_micros_a_tuple": float(f"{took.auto_micros:.4g}"),
+            "watching_micros_a_tuple": float(f"{took.watching:.3g}"),
             "chosen": asked(took.chosen, took.setting.names),
             "best": asked(took.best, took.setting.names),
             "against_best": float(f"{took.against_best:.3g}"),
@@ -57,7 +59,7 @@ def bars(found: list[Took]) -> list[Bar]:
     factors = sorted(t.against_best for t in found)
     worst = min(t.against_late for t in found)
     check = verdict_of("; ".join(sorted({t.difference for t in found if t.difference})))
-    micros = sum(t.micros[t.auto] for t in found) / len(found)
+    micros = sum(t.auto_micros for t in found) / len(found)
     picked = [asked(t.auto, t.setting.names) for t in found]
     fastest = [asked(t.best, t.setting.names) for t in found]
     names = sorted(set(picked) | set(fastest))
@@ -76,6 +78,7 @@ def bars(found: list[Took]) -> list[Bar]:
         "against": f"join, then GROUP BY, the worst of {len(found)} settings",
         "settings_below": sum(t.against_late < LATE_BAR for t in found),
         "median_ratio": sorted(t.against_late for t in found)[len(found) // 2],
+        "watching_at_most": max(t.watching / t.auto_micros for t in found),
     }
     times = (micros / 1e6, 1e6 / micros)
     return [
