@@ -83,7 +83,7 @@ def test_orders_by_origin_are_never_worse_than_the_papers_global_order() -> None
 
 
 def test_the_heuristic_is_near_the_best_global_order() -> None:
-    """Within 5 % in seven of ten, never the worst: so it is used only for many inputs."""
+    """Within 5 % in seven of ten, never the worst: so the planner goes by costs, not by it."""
     random, near = Random(4), 0
     for _ in range(300):
         graph = graph_of(paper_streams(random))

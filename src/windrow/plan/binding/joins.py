@@ -8,6 +8,7 @@ Each term is applied as early as its columns allow.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 from windrow.core.errors import SemanticError, UnboundedStateError
 from windrow.plan.binding.scope import Source
@@ -219,6 +220,8 @@ def require_bounded_state(sources: tuple[Source, ...], bands: list[Band]) -> Non
         return
     for source in partners:
         if source.implicit and not _within_reach(source, partners, bands):
+            if bands and all(p.time_column is not None for p in partners):
+                raise _not_tied(source, partners, bands)
             others = ", ".join(f'"{p.alias}"' for p in partners if p is not source)
             raise UnboundedStateError(
                 f'join of "{source.alias}" with {others} needs unbounded state',
@@ -245,11 +248,40 @@ def window_hint(source: Source) -> str:
     )
 
 
+def _not_tied(source: Source, partners: list[Source], bands: list[Band]) -> UnboundedStateError:
+    """Return the error for streams of which WINDOW ties some to each other, but not all."""
+    near = _reached(source, partners, bands)
+    tied, others = (
+        [p for p in partners if (p.time_column in near) is there] for there in (True, False)
+    )
+    fewer = tied if len(tied) < len(others) else others
+    blamed = next((p for p in fewer if p.implicit), source)
+    rest = tied if blamed in others else others
+    told, names = (", ".join(f'"{p.alias}"' for p in some) for some in ((blamed,), rest))
+    first, second = next(
+        pair for pair in pairwise(partners) if (pair[0] in tied) is not (pair[1] in tied)
+    )
+    return UnboundedStateError(
+        f"join of {told} with {names} needs unbounded state",
+        detail=f"No WINDOW ties {told} to {names}: they match however far apart in time they are,"
+        " so no tuple can ever be dropped.",
+        hint=f"Add WINDOW({first.alias}, {second.alias}) = ..., or write WINDOW = ... for all"
+        f" pairs; or give each stream a window, for example {blamed.alias} [RANGE 10 MINUTES].",
+        span=blamed.span,
+    )
+
+
 def _within_reach(source: Source, partners: list[Source], bands: list[Band]) -> bool:
     """Tell whether bands tie the source's time to that of every partner."""
+    reached = _reached(source, partners, bands)
+    return all(p.time_column in reached for p in partners)
+
+
+def _reached(source: Source, partners: list[Source], bands: list[Band]) -> set[str | None]:
+    """Return the times that bands tie the source's to, by way of others, too."""
     reached = {source.time_column}
     for _ in partners:
         for band in bands:
             if band.left in reached or band.right in reached:
                 reached |= {band.left, band.right}
-    return all(p.time_column in reached for p in partners)
+    return reached
