@@ -47,7 +47,7 @@ FILL = 8
 class Arena:
     """What contestants share: the streams, when windows are full, and what the first told.
 
-    Windows fill in `full` ticks before `start`.
+    Windows fill in `full` ticks before `start`, with a stretch to spare.
     """
 
     feed: Feed
@@ -67,7 +67,7 @@ class Arena:
         """
         ticks = max(1, round(stretch * SECOND))
         longest = max(setting.width(i) for i in range(len(setting.streams)))
-        full = -(-longest // ticks) * ticks
+        full = (-(-longest // ticks) + 1) * ticks  # the answer that a first change takes back, too
         start = full + settling * ticks
         feed = Feed(setting, (start + (runs + 1) * ticks) / SECOND, seed)
         return cls(feed, start, full, ticks, runs)
