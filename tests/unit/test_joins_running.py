@@ -68,9 +68,7 @@ def test_pairs_that_no_equality_names_are_compared_before_they_are_made(
     """Eight million of them: 64 MB for one column of numbers."""
     given = {name: tuples(0, 4_000, 1, 1_000, seed) for seed, name in enumerate("ab")}
     db = database()
-    query = db.query(
-        f"ISTREAM(SELECT a.t, b.t AS u FROM a {window}, b {window} WHERE {condition})"
-    )
+    query = db.query(f"ISTREAM(SELECT a.t, b.t AS u FROM a {window}, b {window} WHERE {condition})")
     tracemalloc.start()
     for start in range(0, 4_000, 2_000):
         for name, table in given.items():
