@@ -21,7 +21,7 @@ PARTS = {
     4: {
         "band": "heads keys(free hashes words) left(back codes exp keep payload tail)"
         " right(back codes exp keep payload tail)",
-        "query": "agendas buffers clock due flow interner pace plan start",
+        "query": "agendas buffers clock delays due flow interner pace plan start",
         "upserts": "gone(keys until) rows since",
     }
 }

@@ -262,8 +262,7 @@ class ShardQuery:
         stages = self.wiring.physical.stages
         self._buffers = {i: [loaded_delta(d, stages[i].schema) for d in ds] for i, ds in buffers}
         self._agendas = [Agenda.load(a) for a in saved["agendas"]]  # type: ignore[attr-defined]
-        if "delays" in saved:  # older states have counted none
-            self.delays.load(saved["delays"])  # type: ignore[arg-type]
+        self.delays.load(saved["delays"])  # type: ignore[arg-type]
 
     def operators(self) -> list[dict[str, Any]]:
         """Return what each operator remembers here, and what it has counted."""
