@@ -167,12 +167,13 @@ def test_a_process_ends_with_those_that_it_watches(
 
 MEETING = """
 import sys
-from windrow.runtime.shards.clocks import Heard
+from windrow.runtime.shards.clocks import Heard, Moment
 from windrow.runtime.shards.gathering import meet
 from pathlib import Path
 number, version = int(sys.argv[2]), int(sys.argv[3])
-heard = {"s": Heard(number, 10 + number, 1)}
-assert meet(Path(sys.argv[1]), ("run", version), (number, 3), heard) == {"s": Heard(0, 12, 3)}
+mine = Moment({"s": Heard(number, 10 + number, 1)}, 77 if number == 1 else 0)  # it has the tick
+told = meet(Path(sys.argv[1]), ("run", version), (number, 3), mine)
+assert told == Moment({"s": Heard(0, 12, 3)}, 77), told
 """
 
 
@@ -187,15 +188,15 @@ def test_shards_meet_though_any_task_dies_when_it_has_told(tmp_path: Path) -> No
         others = [task(number, version) for number in (0, 2)]
         assert [one.wait(30) for one in others] == [0, 0]  # they find what it has left
         assert task(1, version).wait(30) == 0  # run again
-    again = {"s": Heard(0, 10, 1)}
+    again = Moment({"s": Heard(0, 10, 1)})
     with pytest.raises(StateError, match="version 2 is past"):
         meet(tmp_path, ("run", 2), (0, 3), again)
 
 
 def test_what_another_run_has_left_is_nobodys(tmp_path: Path) -> None:
-    heard = {"s": Heard(0, 10, 1)}
-    assert meet(tmp_path, ("before", 8), (0, 1), {"s": Heard(5, 6, 7)}) == {"s": Heard(5, 6, 7)}
-    assert meet(tmp_path, ("now", 2), (0, 1), heard) == heard
+    old, new = Moment({"s": Heard(5, 6, 7)}, 9), Moment({"s": Heard(0, 10, 1)})
+    assert meet(tmp_path, ("before", 8), (0, 1), old) == old
+    assert meet(tmp_path, ("now", 2), (0, 1), new) == new
 
 
 @pytest.mark.usefixtures("forked")
