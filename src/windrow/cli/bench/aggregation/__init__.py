@@ -16,7 +16,12 @@ SETTINGS, QUICK = 200, 24
 
 @click.command("aggregation")
 @click.option("--quick", is_flag=True, help=f"{QUICK} settings of the grid's {SETTINGS}.")
-@click.option("--repeats", default=3, show_default=True, help="Runs of which the best counts.")
+@click.option(
+    "--repeats",
+    default=5,
+    show_default=True,
+    help="Runs at least; more until the best, which counts, is confirmed by a second.",
+)
 @click.option(
     "--only", multiple=True, type=click.Choice(PARTS), help="Only this part; may be given again."
 )
