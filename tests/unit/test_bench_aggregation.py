@@ -8,11 +8,13 @@ import pytest
 from click.testing import CliRunner
 
 from windrow.cli.bench.aggregation import grid, paper
-from windrow.cli.bench.aggregation.plans import Took, contest
+from windrow.cli.bench.aggregation.plans import Took, confirmed, contest
 from windrow.cli.main import windrow
+from windrow.experiments.aggjoins.contest import CLOCK
 from windrow.experiments.aggjoins.settings import FEWEST, MOST
 from windrow.experiments.aggjoins.settings import settings as random_settings
 from windrow.experiments.aggjoins.streams import Setting, two
+from windrow.experiments.library.experiment import EQUAL, Measurement
 
 pytestmark = pytest.mark.long
 
@@ -50,6 +52,22 @@ def test_what_auto_does_besides_its_placement_counts_in_both_bars() -> None:
     assert late.facts["watching_at_most"] == pytest.approx(0.2)
     assert not near.met
     assert not late.met
+
+
+def test_of_runs_in_doubt_the_middle_one_counts_unless_an_answer_is_wrong() -> None:
+    late, early, slow = (took(NONE, 2, 3, 3, 4, slower=f) for f in (1.0, 0.9, 1.3))
+    assert grid.middle([slow, early, late]) is late
+    wrong = took(NONE, 2, 3, 3, 4, difference="other rows")
+    assert grid.middle([early, late, wrong]) is wrong
+
+
+def test_a_time_is_confirmed_by_a_second_run_of_every_contestant() -> None:
+    def turn(*micros: float) -> list[Measurement]:
+        return [Measurement({CLOCK: m}, {}, EQUAL) for m in micros]
+
+    assert not confirmed([turn(1.0, 2.0)], CLOCK)
+    assert not confirmed([turn(1.0, 2.0), turn(1.01, 2.2)], CLOCK)
+    assert confirmed([turn(1.0, 2.0), turn(1.01, 2.2), turn(3.0, 2.01)], CLOCK)
 
 
 def test_settings_are_the_same_each_time_and_far_apart() -> None:

@@ -93,7 +93,7 @@ def contest(
     sides = [*(Contestant.filled(arena, way) for way in ways), chooser]
     turns: list[list[Measurement]] = []
     while len(turns) < arena.runs:
-        if len(turns) >= WARM + repeats - 1 and _confirmed(turns[WARM:], clock):
+        if len(turns) >= WARM + repeats - 1 and confirmed(turns[WARM:], clock):
             arena.runs = len(turns) + 1  # the last one compares answers, too
         turns.append(_turn(sides, backwards=len(turns) % 2 == 1))
     wrong = [m.check for turn in turns for m in turn if m.check != EQUAL]
@@ -120,9 +120,9 @@ def _turn(sides: list[Contestant], *, backwards: bool) -> list[Measurement]:
     return [side.run() for side in sides[::step]][::step]
 
 
-def _confirmed(turns: list[list[Measurement]], clock: str) -> bool:
+def confirmed(turns: list[list[Measurement]], clock: str) -> bool:
     """Return whether the fastest run of each contestant has one beside it that is as fast."""
     if len(turns) < 2:
-        return not turns
+        return False
     times = [sorted(m.clocks[clock] for m in runs) for runs in zip(*turns, strict=True)]
     return all(second <= ALIKE * first for first, second, *_ in times)
