@@ -37,7 +37,7 @@ for these, and come sooner the more there are."""
 PATIENT = 4
 """How many times as long waits become, at most, while the choice wavers."""
 
-CLEARLY_CHEAPER = 1.15
+CLEARLY_CHEAPER = 1.1
 """How many times the best placement's cost the one that runs must have for it to be changed."""
 
 
