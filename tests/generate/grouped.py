@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hypothesis import strategies as st
-from tests.generate.catalog import NRR, RELATION
-from tests.generate.joins import equalities, output, source, thetas
+from tests.generate.catalog import NRR, RELATION, STREAMS
+from tests.generate.joins import PREDICTED, SLIDING, equalities, output, source, thetas
 
 OF_ONE = (
     "COUNT({a}.v)",
@@ -83,6 +83,30 @@ def grouped_joins(draw: st.DrawFn, *, most: int = 4) -> Grouped:
     text = f"SELECT {selected} FROM {body}{by}{having}"
     sliding = "SLIDE" in body or "TUMBLE" in body
     return Grouped(draw(output(text, sliding=sliding)), tuple(columns))
+
+
+@st.composite
+def grouped_versions(draw: st.DrawFn) -> Grouped:
+    """A GROUP BY over one to three time windows that meet non-retroactive relations."""
+    names = [f"t{i}" for i in range(draw(st.sampled_from([1, 2, 2, 3])))]
+    spans = st.sampled_from(PREDICTED + SLIDING)
+    froms = [f"{draw(st.sampled_from(STREAMS))} AS {name} [{draw(spans)}]" for name in names]
+    terms = draw(thetas(names)) + (draw(equalities(names)) if len(names) > 1 else [])
+    met = [f"q{i}" for i in range(draw(st.sampled_from([1, 1, 2])))]
+    for name in met:
+        own = draw(st.sampled_from(names))
+        froms.append(f"{NRR} AS {name}")
+        forms = [f"{name}.k = {own}.k", f"{name}.w < {own}.v", f"{name}.k + {own}.k > 1"]
+        terms += draw(st.lists(st.sampled_from(forms), max_size=2, unique=True))
+    keys = [*draw(_keys(names)), *draw(st.sampled_from([[], [f"{met[-1]}.w"]]))]
+    calls = draw(_calls(names, relation=False))
+    calls += draw(st.sampled_from([[], [f"SUM({met[0]}.w) AS c8", f"MAX({met[0]}.s) AS c9"]]))
+    where = f" WHERE {' AND '.join(terms)}" if terms else ""
+    selected = ", ".join([*(f"{k} AS g{i}" for i, k in enumerate(keys)), *calls])
+    by = f" GROUP BY {', '.join(keys)}" if keys else ""
+    body = f"SELECT {selected} FROM {', '.join(froms)}{where}{by}"
+    sliding = "SLIDE" in body or "TUMBLE" in body
+    return Grouped(draw(output(body, sliding=sliding)), (*names, *met))
 
 
 def _renamed(body: str, names: list[str]) -> tuple[str, list[str], list[str]]:

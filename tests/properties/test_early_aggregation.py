@@ -13,9 +13,16 @@ from hypothesis import given, note
 from hypothesis import strategies as st
 from tests.generate.catalog import bind
 from tests.generate.effort import examples
-from tests.generate.grouped import VERSIONED, Grouped, grouped_joins, placements
+from tests.generate.grouped import (
+    VERSIONED,
+    Grouped,
+    grouped_joins,
+    grouped_versions,
+    placements,
+)
 from tests.generate.streams import worlds
 from tests.properties.test_engine_matches_oracle import assert_same, drives
+from tests.properties.test_shards_match_oracle import assert_sharded, sharded_drives
 from tests.reference.drive import Drive, drive
 from tests.reference.histories import World
 from tests.reference.oracle import Oracle
@@ -57,6 +64,31 @@ def test_a_stream_that_has_met_its_version_is_aggregated_early(data: st.DataObje
     early = data.draw(st.sampled_from(("{q}", "{t}", "{q,t}")))
     note(f"{text}\n{plan}\n{early}")
     assert_same(text, world, replace(plan, early_aggregation=early, join_algorithm="auto"))
+
+
+@given(st.data())
+@examples(40)
+def test_what_meets_versions_is_right_at_every_instant(data: st.DataObject) -> None:
+    """Results meet a NON RETROACTIVE RELATION as of their own times, also summed up before."""
+    query = data.draw(grouped_versions())
+    world = data.draw(worlds(max_rows=8))
+    plan = data.draw(drives(world))
+    early = data.draw(placements(query.names))
+    algorithm = data.draw(st.sampled_from(("auto", "auto", "loops")))
+    note(f"{query.text}\n{plan}\n{early}")
+    plan = replace(plan, early_aggregation=early, join_algorithm=algorithm)
+    assert_same(query.text, world, plan)
+
+
+@given(st.data())
+@examples(20)
+def test_what_meets_versions_is_right_on_shards(data: st.DataObject) -> None:
+    query = data.draw(grouped_versions())
+    world = data.draw(worlds(max_rows=8))
+    plan = data.draw(sharded_drives(world, expiries=("auto",)))
+    early, merge = data.draw(placements(query.names)), data.draw(st.booleans())
+    note(f"{query.text}\n{plan}\n{early} {merge}")
+    assert_sharded(query.text, world, replace(plan, early_aggregation=early, merge=merge))
 
 
 @given(cases())

@@ -215,40 +215,63 @@ MET_BELOW = (
 )
 
 
-@pytest.mark.parametrize("said", ["{a}", "{b}", "{A,b}", "{n}"])
-def test_what_meets_a_version_cannot_be_summed_up_before(said: str) -> None:
+@pytest.mark.parametrize("said", ["{a}", "{b}", "{A,b}", "{n}", "{a,b,n}"])
+@pytest.mark.parametrize("text", [MEETS, MEETS_ALONE])
+def test_what_meets_versions_is_summed_up_by_version(text: str, said: str) -> None:
     db = database()
     db.execute(VERSIONS)
+    if text == MEETS_ALONE and "b" in said:
+        with pytest.raises(SemanticError, match="names what no GROUP BY"):
+            db.query(text, early_aggregation=said)
+        return
+    q, plain = (db.query(text, early_aggregation=e) for e in (said, "none"))
+    assert joins_of(db, q) == 1
+    for start in range(1, 400, 100):
+        db.push("n", [{"k": k, "w": start + k} for k in range(3)])
+        push(db, start, start + 100)
+    mine, theirs = told(q, plain)
+    assert mine == theirs
+    assert len(mine) > 100
+
+
+@pytest.mark.parametrize("said", ["{a}", "{b}", "{A,b}", "{n}"])
+def test_a_count_window_that_meets_a_version_cannot_be_summed_up_before(said: str) -> None:
+    db = database()
+    db.execute(VERSIONS)
+    counted = MEETS.replace("b [RANGE 100]", "b [ROWS 100]")
     with pytest.raises(SemanticError, match=r"early_aggregation .* cannot be") as refused:
-        db.query(MEETS, early_aggregation=said)
+        db.query(counted, early_aggregation=said)
     assert "n is a NON RETROACTIVE RELATION" in str(refused.value.detail)
-    assert "the latest of its tuples' times" in str(refused.value.detail)
+    assert "must be of time windows" in str(refused.value.detail)
     assert "one stream in a sub-query of FROM" in str(refused.value.hint)
-    q = db.query(MEETS)
+    q = db.query(counted)
     with pytest.raises(SemanticError, match=r"early_aggregation .* cannot be"):
         q.reoptimize(early_aggregation=said)
     db.execute(f"SET early_aggregation = {said}")
     with pytest.raises(SemanticError, match=r"early_aggregation .* cannot be"):
-        db.execute(f"CREATE QUERY q AS {MEETS}")
+        db.execute(f"CREATE QUERY q AS {counted}")
 
 
-def test_with_versions_other_names_are_told_and_a_setting_for_others_is_passed_over() -> None:
+def test_with_versions_other_names_are_told() -> None:
     db = database()
     db.execute(VERSIONS)
-    with pytest.raises(SemanticError, match="names what no GROUP BY") as refused:
-        db.query(MEETS, early_aggregation="{c}")
-    assert "Joined and grouped are a, b, n." in str(refused.value.detail)
+    for text, known in ((MEETS, "n, a, b"), (MEETS.replace("RANGE", "ROWS"), "a, b, n")):
+        with pytest.raises(SemanticError, match="names what no GROUP BY") as refused:
+            db.query(text, early_aggregation="{c}")
+        assert f"Joined and grouped are {known}." in str(refused.value.detail)
+    alone = MEETS_ALONE.replace("RANGE", "ROWS")
     with pytest.raises(SemanticError, match="cannot be") as refused:
-        db.query(MEETS_ALONE, early_aggregation="{a}")
+        db.query(alone, early_aggregation="{a}")
     assert "sub-query" not in str(refused.value.hint)
-    db.execute(f"SET early_aggregation = {{c}}; CREATE QUERY q AS {MEETS}")
+    db.execute(f"SET early_aggregation = {{c}}; CREATE QUERY q AS {alone}")
 
 
 @pytest.mark.parametrize("text", [MEETS, MEETS_ALONE])
 def test_explain_tells_that_results_meet_versions(text: str) -> None:
     db = database()
     db.execute(VERSIONS)
-    line = "early aggregation: none; each result meets the version of n at its own time"
+    text = text.replace("RANGE", "ROWS")
+    line = "early aggregation: none; not all that meets a version of n says when it leaves"
     assert line in db.query(text).explain()
     assert line not in db.query(text, early_aggregation="none").explain()
     session = Session()

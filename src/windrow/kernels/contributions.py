@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from windrow.kernels.groups import GROUP, TIME, WEIGHT
 from windrow.kernels.jit import inlined, kernel, melted
-from windrow.kernels.multi_ahead import FIRST_CHECK, INPUT, LAST_CHECK, LINK
+from windrow.kernels.multi_ahead import FIRST_CHECK, INPUT, LAST_CHECK, LINK, SILENT
 from windrow.kernels.multi_joins import (
     AT,
     CHANGE_LOGGED,
@@ -202,7 +202,8 @@ def contribute(
             work[CHANGE_MADE], work[CHANGE_LOGGED] = made, offset + at
             spot = refs[place(at)] & shapes[origin, MASK]
             slot = place(shapes[origin, BASE] + spot)
-            if promising(origin, slot, steps, rows, heads, bases, inputs):
+            told = steps[place(origin * inputs), LINK] != SILENT
+            if told and promising(origin, slot, steps, rows, heads, bases, inputs):
                 depth = 1
                 stack[SLOT, origin], stack[PLACE, origin] = slot, spot
                 stack[PLACE, inputs] = offset + at - start

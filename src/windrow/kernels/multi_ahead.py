@@ -17,6 +17,9 @@ INPUT, LINK, CLASS, SOURCE, SOURCE_CODE, FIRST_CHECK, LAST_CHECK, FRESH = range(
 new rows count."""
 STEP_WORDS = 8
 
+SILENT = -2
+"""Stands for the link of an origin's own row, at depth 0, if its changes make nothing."""
+
 BLOCK = 64
 """Arrivals of an input whose chains are followed together."""
 

@@ -49,10 +49,14 @@ def measured_facts(
 ) -> EarlyFacts | None:
     """Return what is alive; None if tuples of some input are known nowhere, or there are none.
 
+    Of inputs that meet versions nothing is measured: their placement stays.
+
     Rates are tuples since the plan began, at `since`, or those alive if none has come: only their
     proportions matter. O(rows).
     """
     joined = watch.joined
+    if joined.versioned:
+        return None
     everyone = (True,) * len(joined.flat.inputs)
     early = early_calls(joined, everyone, watch.foldable)
     inputs: list[GraphInput] = []

@@ -88,6 +88,7 @@ def lower(  # noqa: PLR0913 - all that a plan depends on
     partials: bool = False,
     folding: Folding = OFF,
     placements: Mapping[str, str] | None = None,
+    queued: bool = False,
 ) -> Physical:
     """Return the physical plan of a query; its root is a signed edge, or a stream.
 
@@ -96,7 +97,8 @@ def lower(  # noqa: PLR0913 - all that a plan depends on
     lowered with the statistics of its first start. With `partials`, inputs of aggregates under
     SLIDE are partial aggregates where they can be (`optimize/preaggregate_panes.py`); `folding`
     says whether groups are folded before rows change shards (`optimize/fold_before_exchange.py`).
-    `placements` are those of another plan of the query, to be taken again.
+    `placements` are those of another plan of the query, to be taken again. `queued`: whether each
+    operator runs when its turn comes, not all of them step by step.
     """
     strategy = strategy_under(query.expiry, strategy)
     root, placed = _rewritten(query.root, strategy, statistics)
@@ -116,7 +118,12 @@ def lower(  # noqa: PLR0913 - all that a plan depends on
         placed=placed,
         merging=found,
         algorithm=query.join_algorithm,
-        early=Early(asked, placements or {}, costed=costed),
+        early=Early(
+            asked,
+            placements or {},
+            costed=costed,
+            versions=query.expiry.kind == "auto" and not queued,
+        ),
         tells=sharded or query.expiry.kind == "auto",
     )
     edge = builder.finish(_lowered(builder, root), root.schema)

@@ -20,7 +20,17 @@ from enum import Enum
 from math import exp
 
 from windrow.optimize.statistics import COMMON_KEYS, WINDOW_ROWS, Statistics
-from windrow.plan.nodes import AntiJoin, Filter, Join, Plan, Project, Scan, Window, inputs_of
+from windrow.plan.nodes import (
+    AntiJoin,
+    Filter,
+    Join,
+    Plan,
+    Project,
+    Scan,
+    Stamped,
+    Window,
+    inputs_of,
+)
 from windrow.plan.patterns import PatternKind, pattern_of
 from windrow.plan.windows import Range
 
@@ -93,7 +103,7 @@ class Model:
                 kind = pattern_of(plan).kind
                 sort = Sort.SIGNED if kind is PatternKind.STR else Sort.PREDICTED
                 return Estimate(sum(map(self.rate, scans_of(plan))), life, 0.0, sort)
-            case Filter(source=source) | Project(source=source):
+            case Filter(source=source) | Project(source=source) | Stamped(source=source):
                 below = self.estimate(source)
                 cost = below.cost + ROWWISE * below.changes
                 return Estimate(below.rate, below.life, cost, below.sort, below.early)

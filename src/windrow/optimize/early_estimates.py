@@ -110,7 +110,8 @@ def meets_a_version(asked: str, found: Versioned) -> SemanticError | None:
     return SemanticError(
         f"early_aggregation {asked} cannot be",
         detail=f"{found.table} is a NON RETROACTIVE RELATION: each result meets the version at its"
-        " own time, the latest of its tuples' times, so these cannot be summed up before they do.",
+        " own time. What is summed up before must be of time windows, or unbounded ones, with"
+        " expiry 'auto' and no processor, so that tuples of one version leave as they came.",
         hint=f"{below if found.several else 'Declare'} it as a RELATION; or SET early_aggregation"
         " = 'auto'.",
     )

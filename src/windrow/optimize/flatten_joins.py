@@ -19,7 +19,7 @@ from windrow.core.types import BOOLEAN, is_float, is_integer, is_temporal
 from windrow.optimize.place_exchanges import plain
 from windrow.optimize.rewriting import names_of
 from windrow.plan.expressions import Call, Column, Expr, columns_of, conjunction, conjuncts
-from windrow.plan.nodes import Band, Filter, Join, JoinOn, Plan, Project
+from windrow.plan.nodes import Band, Filter, Join, JoinOn, NrrJoin, Plan, Project
 
 COMPARISONS = ("lt", "le", "gt", "ge", "ne")
 """Comparisons that can be decided inside the loops."""
@@ -98,18 +98,28 @@ def flatten(plan: Join, terms: tuple[Expr, ...] = ()) -> FlatJoin | None:
     return found.sorted_out()
 
 
-def _joins(plan: Plan) -> bool:
+def inputs_joined(plan: Plan) -> list[Plan]:
+    """Return the inputs of the largest tree of joins that begins at a node; itself if it is none.
+
+    >>> from windrow.optimize.showing import bound
+    >>> len(inputs_joined(bound("SELECT * FROM bids [NOW], asks [NOW]").root.source))
+    2
+    """
+    found = _Terms()
+    found.walk(plan)
+    return found.inputs
+
+
+def joins(plan: Plan, kind: type[Join | NrrJoin] = Join) -> bool:
     """Tell whether a node is a join, perhaps under filters and projections that leave names."""
     match plan:
-        case Join():
-            return True
         case Filter(source=source):
-            return _joins(source)
+            return joins(source, kind)
         case Project(source=source, columns=columns):
             kept = all(isinstance(c.expr, Column) and c.expr.name == c.name for c in columns)
-            return kept and _joins(source)
+            return kept and joins(source, kind)
         case _:
-            return False
+            return isinstance(plan, kind)
 
 
 @dataclass(slots=True)
@@ -128,10 +138,10 @@ class _Terms:
                 self.walk(left)
                 self.walk(right)
                 self.add_on(on)
-            case Filter(source=source, predicate=predicate) if _joins(source):
+            case Filter(source=source, predicate=predicate) if joins(source):
                 self.walk(source)
                 self.terms += conjuncts(predicate)
-            case Project(source=source) if _joins(plan):
+            case Project(source=source) if joins(plan):
                 self.walk(source)
             case _:
                 self.inputs.append(plan)

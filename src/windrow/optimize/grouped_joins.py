@@ -17,9 +17,20 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from windrow.optimize.flatten_joins import FlatJoin, flatten
+from windrow.optimize.grouped_versions import joined_versions
 from windrow.optimize.rewriting import names_of, renamed
 from windrow.plan.expressions import Expr, columns_of, conjuncts
-from windrow.plan.nodes import Aggregate, AggregateCall, Filter, Join, Named, NrrJoin, Plan, Project
+from windrow.plan.nodes import (
+    Aggregate,
+    AggregateCall,
+    Filter,
+    Join,
+    Named,
+    NrrJoin,
+    Plan,
+    Project,
+    Versions,
+)
 
 NUMBERED = re.compile(r"_\d+$")
 """What the binder adds to a name that another source of the query has already."""
@@ -64,6 +75,11 @@ class GroupedJoin:
         """What each input is called."""
         return tuple(names[0] for names in self.aliases)
 
+    @property
+    def versioned(self) -> bool:
+        """Tell whether results meet versions of a relation, which they keep."""
+        return any(isinstance(plan, Versions) for plan in self.flat.inputs)
+
     def owners(self, *exprs: Expr) -> tuple[int, ...]:
         """Return the inputs whose columns are read."""
         reads = frozenset[str]().union(*map(columns_of, exprs))
@@ -84,8 +100,13 @@ def _alias(column: str) -> str:
     return column.partition(".")[0]
 
 
-def grouped_join(plan: Aggregate) -> GroupedJoin | None:
+def grouped_join(
+    plan: Aggregate, *, versions: bool = False, slide: int | None = None
+) -> GroupedJoin | None:
     """Return an aggregate over joins as one; None if it is over anything else.
+
+    With `versions`, tuples that meet an NRR are joined with its versions where they can be; `slide`
+    is the SLIDE by which they are refreshed.
 
     >>> from windrow.optimize.showing import bound
     >>> text = "SELECT a.sku, SUM(b.price) FROM bids AS a [NOW], asks AS b [NOW] "
@@ -103,6 +124,8 @@ def grouped_join(plan: Aggregate) -> GroupedJoin | None:
                 keys = tuple(replace(k, expr=renamed(k.expr, made)) for k in keys)
                 calls = tuple(_renamed(c, made) for c in calls)
                 terms = tuple(renamed(t, made) for t in terms)
+            case NrrJoin() if versions and (joined := joined_versions(source, slide)) is not None:
+                below = joined
             case _:
                 return None
         source = below
@@ -112,10 +135,10 @@ def grouped_join(plan: Aggregate) -> GroupedJoin | None:
 
 @dataclass(frozen=True, slots=True)
 class Versioned:
-    """Results that meet a NON RETROACTIVE RELATION and are grouped: nothing can be folded before.
+    """Results that meet a NON RETROACTIVE RELATION and are grouped; nothing is folded before.
 
-    A result meets the version at its own time, the latest of its tuples' times. Tuples that are
-    summed up have one time each, and none in common. `several`: whether it is a join by itself.
+    Tuples are told apart by the version that they meet for that (`grouped_versions.py`), which only
+    those that say at birth when they leave can be. `several`: whether it is a join by itself.
     """
 
     table: str
@@ -124,8 +147,8 @@ class Versioned:
 
     @property
     def reason(self) -> str:
-        """Why no input can be aggregated before the join."""
-        return f"each result meets the version of {self.table} at its own time"
+        """Why no input is aggregated before the join."""
+        return f"not all that meets a version of {self.table} says when it leaves"
 
 
 def versioned(plan: Aggregate) -> Versioned | None:

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 from windrow.optimize.choose_partials import declared_statistics
 from windrow.optimize.cost import Model, model_of, scans_of
-from windrow.optimize.flatten_joins import Between, FlatJoin
+from windrow.optimize.flatten_joins import Between, Compared, FlatJoin
 from windrow.optimize.join_graph import GraphInput, JoinGraph, Share
 from windrow.optimize.statistics import Statistics
-from windrow.plan.nodes import Filter, Join, Plan, Project, Scan, Table, Window, nodes_of
+from windrow.plan.nodes import Filter, Join, Plan, Project, Scan, Table, Versions, Window, nodes_of
 from windrow.plan.windows import Range, Rows
 
 HALF = 0.5
@@ -88,7 +88,13 @@ def shares_of(flat: FlatJoin, lives: list[float]) -> tuple[Share, ...]:
     bands = [
         Share(b.first, b.second, _within(b, lives[b.first] + lives[b.second])) for b in flat.bands
     ]
-    return (*bands, *(Share(c.first, c.second, HALF) for c in flat.compares if c.op != "ne"))
+    parting = (c for c in flat.compares if c.op != "ne" and not _of_versions(flat, c))
+    return (*bands, *(Share(c.first, c.second, HALF) for c in parting))
+
+
+def _of_versions(flat: FlatJoin, compared: Compared) -> bool:
+    """Tell whether tuples are compared with versions of a relation: nearly all meet the newest."""
+    return any(isinstance(flat.inputs[i], Versions) for i in (compared.first, compared.second))
 
 
 def _within(between: Between, spread: float) -> float:

@@ -31,9 +31,11 @@ from windrow.plan.nodes import (
     Scan,
     SemiJoin,
     SortKey,
+    Stamped,
     Table,
     TopN,
     UnionAll,
+    Versions,
     Window,
     inputs_of,
 )
@@ -79,6 +81,10 @@ def label_of(plan: Plan, clock: Clock) -> str:
             return f"Exchange {how}{', groups folded first' if folds else ''}"
         case Istream() | Dstream() | Rstream():
             return type(plan).__name__
+        case Versions(source=table):
+            return f"Versions of {table.relation.name}"
+        case Stamped(versions=versions):
+            return f"Version of {versions.source.relation.name} met"
         case Join() | SemiJoin() | AntiJoin() | NrrJoin():
             return _join(plan, clock)
 

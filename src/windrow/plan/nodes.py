@@ -215,6 +215,53 @@ class NrrJoin:
         return self.left.schema + self.table.schema
 
 
+@dataclass(frozen=True)
+class Versions:
+    """All versions of N: { n∘(i, j) | n ∈ N in versions i, i+1 ... j-1 }; j is endless as yet.
+
+    Versions are numbered as the table changes. `life`: how long after it was taken out a row may
+    still matter. Made where inputs that meet a table are aggregated before they do
+    (`optimize/grouped_versions.py`).
+    """
+
+    source: Table
+    life: int
+
+    @property
+    def first(self) -> Field:
+        """The column with the first version that a row is in."""
+        return Field(f"{self.source.alias}.#first", BIGINT, nullable=False)
+
+    @property
+    def end(self) -> Field:
+        """The column with the version that a row is no more in."""
+        return Field(f"{self.source.alias}.#end", BIGINT, nullable=False)
+
+    @cached_property
+    def schema(self) -> Schema:
+        """The table's columns, and since and until which version a row is in it."""
+        return self.source.schema + Schema((self.first, self.end))
+
+
+@dataclass(frozen=True)
+class Stamped:
+    """{ s∘v | s ∈ S(τ) }: v numbers the version of a table as of the tuple's ts."""
+
+    source: Plan
+    versions: Versions
+
+    @property
+    def met(self) -> Field:
+        """The column with the version's number."""
+        own = self.source.schema.names[0].partition(".")[0]
+        return Field(f"{own}.#met {self.versions.source.alias}", BIGINT, nullable=False)
+
+    @cached_property
+    def schema(self) -> Schema:
+        """The input's columns, and the version that each tuple meets."""
+        return self.source.schema + Schema((self.met,))
+
+
 @dataclass(frozen=True, slots=True)
 class SemiJoin:
     """L ⋉ R: { l ∈ L(τ) | ∃ r ∈ R(τ): on(l, r) }  (EXISTS, IN)."""
@@ -485,6 +532,8 @@ Plan: TypeAlias = (
     | Project
     | Join
     | NrrJoin
+    | Versions
+    | Stamped
     | SemiJoin
     | AntiJoin
     | UnionAll

@@ -40,9 +40,11 @@ from windrow.plan.nodes import (
     Rstream,
     Scan,
     SemiJoin,
+    Stamped,
     Table,
     TopN,
     UnionAll,
+    Versions,
     Window,
 )
 from windrow.plan.windows import PartitionRows, Range, Rows, Since, Unbounded, Until
@@ -113,6 +115,10 @@ def pattern_of(plan: Plan) -> Pattern:
             return _unchanged(pattern_of(source), "rule 1: drops or maps tuples, keeps lifetimes")
         case Exchange(source=source):
             return pattern_of(source)
+        case Versions():
+            return strict("a row is in it from one version to another")
+        case Stamped(source=source):
+            return _unchanged(pattern_of(source), "rule 1: a version is met once")
         case NrrJoin(left=left):
             return _unchanged(pattern_of(left), "rule 1: updates of an NRR do not reach back")
         case Join(left=left, right=right):

@@ -17,13 +17,14 @@ from windrow.plan.nodes import (
     SemiJoin,
     Table,
     UnionAll,
+    Versions,
 )
 
 
 def with_inputs(plan: Plan, inputs: tuple[Plan, ...]) -> Plan:
     """Return the node over other inputs, which have the columns of those they stand for."""
     match plan:
-        case Scan() | Table():
+        case Scan() | Table() | Versions():
             return plan
         case NrrJoin():
             left, table = inputs

@@ -36,6 +36,7 @@ from windrow.operators.handover.places import origins
 from windrow.operators.join.aggregation.task import AggregationJoinTask
 from windrow.operators.join.multi.copies import RingOfRows
 from windrow.operators.join.multi.zset import MultiZSetJoin
+from windrow.operators.join.versions import VersionsTask
 from windrow.operators.stateless import Stateless
 from windrow.operators.task import Task
 from windrow.plan.nodes import Join
@@ -73,6 +74,12 @@ def transfer(old: Dataflow, twin: list[Stage], new: Dataflow) -> None:
     if matching.identical:
         new.load(old.save())
         return
+    if any(isinstance(s.task, VersionsTask) for s in (*old.stages, *new.stages)):
+        raise StateError(
+            "results keep the versions of a NON RETROACTIVE RELATION that they met",
+            detail="With inputs aggregated early they are told apart by versions, else by results.",
+            hint="Keep early_aggregation and the strategy, or start the query anew.",
+        )
     if old.aligns or new.aligns:
         raise StateError(
             "a plan in which a derived stream meets another input cannot be exchanged",

@@ -43,13 +43,16 @@ from windrow.optimize.join_orders import best_orders
 from windrow.optimize.preaggregate_joins import copies_of
 from windrow.plan.expressions import Expr, columns_of
 from windrow.plan.format import format_expr
-from windrow.plan.nodes import Aggregate, AggregateCall, Named, Plan, as_column
+from windrow.plan.nodes import Aggregate, AggregateCall, Named, Plan, Versions, as_column
 from windrow.plan.patterns import PatternKind
 
 Lower = Callable[[Builder, Plan, Wanted], Edge]
 
 TWO = 2
 """Inputs up to which loops have one order only."""
+
+KEEPS = "results keep the versions that they met"
+"""Why a placement is not changed while it runs."""
 
 METHODS = {AUTO: Method.HASH, HASH: Method.HASH, LOOPS: Method.LOOPS}
 """How loops find entries, by what `SET join_algorithm` asks for."""
@@ -85,7 +88,7 @@ def considered(builder: Builder, plan: Aggregate, slide: int | None) -> Consider
     early = builder.early
     if early.asked == NONE and not early.costed:
         return None
-    joined = grouped_join(plan)
+    joined = grouped_join(plan, versions=early.versions, slide=slide)
     if joined is None:
         return None
     early.known += [alias for names in joined.aliases for alias in names]
@@ -198,7 +201,8 @@ def add_join(
 def watch_of(builder: Builder, found: Considered) -> EarlyWatch:
     """Return what watches a GROUP BY over joins, whatever was chosen for it."""
     hindered = any(i.hindered for i in found.choice.facts.inputs)
-    replans = builder.early.asked == AUTO and _is_free(builder) and not hindered
+    free = builder.early.asked == AUTO and _is_free(builder) and not hindered
+    replans = free and not found.joined.versioned
     orders = any(found.choice.placement) and len(found.joined.names) > TWO
     inputs = {id(plan) for plan in found.joined.flat.inputs}
     feeds = {id(s.node): s.task for s in builder.stages if id(s.node) in inputs}  # the topmost
@@ -211,6 +215,7 @@ def watch_of(builder: Builder, found: Considered) -> EarlyWatch:
         replans=replans,
         slide=found.slide,
         feeds=tuple(task for task in feeds.values() if task is not None),
+        refused=KEEPS if free and not replans else "",
     )
 
 
@@ -234,7 +239,8 @@ def _input(
     if (copies := copies_of(plan)) is not None:
         assert found.choice.placement[which], "merged rows are aggregated before the join"
         reads |= {copies}
-    edge = _kept(builder, lower(builder, plan, wanted.of(reads)))
+    edge = lower(builder, plan, wanted.of(reads))
+    edge = builder.signed(edge) if joined.versioned else _kept(builder, edge)
     edge, names = builder.with_columns(edge, exprs)
     return edge, dict(zip(exprs, names, strict=True))
 
@@ -321,8 +327,8 @@ def match_of(builder: Builder, found: Considered, inputs: list[Prepared]) -> Mul
     names = [names for _, names in inputs]
     return MultiMatch(
         tuple(
-            Input(edge.schema, _named(names, e.shown), _named(names, e.tested))
-            for (edge, names), e in zip(inputs, found.entries, strict=True)
+            Input(edge.schema, _named(n, e.shown), _named(n, e.tested), isinstance(p, Versions))
+            for (edge, n), e, p in zip(inputs, found.entries, flat.inputs, strict=True)
         ),
         tuple(
             Equality(tuple(_named(names[i], m) for i, m in enumerate(c.members)))

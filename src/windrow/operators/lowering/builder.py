@@ -106,7 +106,7 @@ class Early:
     Joins under a GROUP BY are told by the names of their inputs: `given` are placements that are
     to be taken again, `taken` all that were. `known` are the names that can be asked for; `found`
     tells whether some join has those that are. `costed`: whether placements are told with their
-    costs though none is asked for.
+    costs though none is asked for. `versions`: whether joins with NRRs have placements.
     """
 
     asked: str = "none"
@@ -115,6 +115,7 @@ class Early:
     known: list[str] = field(default_factory=list)
     found: bool = False
     costed: bool = False
+    versions: bool = False
 
 
 @dataclass(slots=True)
@@ -124,6 +125,7 @@ class Builder:
     `renews`: whether a row may be told again with a later end. Below an NRR it may not: there it
     would meet another version. `algorithm`: what joins streams (`SET join_algorithm`). `tells`:
     whether joins and DISTINCT may tell the ends of their results, which nobody above then keeps.
+    `shared`: edges that several stages read, by the identity of their nodes.
     """
 
     strategy: str
@@ -141,6 +143,7 @@ class Builder:
     algorithm: str = "auto"
     tells: bool = True
     early: Early = field(default_factory=Early)
+    shared: dict[int, Edge] = field(default_factory=dict)
 
     @property
     def direct(self) -> bool:
@@ -157,6 +160,7 @@ class Builder:
         for noted in (self.sources, self.entries, self.partials, self.exchanges):
             for stage in [n for n in noted if n >= mark]:
                 del noted[stage]
+        self.shared = {node: e for node, e in self.shared.items() if e.stage < mark}
 
     def source(self, source: Source, label: str) -> Edge:
         """Add an input."""

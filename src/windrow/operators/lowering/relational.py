@@ -12,6 +12,7 @@ from windrow.operators.lowering.builder import Builder, Crossing, Edge, Wanted
 from windrow.operators.lowering.distincts import add_distinct
 from windrow.operators.lowering.joins import lower_half_join, lower_join, lower_nrr_join
 from windrow.operators.lowering.streams import ordered
+from windrow.operators.lowering.versions import lower_stamped, lower_versions
 from windrow.operators.lowering.windows import lower_window
 from windrow.operators.rowwise import FilterTask, ProjectTask
 from windrow.operators.setops import BagOperator, MergeUnion
@@ -36,9 +37,11 @@ from windrow.plan.nodes import (
     Project,
     Refresh,
     SemiJoin,
+    Stamped,
     Table,
     TopN,
     UnionAll,
+    Versions,
     Window,
     as_column,
     inputs_of,
@@ -74,6 +77,11 @@ def _lowered(builder: Builder, plan: Plan, wanted: Wanted) -> Edge:
             return lower_join(builder, plan, wanted, lower_relation)
         case NrrJoin():
             return _unrefreshed(builder, plan, wanted)
+        case Versions():
+            return lower_versions(builder, plan, table_source)
+        case Stamped():
+            edge = lower_stamped(builder, plan, wanted, lower_relation)
+            return _held(builder, edge, wanted.slide)
         case SemiJoin() | AntiJoin():
             return lower_half_join(builder, plan, wanted, lower_relation)
         case Aggregate():

@@ -116,6 +116,7 @@ class RunningQuery:
             self.interner,
             statistics=self.statistics,
             placements=self.placements,
+            queued=self.processor is not None,
         )
 
     @property

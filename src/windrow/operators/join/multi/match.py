@@ -32,11 +32,16 @@ class Method(Enum):
 
 @dataclass(frozen=True)
 class Input:
-    """One input: its columns, those to emit, and those that the residual reads besides."""
+    """One input: its columns, those to emit, and those that the residual reads besides.
+
+    `silent`: its changes make no results by themselves, only rows for others to meet; it stands
+    before those, so that changes of an instant come first.
+    """
 
     schema: Schema
     output: tuple[str, ...]
     reads: tuple[str, ...] = ()
+    silent: bool = False
 
     @cached_property
     def kept(self) -> tuple[str, ...]:

@@ -23,6 +23,7 @@ from windrow.kernels.multi_ahead import (
     INPUT,
     LAST_CHECK,
     LINK,
+    SILENT,
     SOURCE,
     SOURCE_CODE,
     STEP_WORDS,
@@ -90,6 +91,8 @@ def compile_orders(
             spans = [r and r * (i != origin) for i, r in enumerate(reaches)]
             checks += _bands(layout, which, outer, spans) + _compares(layout, which, outer)
             step[LAST_CHECK] = len(checks)
+        if layout.match.inputs[origin].silent:
+            steps[origin * n, LINK] = SILENT
     made = np.array(checks, np.int64).reshape(len(checks), CHECK_WORDS)
     general = np.array([int(o[0] != i) for i, o in enumerate(orders)], np.int64)
     led = steps[:, LINK].reshape(n, n)[:, 1:] >= 0

@@ -1,0 +1,53 @@
+"""Tuples that know which version of a relation they meet, and its versions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from windrow.core.schema import Schema
+from windrow.operators.join.versions import StampTask, VersionsTask
+from windrow.operators.lowering.builder import Builder, Edge, Wanted
+from windrow.plan.nodes import Plan, Stamped, Table, Versions
+from windrow.plan.patterns import PatternKind
+
+Lower = Callable[[Builder, Plan, Wanted], Edge]
+LowerTable = Callable[[Builder, Table, frozenset[str]], Edge]
+
+
+def lower_versions(builder: Builder, plan: Versions, table: LowerTable) -> Edge:
+    """Lower the versions of a relation: once, for all that meet them.
+
+    All of its columns are read, whoever asks first, so that all agree on what a change is.
+    """
+    if id(plan) not in builder.shared:
+        below = table(builder, plan.source, frozenset(plan.source.schema.names))
+        schema = below.schema + Schema((plan.first, plan.end))
+        builder.shared[id(plan)] = builder.add(
+            VersionsTask(schema, plan.life),
+            (below,),
+            schema,
+            PatternKind.STR,
+            label="Versions",
+            structure="rows by version",
+        )
+    return builder.shared[id(plan)]
+
+
+def lower_stamped(builder: Builder, plan: Stamped, wanted: Wanted, lower: Lower) -> Edge:
+    """Lower tuples with the version that each meets, at its own time: before SLIDE holds them.
+
+    They are predicted under every strategy, and told once (see `lower_nrr_join`).
+    """
+    strategy, renews = builder.strategy, builder.renews
+    if strategy == "negative":
+        builder.strategy = "upa"
+    builder.renews = False
+    left = lower(builder, plan.source, Wanted(wanted.columns - {plan.met.name}))
+    builder.strategy, builder.renews = strategy, renews
+    assert left.predicted, "tuples that meet versions say when they leave"
+    versions = lower(builder, plan.versions, Wanted(frozenset()))
+    task = StampTask(plan.met.name, (plan.versions.first.name, plan.versions.end.name))
+    schema = left.schema + Schema((plan.met,))
+    return builder.add(
+        task, (left, versions), schema, left.kind, label="Stamp", structure="version met"
+    )
