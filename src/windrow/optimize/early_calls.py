@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from windrow.optimize.grouped_joins import GroupedJoin, read_by
-from windrow.plan.nodes import AggregateCall
+from windrow.plan.nodes import AggregateCall, Versions
 
 Foldable = Callable[[AggregateCall], bool]
 """Tells whether partial values of a call can be had before the join."""
 
 Placement = tuple[bool, ...]
 """Of each input, whether it is aggregated before the join."""
+
+
+ADDING = frozenset({"count", "sum", "avg"})
+"""Calls that add up rows, however these are dealt to entries."""
 
 
 def early_calls(
@@ -26,7 +30,8 @@ def early_calls(
     None, and the call stays above the join, where that cannot be: its input is not aggregated, or
     it has no argument (COUNT(*) is all copies multiplied), or it reads several inputs, or it needs
     each value by itself: DISTINCT, MEDIAN, TOPK. What it reads is then kept in entries
-    (`early_grouping.py`).
+    (`early_grouping.py`). So do MIN and MAX of a relation's versions: a row that is taken out
+    changes entries, and nobody is told, as what has met it keeps it.
 
     >>> from windrow.optimize.grouped_joins import grouped_join
     >>> from windrow.optimize.showing import bound
@@ -45,4 +50,6 @@ def _early(
     owners = joined.owners(*read_by(call))
     if len(owners) != 1 or not placement[owners[0]] or not foldable(call):
         return None
-    return owners[0]
+    (owner,) = owners
+    versions = isinstance(joined.flat.inputs[owner], Versions)
+    return None if versions and call.name not in ADDING else owner
