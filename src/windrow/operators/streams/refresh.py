@@ -51,9 +51,13 @@ class RefreshTask:
         return self._slid.turn(delta, clock)
 
     def _without(self, delta: Delta, first: Delta) -> Delta:
-        """Return the changes without rows that are told at once."""
+        """Return the changes without rows that are told at once.
+
+        With `restore` they stay: what is there at the first instant has come by then, and is shown.
+        """
         if self._restored is not None:
             self._restored.prime(first)
+            return delta
         back = Delta(first.ts, first.columns, None, -first.weights())
         return Delta.concat([back, delta])
 

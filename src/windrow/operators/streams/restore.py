@@ -52,7 +52,6 @@ class RestoredChanges:
     def prime(self, initial: Delta) -> None:
         """Take rows that are there, and shown, before any tuple is."""
         codes = self._encode(initial.columns, len(initial))
-        np.add.at(self.rows[:, COPIES], codes, initial.weights())
         np.add.at(self.rows[:, SHOWN], codes, initial.weights())
 
     def turn(self, delta: Delta, clock: int) -> Delta:
