@@ -7,7 +7,7 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from windrow.cli.bench.aggregation import grid, paper
+from windrow.cli.bench.aggregation import grid, paper, versions
 from windrow.cli.bench.aggregation.plans import Took, confirmed, contest
 from windrow.cli.main import windrow
 from windrow.experiments.aggjoins.contest import CLOCK
@@ -95,6 +95,14 @@ def test_all_placements_of_a_setting_are_timed_and_agree() -> None:
     assert line["check"] == "equal"
     assert line["auto_micros_a_tuple"] > line["watching_micros_a_tuple"] > 0
     assert set(line["micros_a_tuple"]) == {"none", "{a}", "{b}", "{a,b}"}
+
+
+def test_what_meets_versions_is_held_to_the_versions_of_duckdb() -> None:
+    world = versions.World.of(updated=True)
+    _, answer = versions._run(world, "{a,b}")
+    assert world.truth(answer) == ""
+    assert world.truth(answer.slice(1)) != ""
+    assert versions.World.of(updated=False).truth(answer) != ""
 
 
 def test_the_command_tells_bars_as_json_and_as_a_table(monkeypatch: pytest.MonkeyPatch) -> None:

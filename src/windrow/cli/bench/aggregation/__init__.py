@@ -10,7 +10,7 @@ import click
 if TYPE_CHECKING:
     from windrow.cli.bench.report import Bar
 
-PARTS = ("paper", "grid")
+PARTS = ("paper", "versions", "grid")
 SETTINGS, QUICK = 200, 24
 
 
@@ -41,12 +41,13 @@ def aggregation(
     Ratios inside one run; all placements must tell the same. Prints one line of JSON a bar, then a
     table. Against Polars' join and group-by: `windrow bench kernel --only join_group`.
     """
-    from windrow.cli.bench.aggregation import grid, paper  # noqa: PLC0415 - --help stays fast
+    from windrow.cli.bench.aggregation import grid, paper, versions  # noqa: PLC0415 - fast --help
     from windrow.cli.bench.report import told_bars  # noqa: PLC0415 - as above
 
     count = QUICK if quick else SETTINGS
     parts: dict[str, Callable[[], list[Bar]]] = {
         "paper": lambda: paper.measure(repeats),
+        "versions": lambda: versions.measure(repeats),
         "grid": lambda: grid.measure(count, repeats, click.echo if tell else None),
     }
     found = told_bars(parts, only)
