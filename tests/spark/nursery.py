@@ -5,7 +5,7 @@
 
 A shard's process loads for more than two seconds, a worker for nearly two, and the tests of this
 folder start some two hundred of each. The tests on a cluster, those of `windrow run` in a process
-of its own, and of those that kill processes all but the longest start theirs as users do.
+of its own, and of those that kill processes all but the two longest start theirs as users do.
 """
 
 from __future__ import annotations

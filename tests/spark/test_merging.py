@@ -20,6 +20,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import windrow as wr
+from tests.spark.nursery import surroundings
 from windrow.generate.files import write_piece
 from windrow.runtime.spark.dead import read_dead
 
@@ -143,7 +144,7 @@ def test_a_killed_run_goes_on_with_merged_tuples(spark: SparkSession, tmp_path: 
         with (tmp_path / "log").open("ab") as log:
             process = subprocess.Popen(
                 [*words, "--master", "local[2,8]"],
-                env={**os.environ, "WINDROW_FAULT": faults},
+                env={**os.environ, **surroundings(), "WINDROW_FAULT": faults},
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
