@@ -20,8 +20,8 @@ demo: $(RUN_STAMP)  ## what windrow does, shown on the shipped examples
 	$(BIN)/windrow demo
 
 test: $(TEST_STAMP)  ## all but the slow tests; the fast suite comes first
-	$(BIN)/pytest -q -n 2 -m "not slow and not spark and not long"
-	$(BIN)/pytest -q -n 2 -m "long and not slow" tests
+	$(BIN)/pytest -q -n 2 --dist worksteal -m "not slow and not spark and not long"
+	$(BIN)/pytest -q -n 2 --dist worksteal -m "long and not slow" tests
 	$(BIN)/pytest -q -n 2 --dist worksteal -m "spark and not slow" tests/spark
 
 check: $(TEST_STAMP)  ## style, types, layers, sizes

@@ -1,14 +1,15 @@
-"""Kernels are given arrays of one shape only: none is compiled again in the midst of a run."""
+"""Kernels are given arrays of one shape only: none is compiled again in the midst of a run.
+
+What all suites have compiled is looked at in `tests/spark/test_shapes.py`, where `make test` ends.
+"""
 
 import subprocess
 import sys
 
 import pytest
+from tests.spark.test_shapes import WIDTHS
 
-pytestmark = pytest.mark.long
-
-WIDTHS = ("copy_codes",)
-"""Kernels that write offsets as wide as Arrow's type has them: 32 bits, or 64."""
+pytestmark = pytest.mark.slow
 
 DRIVE = """
 import pkgutil

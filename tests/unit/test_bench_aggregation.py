@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 
 import pytest
 from click.testing import CliRunner
@@ -15,6 +16,7 @@ from windrow.experiments.aggjoins.settings import FEWEST, MOST
 from windrow.experiments.aggjoins.settings import settings as random_settings
 from windrow.experiments.aggjoins.streams import Setting, two
 from windrow.experiments.library.experiment import EQUAL, Measurement
+from windrow.optimize.early_costs import EarlyFacts
 
 pytestmark = pytest.mark.long
 
@@ -22,12 +24,17 @@ NONE, FIRST, SECOND, BOTH = (False, False), (True, False), (False, True), (True,
 SMALL = Setting(two((100, 50), (60, 40), (5, 1), 0.1))
 
 
+@cache
+def facts() -> EarlyFacts:
+    """What is told of the small setting, whoever wins."""
+    return contest(SMALL, 0.2, 1, 7, (NONE,)).facts
+
+
 def took(auto: tuple[bool, ...], *micros: float, slower: float = 1.0, difference: str = "") -> Took:
     """Return a setting with times of none, {b}, {a} and {a,b}; `auto` is so much slower."""
     ways = dict(zip((NONE, SECOND, FIRST, BOTH), micros, strict=True))
-    facts = contest(SMALL, 0.2, 1, 7, (NONE,)).facts
     mine = slower * ways[auto]
-    return Took(SMALL, facts, ways, ways, BOTH, auto, mine, mine - ways[auto], difference)
+    return Took(SMALL, facts(), ways, ways, BOTH, auto, mine, mine - ways[auto], difference)
 
 
 def test_bars_are_the_share_near_the_best_and_the_worst_against_joining_first() -> None:

@@ -166,13 +166,18 @@ def pair_holds(match: MultiMatch, i: int, one: Row, j: int, other: Row) -> bool:
 def combinations_of(
     match: MultiMatch, streams: list[list[Row]], chosen: tuple[Row, ...] = ()
 ) -> Iterator[tuple[Row, ...]]:
-    j = len(chosen)
-    if j == len(streams):
+    """Yield what fits together; of streams that follow there are only rows that meet the chosen."""
+    i = len(chosen)
+    if not streams:
         yield chosen
         return
-    for row in streams[j]:
-        if all(pair_holds(match, i, one, j, row) for i, one in enumerate(chosen)):
-            yield from combinations_of(match, streams, (*chosen, row))
+    for one in streams[0]:
+        left = [
+            [other for other in rows if pair_holds(match, i, one, j, other)]
+            for j, rows in enumerate(streams[1:], i + 1)
+        ]
+        if all(left):
+            yield from combinations_of(match, left, (*chosen, one))
 
 
 def truth(match: MultiMatch, streams: list[list[Row]]) -> Results:
