@@ -79,6 +79,22 @@ def test_inputs_aggregated_early_are_right_on_shards(data: st.DataObject) -> Non
     assert_sharded(query.text, world, plan)
 
 
+@given(st.data())
+@examples(20)
+def test_what_auto_aggregates_early_by_declared_rates_is_right_on_shards(
+    data: st.DataObject,
+) -> None:
+    query = data.draw(grouped_joins())
+    world = data.draw(worlds(max_rows=8))
+    plan = replace(
+        data.draw(sharded_drives(world)),
+        merge=data.draw(st.booleans()),
+        expect=data.draw(st.sampled_from(((100, 2), (1000, 5), (3, 50)))),
+    )
+    note(f"{query.text}\n{plan}\n{program_of(query.text, plan).placed().placements}")
+    assert_sharded(query.text, world, plan)
+
+
 HARD = (1e16, 1.0, -1e16, 1e-300, 0.1, 0.2, 1.7e308, -1.7e308, 5e-324, 1e200, 3.0, None)
 ODD = (float("nan"), float("inf"), float("-inf"))
 

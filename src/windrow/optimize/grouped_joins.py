@@ -24,6 +24,9 @@ from windrow.plan.nodes import Aggregate, AggregateCall, Filter, Join, Named, Nr
 NUMBERED = re.compile(r"_\d+$")
 """What the binder adds to a name that another source of the query has already."""
 
+COPIES = "#copies of "
+"""How a column begins that says how many tuples a row is; the input's name follows."""
+
 MOST = 8
 """Inputs up to which placements are looked at: there are 2^m of them."""
 
@@ -64,6 +67,11 @@ class GroupedJoin:
         """What each input is called."""
         return tuple(names[0] for names in self.aliases)
 
+    @property
+    def key(self) -> str:
+        """What the join is called among those of its query."""
+        return ",".join(self.names)
+
     def owners(self, *exprs: Expr) -> tuple[int, ...]:
         """Return the inputs whose columns are read."""
         reads = frozenset[str]().union(*map(columns_of, exprs))
@@ -81,7 +89,7 @@ class GroupedJoin:
 
 
 def _alias(column: str) -> str:
-    return column.partition(".")[0]
+    return column.removeprefix(COPIES).partition(".")[0]
 
 
 def grouped_join(plan: Aggregate) -> GroupedJoin | None:

@@ -106,7 +106,9 @@ class Early:
     Joins under a GROUP BY are told by the names of their inputs: `given` are placements that are
     to be taken again, `taken` all that were. `known` are the names that can be asked for; `found`
     tells whether some join has those that are. `costed`: whether placements are told with their
-    costs though none is asked for.
+    costs though none is asked for. `shards`: on how many the plan runs, 0 in one process.
+    `chooses`: whether `auto` may choose what is not given, which is done once for all shards.
+    `moved`: joins whose results would change shards.
     """
 
     asked: str = "none"
@@ -115,6 +117,13 @@ class Early:
     known: list[str] = field(default_factory=list)
     found: bool = False
     costed: bool = False
+    shards: int = 0
+    chooses: bool = True
+    moved: frozenset[str] = frozenset()
+
+    def again(self, key: str) -> str:
+        """Return what `auto` is to take again for a join; `auto` itself where it may choose."""
+        return self.given.get(key, "auto" if self.chooses else "none")
 
 
 @dataclass(slots=True)

@@ -94,7 +94,7 @@ class EarlyWatch:
     @property
     def key(self) -> str:
         """What the join is called among those of its query."""
-        return ",".join(self.joined.names)
+        return self.joined.key
 
     def look(self, rows: int) -> None:
         """Note that rows have come to the operator, and tuples to its inputs."""

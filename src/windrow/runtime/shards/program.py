@@ -24,14 +24,20 @@ FORMAT = 4
 """Raised with every part that state gets or loses: older state is then refused in words."""
 
 
+Placements = tuple[tuple[str, str, str], ...]
+"""Query, names of the inputs that it joins and groups, and which of these it aggregates early."""
+
+
 @dataclass(frozen=True, slots=True)
 class Program:
     """A script of declarations and queries, which of its queries run, and on how many shards.
 
-    `aggregates` are those of the user's own that the queries call.
+    `aggregates` are those of the user's own that the queries call. `placements`: what `auto` has
+    chosen to aggregate early. It goes by constants of a machine, so this is done once (`placed`),
+    before a checkpoint is begun; None before.
 
     >>> Program.from_json(Program("", ("q",)).to_json())
-    Program(script='', queries=('q',), strategy='auto', shards=2, aggregates=())
+    Program(script='', queries=('q',), strategy='auto', shards=2, aggregates=(), placements=None)
     """
 
     script: str
@@ -39,6 +45,7 @@ class Program:
     strategy: str = "auto"
     shards: int = 2
     aggregates: tuple[Shipped, ...] = ()
+    placements: Placements | None = None
 
     def __post_init__(self) -> None:
         assert self.shards > 0, "at least one shard works"
@@ -49,12 +56,13 @@ class Program:
 
     @classmethod
     def from_json(cls, text: str) -> Program:
-        """Return the program that `to_json` wrote."""
+        """Return the program that `to_json` wrote. Before placements were, nothing was early."""
         try:
             read = json.loads(text)
             aggregates = tuple(Shipped(**given) for given in read.get("aggregates", ()))
             head = (read["script"], tuple(read["queries"]), read["strategy"], read["shards"])
-            return cls(*head, aggregates)
+            placements = read.get("placements", ())
+            return cls(*head, aggregates, None if placements is None else _read(placements))
         except (ValueError, KeyError, TypeError) as error:
             raise StateError("these bytes are no program of windrow") from error
 
@@ -62,6 +70,18 @@ class Program:
         """Return the queries' plans, in order."""
         self._install()
         return list(_bound(self))
+
+    def placed(self) -> Program:
+        """Return the program with its placements: those that it has, or what is best here."""
+        if self.placements is not None:
+            return self
+        self._install()
+        return replace(self, placements=_placements(self))
+
+    def placements_of(self, query: str) -> dict[str, str]:
+        """Return what a query aggregates early under `auto`, by the names of what it joins."""
+        found = self.placed().placements or ()
+        return {joined: early for name, joined, early in found if name == query}
 
     def merging(self) -> Choice:
         """Return which queries have tuples merged before they reach a shard."""
@@ -137,11 +157,28 @@ def _bound(program: Program) -> tuple[Query, ...]:
     return tuple(session.query(name) for name in program.queries)
 
 
+def _read(placements: list[list[str]]) -> Placements:
+    return tuple((query, joined, early) for query, joined, early in placements)
+
+
+@lru_cache(maxsize=16)
+def _placements(program: Program) -> Placements:
+    from windrow.operators.lower import placed_on_shards  # noqa: PLC0415 - it compiles
+
+    return tuple(
+        (query.name, joined, early)
+        for query in _bound(program)
+        for joined, early in placed_on_shards(
+            query, program.strategy, folding=_folding(program)
+        ).items()
+    )
+
+
 @lru_cache(maxsize=16)
 def _merging(program: Program) -> Choice:
     from windrow.runtime.shards.merging import choose_merging  # noqa: PLC0415 - it compiles
 
-    return choose_merging(_bound(program), program.strategy, _folding(program))
+    return choose_merging(program)
 
 
 @lru_cache(maxsize=16)
@@ -153,7 +190,7 @@ def _folding(program: Program) -> Folding:
 def _forms(program: Program) -> Forms:
     from windrow.runtime.shards.joining import forms_of  # noqa: PLC0415 - it compiles
 
-    return forms_of(_bound(program), program.strategy, _folding(program))
+    return forms_of(program)
 
 
 @lru_cache(maxsize=16)

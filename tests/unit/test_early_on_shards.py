@@ -1,0 +1,209 @@
+"""What `auto` aggregates early on shards: by what streams declare, once for a checkpoint."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from tests.reference.shards import ShardSet
+
+from windrow.optimize import calibration
+from windrow.optimize.calibration import SHIPPED, VARIABLE
+from windrow.runtime.shards.checkpoint import (
+    NAME,
+    open_checkpoint,
+    placed_by,
+    read_checkpoint,
+)
+from windrow.runtime.shards.layout import layout_of
+from windrow.runtime.shards.ports import TIME
+from windrow.runtime.shards.program import Program
+
+MANY, FEW = (1_000, 20), (1, 100_000)
+"""Tuples a tick, and their keys: of many tuples with few keys, most are one entry with others."""
+
+SUMS = "SELECT a.g, SUM(b.x) AS s, COUNT(*) AS n FROM {} WHERE a.k = b.k GROUP BY a.g"
+PLAIN, SLIDING = "a [RANGE 9], b [RANGE 9]", "a [RANGE 9 SLIDE 3], b [RANGE 9 SLIDE 3]"
+OWN = "SELECT a.k, MIN(b.x) AS s FROM a [RANGE 9], b [RANGE 9] WHERE a.k = b.k GROUP BY a.k"
+
+
+def declared(*expected: tuple[int, int] | None) -> str:
+    """Return streams a and b with what they expect."""
+    return "".join(
+        f"CREATE STREAM {name} (t BIGINT, k BIGINT, g BIGINT, x BIGINT)"
+        + (
+            f" USING parquet OPTIONS (path 'x', expect_rate '{of[0]}', expect_keys '{of[1]}')"
+            if of is not None
+            else ""
+        )
+        + " TIMESTAMP BY t;"
+        for name, of in zip("ab", expected, strict=True)
+    )
+
+
+def program(
+    text: str, *expected: tuple[int, int] | None, sets: str = "", shards: int = 2
+) -> Program:
+    declarations = declared(*(expected or (MANY, MANY)))
+    return Program(f"{sets}{declarations}CREATE QUERY q AS {text}", ("q",), shards=shards)
+
+
+@pytest.mark.parametrize(
+    ("text", "taken"),
+    [
+        (SUMS.format(PLAIN), "{a,b}"),
+        (SUMS.format(SLIDING), "{a,b}"),
+        (OWN, "{a,b}"),
+        ("SELECT COUNT(*) AS n FROM a [RANGE 9], b [RANGE 9]", "{a,b}"),
+    ],
+)
+def test_declared_rates_decide_and_it_is_as_if_the_placement_was_named(
+    text: str, taken: str
+) -> None:
+    chosen = program(text)
+    assert [early for *_, early in chosen.placed().placements or ()] == [taken]
+    named = program(text, sets=f"SET early_aggregation = '{taken}';")
+    assert chosen.joins() == named.joins() == [f"entries of 2, early {taken}"]
+    assert chosen.folded() == named.folded()
+    assert layout_of(chosen).ports == layout_of(named).ports
+
+
+@pytest.mark.parametrize("expected", [(None, None), (MANY, None), (None, MANY), (FEW, FEW)])
+@pytest.mark.parametrize("text", [SUMS.format(PLAIN), SUMS.format(SLIDING), OWN])
+def test_without_a_rate_of_every_stream_or_a_gain_inputs_are_joined_first(
+    text: str, expected: tuple[tuple[int, int] | None, ...]
+) -> None:
+    chosen = program(text, *expected)
+    assert {early for *_, early in chosen.placed().placements or ()} == {"none"}
+    assert chosen.joins() == []
+    plain = program(text, *expected, sets="SET early_aggregation = 'none';")
+    assert chosen.fingerprint == plain.fingerprint
+
+
+@pytest.mark.parametrize("call", ["MIN(b.x)", "MAX(a.x)", "COUNT(DISTINCT b.x)", "MEDIAN(b.x)"])
+@pytest.mark.parametrize("windows", [PLAIN, SLIDING])
+def test_groups_that_cannot_be_folded_before_an_exchange_fall_back(call: str, windows: str) -> None:
+    chosen = program(SUMS.format(windows).replace("SUM(b.x)", call))
+    assert chosen.placed().placements == ()
+    assert (chosen.joins(), chosen.folded()) == ([], [])
+
+
+@pytest.mark.parametrize(
+    "sets",
+    [
+        "SET partials = 'off';",
+        "SET join_algorithm = 'hash';",
+        "SET expiry = 'negative';",
+        "SET early_aggregation = 'none';",
+    ],
+)
+def test_what_is_set_otherwise_counts(sets: str) -> None:
+    assert not any("early" in form for form in program(SUMS.format(PLAIN), sets=sets).joins())
+    assert replace(program(SUMS.format(PLAIN)), strategy="direct").joins() == []
+
+
+def test_tuples_are_merged_before_they_move_where_a_placement_lets_them() -> None:
+    chosen = program(SUMS.format(SLIDING), sets="SET partials = 'on';")
+    assert chosen.merging().queries == {0}
+    assert program(SUMS.format(SLIDING), None, None, sets="SET partials = 'on';").joins() == []
+
+
+def test_names_are_aggregated_early_without_slide_too() -> None:
+    named = program(SUMS.format(PLAIN), None, None, sets="SET early_aggregation = {b};")
+    assert named.joins() == ["entries of 2, early {b}"]
+    assert named.folded() == ["q"]
+
+
+# -- a checkpoint keeps what it was begun with ---------------------------------------------------
+
+
+def test_a_checkpoint_stays_with_its_placements_whatever_is_declared_by_then(
+    tmp_path: Path,
+) -> None:
+    before, after = program(SUMS.format(SLIDING)), program(SUMS.format(SLIDING), FEW, FEW)
+    assert before.fingerprint != after.fingerprint
+    begun = open_checkpoint(str(tmp_path), before)
+    assert begun.program.placements == (("q", "a,b", "{a,b}"),)
+    again = placed_by(str(tmp_path), after)
+    assert again.joins() == ["entries of 2, early {a,b}"]
+    assert open_checkpoint(str(tmp_path), again) == begun
+
+
+def test_a_checkpoint_stays_with_its_placements_wherever_it_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Here contributions take so long that nothing would be aggregated early."""
+    text = SUMS.format(SLIDING)
+    begun = open_checkpoint(str(tmp_path / "state"), program(text))
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "machine.json"))
+    slow = replace(SHIPPED, early=replace(SHIPPED.early, change=1e9, contribute=1e9))
+    calibration.save(slow, tmp_path / "machine.json")
+    other = program(text, sets="SET hold = 0;")
+    assert other.joins() == []
+    again = placed_by(str(tmp_path / "state"), other)
+    assert open_checkpoint(str(tmp_path / "state"), again) == begun
+    monkeypatch.undo()
+    calibration.here.cache_clear()
+
+
+def test_a_checkpoint_from_before_placements_were_kept_goes_on_joining_first(
+    tmp_path: Path,
+) -> None:
+    none = program(SUMS.format(SLIDING), sets="SET early_aggregation = 'none';")
+    open_checkpoint(str(tmp_path), none)
+    said = json.loads((tmp_path / NAME).read_text())
+    del said["program"]["placements"]
+    said["program"]["script"] = program(SUMS.format(SLIDING)).script
+    (tmp_path / NAME).write_text(json.dumps(said))
+    again = placed_by(str(tmp_path), program(SUMS.format(SLIDING)))
+    assert again.placements == ()
+    assert open_checkpoint(str(tmp_path), again).fingerprint == none.fingerprint
+    assert read_checkpoint(str(tmp_path)).program.joins() == []
+
+
+# -- answers ------------------------------------------------------------------------------------
+
+
+def told(chosen: Program, restart_at: frozenset[int] = frozenset()) -> Counter[str]:
+    """Run a program over random rows; return its net changes."""
+    run, drawn, net = ShardSet(chosen, seed=3), np.random.default_rng(5), Counter[str]()
+    for batch in range(6):
+        t = np.sort(drawn.integers(5 * batch, 5 * batch + 5, 60))
+        columns = {
+            n: drawn.integers(0, many, len(t)) for n, many in (("k", 6), ("g", 6), ("x", 99))
+        }
+        table = pa.table({"t": t, TIME: t, **columns})
+        ports = [p.number for p in run.layout.ports if p.entry is not None and not p.merges]
+        for changes in run.batch(dict.fromkeys(ports, table), {}, drain=batch == 5):
+            for row in changes.to_pylist():
+                sign = row.pop("_sign")
+                net[str(row)] += sign
+        if batch in restart_at:
+            run.restart()
+    return Counter({row: n for row, n in net.items() if n})
+
+
+@pytest.mark.parametrize("sets", ["", "SET partials = 'on';"])
+@pytest.mark.parametrize("text", [SUMS.format(PLAIN), SUMS.format(SLIDING), OWN])
+def test_answers_are_those_of_joining_first_on_any_number_of_shards(text: str, sets: str) -> None:
+    truth = told(program(text, sets="SET early_aggregation = 'none'; SET partials = 'off';"))
+    assert len(truth) > 10
+    for shards in (1, 2, 3):
+        chosen = program(text, sets=sets, shards=shards)
+        assert chosen.joins(), "nothing is aggregated early"
+        assert told(chosen, frozenset({1, 3})) == truth
+
+
+def test_merged_rows_of_an_input_of_which_nothing_is_read_count_as_their_tuples() -> None:
+    text = "SELECT COUNT(*) AS n FROM a [RANGE 9 SLIDE 3], b [RANGE 9 SLIDE 3]"
+    truth = told(program(text, sets="SET early_aggregation = 'none'; SET partials = 'off';"))
+    for early in ("{a}", "{b}", "{a,b}", "auto"):
+        sets = f"SET partials = 'on'; SET early_aggregation = '{early}';"
+        chosen = program(text, sets=sets)
+        assert chosen.merging().queries == {0}
+        assert told(chosen) == truth
