@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pyarrow as pa
 import pytest
 from tests.reference.shards import ShardSet
 
+from windrow.operators.lowering import early_watching
 from windrow.optimize import calibration
 from windrow.optimize.calibration import SHIPPED, VARIABLE
 from windrow.runtime.shards.checkpoint import (
@@ -20,9 +22,11 @@ from windrow.runtime.shards.checkpoint import (
     placed_by,
     read_checkpoint,
 )
+from windrow.runtime.shards.clocks import Heard, Moment
 from windrow.runtime.shards.layout import layout_of
 from windrow.runtime.shards.ports import TIME
 from windrow.runtime.shards.program import Program
+from windrow.runtime.spark.stats import together
 
 MANY, FEW = (1_000, 20), (1, 100_000)
 """Tuples a tick, and their keys: of many tuples with few keys, most are one entry with others."""
@@ -207,3 +211,162 @@ def test_merged_rows_of_an_input_of_which_nothing_is_read_count_as_their_tuples(
         chosen = program(text, sets=sets)
         assert chosen.merging().queries == {0}
         assert told(chosen) == truth
+
+
+# -- while it runs ------------------------------------------------------------------------------
+
+FEW_KEYS, MANY_KEYS = (10, 3), (100_000, 100_000)
+"""Keys and groups: of few, tuples become few entries; of many, each is one of its own."""
+
+ROWS = 400
+
+
+class Fed:
+    """Shards under auto, fed with as many tuples of each stream a batch."""
+
+    def __init__(self, text: str, shards: int = 2, sets: str = "") -> None:
+        self.run = ShardSet(program(text, None, None, sets=sets, shards=shards), seed=1)
+        self.at, self.net = 0, Counter[str]()
+
+    def push(self, keys: int, groups: int, *, drain: bool = False) -> None:
+        drawn = np.random.default_rng(self.at)
+        t = np.arange(self.at, self.at + ROWS)
+        self.at += ROWS
+        given = {
+            p.number: pa.table(
+                {
+                    "t": t,
+                    TIME: t,
+                    "k": drawn.integers(0, keys, ROWS),
+                    "g": drawn.integers(0, groups, ROWS),
+                    "x": drawn.integers(0, 9, ROWS),
+                }
+            )
+            for p in self.run.layout.ports
+            if p.entry is not None and not p.merges
+        }
+        for table in self.run.batch(given, {}, drain=drain):
+            for row in table.to_pylist():
+                sign = row.pop("_sign")
+                self.net[str(row)] += sign
+        for shard in self.run.shards:
+            shard.queries[0].flow.flow.check()
+
+    @property
+    def followed(self) -> list[dict[str, str]]:
+        return [shard.queries[0].followed for shard in self.run.shards]
+
+    def story(self, restarts: Collection[int] = ()) -> list[list[dict[str, str]]]:
+        """Feed few keys, then many, then few; return the placements after each batch."""
+        told = []
+        for batch in range(18):
+            few = batch < 6 or batch > 11
+            self.push(*(FEW_KEYS if few else MANY_KEYS), drain=batch == 17)
+            told.append([dict(f) for f in self.followed])
+            if batch in restarts:
+                self.run.restart()
+        self.net = Counter({row: n for row, n in self.net.items() if n})
+        return told
+
+
+@pytest.fixture
+def eager(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Look often, as with large windows."""
+    for name, value in (("FIRST_LOOK", 256), ("LEAST", 512), ("CONTENTS", 1)):
+        monkeypatch.setattr(early_watching, name, value)
+
+
+WIDE = "a [RANGE 400 SLIDE 40], b [RANGE 400 SLIDE 40]"
+RUNNING = (
+    SUMS.format(WIDE),
+    OWN.replace("RANGE 9", "RANGE 400"),
+    f"SELECT SUM(b.x) AS s FROM {WIDE} WHERE a.k = b.k",
+)
+
+
+@pytest.mark.usefixtures("eager")
+@pytest.mark.parametrize("text", RUNNING)
+def test_each_shard_follows_its_streams_and_nobody_sees_it(text: str) -> None:
+    truth = Fed(text, sets="SET early_aggregation = 'none';")
+    assert all(not any(f) for f in truth.story())
+    for shards in (1, 3):
+        fed = Fed(text, shards)
+        taken = [f[0].get("a,b") for f in fed.story()]
+        assert taken[5] == taken[17] == "{a,b}"
+        assert taken[11] == "none"
+        assert fed.net == truth.net
+
+
+@pytest.mark.usefixtures("eager")
+@pytest.mark.parametrize("text", RUNNING)
+def test_a_shard_that_is_brought_back_has_the_placements_that_it_would_have(text: str) -> None:
+    whole, cut = Fed(text), Fed(text)
+    assert whole.story() == cut.story(restarts=range(18))
+    assert cut.net == whole.net
+    for one, other in zip(whole.run.shards, cut.run.shards, strict=True):
+        mine, theirs = one.save()["queries"][0], other.save()["queries"][0]  # type: ignore[index]
+        for part in ("plan", "followed", "watches", "since"):
+            assert mine[part] == theirs[part]
+
+
+@pytest.mark.usefixtures("eager")
+def test_what_crosses_is_the_same_whatever_a_shard_has_changed_to() -> None:
+    """So a batch may be told in part by a shard that has changed, in part by one that has not."""
+    free, bound = (
+        Fed(RUNNING[0], sets=f"SET early_aggregation = '{a}';") for a in ("auto", "none")
+    )
+    for batch in range(8):
+        for fed in (free, bound):
+            fed.push(*FEW_KEYS)
+        if batch == 4:
+            free.run.restart()
+    assert all(free.followed)
+    ports = [p.number for p in free.run.layout.ports if p.entry is not None]
+    table = pa.table({n: np.arange(4_000, 4_100) % m for n, m in (("k", 10), ("g", 3), ("x", 9))})
+    for name in ("t", TIME):
+        table = table.append_column(name, pa.array(np.arange(4_000, 4_100)))
+    moment = Moment({n: Heard(4_000, 4_099, 100) for n in "ab"}, 0, drain=False)
+    told = []
+    for fed in (free, bound):
+        for port in ports:
+            fed.run._enter(fed.run.layout.ports[port], table)
+        stepped = [shard.step(0, moment) for shard in fed.run.shards]
+        rows = (r for s in stepped for t in s.forwarded.values() for r in t.to_pylist())
+        told.append(Counter(map(str, rows)))
+    assert told[0] == told[1]
+    assert sum(told[0].values()) > 3
+
+
+@pytest.mark.usefixtures("eager")
+def test_rows_that_cross_as_they_are_stay_so() -> None:
+    """Without SLIDE nothing is folded before the exchange, and other shards rely on it."""
+    fed = Fed(SUMS.format("a [RANGE 400], b [RANGE 400]"))
+    for _ in range(4):
+        fed.push(*FEW_KEYS)
+    assert not any(fed.followed)
+
+
+@pytest.mark.usefixtures("eager")
+def test_tuples_without_end_are_folded_for_good() -> None:
+    """Nobody keeps them one by one, so nobody can say what another placement would cost."""
+    text = OWN.replace("MIN", "SUM").replace(
+        "a [RANGE 9], b [RANGE 9]", "a [UNBOUNDED], b [RANGE 99]"
+    )
+    fed, truth = Fed(text), Fed(text, sets="SET early_aggregation = 'none';")
+    assert [f[0].get("a,b") for f in fed.story(restarts=(8,))][4:] == ["{a,b}"] * 14
+    truth.story()
+    assert fed.net == truth.net
+
+
+@pytest.mark.usefixtures("eager")
+def test_stats_of_shards_with_other_operators_stand_by_themselves() -> None:
+    fed = Fed(RUNNING[1])
+    other = Fed(RUNNING[1], sets="SET early_aggregation = 'none';")
+    for each in (fed, other):
+        each.push(*FEW_KEYS)
+    assert all(fed.followed)
+    shards = (fed.run.shards[0], other.run.shards[0], fed.run.shards[1])
+    mixed = together([shard.queries[0].operators() for shard in shards])
+    (early,) = (op for op in mixed if op["operator"] == "AggregationJoin")
+    assert (early["early_aggregation"], early["placements_changed"]) == ("{a,b}", 2)
+    assert [op["operator"] for op in mixed].count("Join") == 1

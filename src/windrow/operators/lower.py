@@ -31,6 +31,7 @@ from windrow.operators.lowering.streams import lower_stream
 from windrow.operators.rowwise import FilterTask, ProjectTask
 from windrow.operators.source import Source
 from windrow.operators.vector import I64
+from windrow.optimize.early_costs import EarlyConstants
 from windrow.optimize.early_estimates import AUTO, NONE, Asked, asks_for, unknown_names
 from windrow.optimize.fold_before_exchange import OFF, Folded, Folding, fold_before_exchange
 from windrow.optimize.grouped_joins import versioned
@@ -88,6 +89,8 @@ def lower(  # noqa: PLR0913 - all that a plan depends on
     partials: bool = False,
     folding: Folding = OFF,
     placements: Mapping[str, str] | None = None,
+    followed: Mapping[str, str] | None = None,
+    constants: EarlyConstants | None = None,
 ) -> Physical:
     """Return the physical plan of a query; its root is a signed edge, or a stream.
 
@@ -97,13 +100,14 @@ def lower(  # noqa: PLR0913 - all that a plan depends on
     SLIDE are partial aggregates where they can be (`optimize/preaggregate_panes.py`); `folding`
     says whether groups are folded before rows change shards (`optimize/fold_before_exchange.py`).
     `placements` are those of another plan of the query, to be taken again. On shards these are all
-    that there are, unless none are given: `placed_on_shards` then.
+    that there are, unless none are given: `placed_on_shards` then. Rows cross by them; `followed`
+    are those that one shard has changed to. Choices go by `constants`, if not by this machine's.
     """
     strategy = strategy_under(query.expiry, strategy)
     if sharded and placements is None:
         placements = placed_on_shards(query, strategy, statistics=statistics, folding=folding)
     root, placed = _rewritten(query.root, strategy, statistics)
-    early = Early(_asked(query), placements or {}, chooses=not sharded)
+    early = Early(_asked(query), dict(placements or {}), chooses=not sharded, constants=constants)
     early.costed = early.asked == query.early_aggregation
     root, found = preaggregate_panes(root) if partials else (root, ())
     asked = _asked_of(early)
@@ -112,6 +116,7 @@ def lower(  # noqa: PLR0913 - all that a plan depends on
     if sharded:
         folded, merged = _exchanged(root, merged, folding, asked)
         root, early.moved, early.shards = folded.root, folded.moved, folding.shards
+        early.given |= dict(followed or {})
         found += merged.partials
     builder = Builder(
         strategy,
@@ -151,14 +156,19 @@ def _require_found(query: Query, strategy: str, early: Early) -> None:
 
 
 def placed_on_shards(
-    query: Query, strategy: str, *, statistics: Statistics = UNKNOWN, folding: Folding = OFF
+    query: Query,
+    strategy: str,
+    *,
+    statistics: Statistics = UNKNOWN,
+    folding: Folding = OFF,
+    constants: EarlyConstants | None = None,
 ) -> dict[str, str]:
     """Return which inputs shards aggregate early under `auto`, by the names of those that join.
 
     It is looked at where that can be at all, were it so everywhere: groups that meet on other
     shards than what is joined must be folded before.
     """
-    early = Early(_asked(query), shards=folding.shards)
+    early = Early(_asked(query), shards=folding.shards, constants=constants)
     if early.asked != AUTO:
         return {}
     strategy = strategy_under(query.expiry, strategy)

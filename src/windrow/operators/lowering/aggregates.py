@@ -55,7 +55,10 @@ def lower_aggregate(builder: Builder, plan: Aggregate, wanted: Wanted, lower: Lo
         edge = builder.rowwise(task, edge, schema, label="Compute")
         if folds:
             op = Contribute(keys, folded)
-            edge, folded = _exchanged(builder, _contributed(builder, edge, op), keys), op.merging
+            edge, folded = _contributed(builder, edge, op), op.merging
+            if joined is not None:
+                builder.stages[edge.stage].watch = watch_of(builder, joined)
+            edge, joined = _exchanged(builder, edge, keys), None
         elif edge.mixed or (
             builder.can_tell(edge) and not PREDICTING.intersection(c.name for c in calls)
         ):

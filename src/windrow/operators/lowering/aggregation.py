@@ -24,6 +24,7 @@ from windrow.operators.lowering.early_on_shards import (
     APART,
     chosen_on_shards,
     facts_on_shards,
+    follows,
     results_apart,
 )
 from windrow.operators.lowering.early_watching import EarlyNote, EarlyWatch
@@ -110,7 +111,7 @@ def considered(builder: Builder, plan: Aggregate, slide: int | None) -> Consider
         none = (False,) * len(joined.names)
         choice = replace(choice, placement=none, reason=_bound(builder))
     elif early.shards and early.asked == AUTO:
-        choice = chosen_on_shards(joined, facts, asked)
+        choice = chosen_on_shards(joined, facts, asked, early.constants)
     elif asked != AUTO == early.asked:
         choice = replace(choice, reason="by what was measured while it ran")
     elif asked != early.asked:
@@ -222,6 +223,7 @@ def watch_of(builder: Builder, found: Considered) -> EarlyWatch:
     """Return what watches a GROUP BY over joins, whatever was chosen for it."""
     hindered = any(i.hindered for i in found.choice.facts.inputs)
     replans = builder.early.asked == AUTO and _is_free(builder) and not hindered
+    replans = replans and (not builder.early.shards or follows(found.joined))
     orders = any(found.choice.placement) and len(found.joined.names) > TWO
     inputs = {id(plan) for plan in found.joined.flat.inputs}
     feeds = {id(s.node): s.task for s in builder.stages if id(s.node) in inputs}  # the topmost
@@ -233,6 +235,7 @@ def watch_of(builder: Builder, found: Considered) -> EarlyWatch:
         adapts=replans or orders,
         replans=replans,
         slide=found.slide,
+        constants=builder.early.constants,
         feeds=tuple(task for task in feeds.values() if task is not None),
     )
 

@@ -30,7 +30,8 @@ def placed_by(where: str, program: Program) -> Program:
     """
     if program.placements is not None or not open_files(where).exists(NAME):
         return program.placed()
-    return replace(program, placements=read_checkpoint(where).program.placements)
+    begun = read_checkpoint(where).program
+    return replace(program, placements=begun.placements, constants=begun.constants)
 
 
 def open_checkpoint(where: str, program: Program) -> Checkpoint:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from windrow.operators.aggregate.contributions import ContributeTask
@@ -27,9 +28,17 @@ class Forms:
 
 
 def lowered(
-    program: Program, query: Query, interner: Interner, *, partials: bool = False
+    program: Program,
+    query: Query,
+    interner: Interner,
+    *,
+    partials: bool = False,
+    followed: Mapping[str, str] | None = None,
 ) -> Physical:
-    """Return the physical plan of a query of a program, as all its shards have it."""
+    """Return the physical plan of a query of a program, as all its shards have it to begin with.
+
+    `followed`: placements that one of them has changed to.
+    """
     return lower(
         query,
         program.strategy,
@@ -38,6 +47,8 @@ def lowered(
         partials=partials,
         folding=program.folding(),
         placements=program.placements_of(query.name),
+        followed=followed,
+        constants=program.constants,
     )
 
 

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 from windrow.core.errors import StateError
 from windrow.language.parse import parse_script
 from windrow.language.statements import CreateRelation, CreateStream, Statement
+from windrow.optimize.calibration import here
+from windrow.optimize.early_costs import EarlyConstants
 from windrow.optimize.fold_before_exchange import Folding
 from windrow.plan.nodes import Query, Scan, Table, nodes_of
 from windrow.plan.session import Session
@@ -33,11 +35,12 @@ class Program:
     """A script of declarations and queries, which of its queries run, and on how many shards.
 
     `aggregates` are those of the user's own that the queries call. `placements`: what `auto` has
-    chosen to aggregate early. It goes by constants of a machine, so this is done once (`placed`),
-    before a checkpoint is begun; None before.
+    chosen to aggregate early, by the `constants` of a machine. This is done once (`placed`), before
+    a checkpoint is begun; None before. Shards go by the same constants, wherever they are.
 
-    >>> Program.from_json(Program("", ("q",)).to_json())
-    Program(script='', queries=('q',), strategy='auto', shards=2, aggregates=(), placements=None)
+    >>> program = Program("", ("q",)).placed()
+    >>> Program.from_json(program.to_json()) == program
+    True
     """
 
     script: str
@@ -46,6 +49,7 @@ class Program:
     shards: int = 2
     aggregates: tuple[Shipped, ...] = ()
     placements: Placements | None = None
+    constants: EarlyConstants | None = None
 
     def __post_init__(self) -> None:
         assert self.shards > 0, "at least one shard works"
@@ -61,8 +65,11 @@ class Program:
             read = json.loads(text)
             aggregates = tuple(Shipped(**given) for given in read.get("aggregates", ()))
             head = (read["script"], tuple(read["queries"]), read["strategy"], read["shards"])
-            placements = read.get("placements", ())
-            return cls(*head, aggregates, None if placements is None else _read(placements))
+            placements, known = read.get("placements", ()), read.get("constants")
+            constants = None if known is None else EarlyConstants(**known)
+            return cls(
+                *head, aggregates, None if placements is None else _read(placements), constants
+            )
         except (ValueError, KeyError, TypeError) as error:
             raise StateError("these bytes are no program of windrow") from error
 
@@ -76,7 +83,7 @@ class Program:
         if self.placements is not None:
             return self
         self._install()
-        return replace(self, placements=_placements(self))
+        return replace(self, placements=_placements(self), constants=here().early)
 
     def placements_of(self, query: str) -> dict[str, str]:
         """Return what a query aggregates early under `auto`, by the names of what it joins."""

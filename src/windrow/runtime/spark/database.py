@@ -205,7 +205,8 @@ class SparkDatabase:
         """Return the plan of a query, and how it runs on Spark."""
         query, program = self.session.query(name), self.program(name)
         if (run := self._run_with(query.name)) is not None:
-            program = replace(program, placements=run.job.program.placements)
+            begun = run.job.program
+            program = replace(program, placements=begun.placements, constants=begun.constants)
         return f"{explain_text(query)}\n\n{explain_spark(program)}"
 
     # What runs
