@@ -109,38 +109,34 @@ def lower(  # noqa: PLR0913 - all that a plan depends on
     root, placed = _rewritten(query.root, strategy, statistics)
     early = Early(_asked(query), dict(placements or {}), chooses=not sharded, constants=constants)
     early.costed = early.asked == query.early_aggregation
-    root, found = preaggregate_panes(root) if partials else (root, ())
-    asked = _asked_of(early)
-    merged = preaggregate_joins(root, asked if partials else lambda _: NONE, foldable)
-    folded = Folded(root, ())
+    spread = _Spread(root)
     if sharded:
-        folded, merged = _exchanged(root, merged, folding, asked)
-        root, early.moved, early.shards = folded.root, folded.moved, folding.shards
+        spread = _spread(root, early, folding, partials=partials)
         early.given |= dict(followed or {})
-        found += merged.partials
     builder = Builder(
         strategy,
         interner,
-        root,
+        spread.root,
         statistics=statistics,
         placed=placed,
-        merging=found,
+        merging=spread.merging,
         algorithm=query.join_algorithm,
         early=early,
         tells=sharded or query.expiry.kind == "auto",
     )
-    edge = builder.finish(_lowered(builder, root), root.schema)
+    edge = builder.finish(_lowered(builder, spread.root), spread.root.schema)
     _require_found(query, strategy, early)
     return Physical(
         builder.stages,
         builder.sources,
-        netted=edge.netted is not None and not found,  # equal means of other parts are no change
+        # equal means of other parts are no change
+        netted=edge.netted is not None and not spread.merging,
         shown=_shown(builder.stages),
         entries=builder.entries,
         exchanges=builder.exchanges,
         partials=builder.partials,
-        folded=folded.said,
-        unmerged=merged.refused,
+        folded=spread.folded,
+        unmerged=spread.unmerged,
         placements=early.taken,
     )
 
@@ -219,6 +215,26 @@ def _rewritten(
 
 CUT = "rows of the join meet anew before they are grouped"
 """Why inputs of a join are not merged, where the plan cuts it off from its GROUP BY."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Spread:
+    """A plan with exchanges; what is merged before it comes, or not; and what is folded."""
+
+    root: Plan
+    merging: tuple[Partials, ...] = ()
+    unmerged: tuple[str, ...] = ()
+    folded: tuple[str, ...] = ()
+
+
+def _spread(root: Plan, early: Early, folding: Folding, *, partials: bool) -> _Spread:
+    """Return a plan for shards, and note in `early` what it means for joins."""
+    root, found = preaggregate_panes(root) if partials else (root, ())
+    asked = _asked_of(early)
+    merged = preaggregate_joins(root, asked if partials else lambda _: NONE, foldable)
+    folded, merged = _exchanged(root, merged, folding, asked)
+    early.moved, early.shards = folded.moved, folding.shards
+    return _Spread(folded.root, found + merged.partials, merged.refused, folded.said)
 
 
 def _exchanged(
