@@ -92,7 +92,7 @@ def test_what_auto_aggregates_early_by_declared_rates_is_right_on_shards(
         merge=data.draw(st.booleans()),
         expect=data.draw(st.sampled_from(((100, 2), (1000, 5), (3, 50)))),
     )
-    note(f"{query.text}\n{plan}\n{program_of(query.text, plan).placed().placements}")
+    note(f"{query.text}\n{plan}\n{program_of(query.text, plan).placed().begun}")
     assert_sharded(query.text, world, plan)
 
 

@@ -25,10 +25,10 @@ from windrow.runtime.shards.checkpoint import (
 from windrow.runtime.shards.clocks import Heard, Moment
 from windrow.runtime.shards.layout import layout_of
 from windrow.runtime.shards.ports import TIME
-from windrow.runtime.shards.program import Program
+from windrow.runtime.shards.program import Placements, Program
 from windrow.runtime.spark.stats import together
 
-MANY, FEW = (1_000, 20), (1, 100_000)
+MANY, HUGE, FEW = (1_000, 20), (200_000, 20), (1, 100_000)
 """Tuples a tick, and their keys: of many tuples with few keys, most are one entry with others."""
 
 SUMS = "SELECT a.g, SUM(b.x) AS s, COUNT(*) AS n FROM {} WHERE a.k = b.k GROUP BY a.g"
@@ -57,6 +57,12 @@ def program(
     return Program(f"{sets}{declarations}CREATE QUERY q AS {text}", ("q",), shards=shards)
 
 
+def placed(of: Program) -> Placements:
+    begun = of.placed().begun
+    assert begun is not None
+    return begun.placements
+
+
 @pytest.mark.parametrize(
     ("text", "taken"),
     [
@@ -70,7 +76,7 @@ def test_declared_rates_decide_and_it_is_as_if_the_placement_was_named(
     text: str, taken: str
 ) -> None:
     chosen = program(text)
-    assert [early for *_, early in chosen.placed().placements or ()] == [taken]
+    assert [early for *_, early in placed(chosen)] == [taken]
     named = program(text, sets=f"SET early_aggregation = '{taken}';")
     assert chosen.joins() == named.joins() == [f"entries of 2, early {taken}"]
     assert chosen.folded() == named.folded()
@@ -83,7 +89,7 @@ def test_without_a_rate_of_every_stream_or_a_gain_inputs_are_joined_first(
     text: str, expected: tuple[tuple[int, int] | None, ...]
 ) -> None:
     chosen = program(text, *expected)
-    assert {early for *_, early in chosen.placed().placements or ()} == {"none"}
+    assert {early for *_, early in placed(chosen)} == {"none"}
     assert chosen.joins() == []
     plain = program(text, *expected, sets="SET early_aggregation = 'none';")
     assert chosen.fingerprint == plain.fingerprint
@@ -93,7 +99,7 @@ def test_without_a_rate_of_every_stream_or_a_gain_inputs_are_joined_first(
 @pytest.mark.parametrize("windows", [PLAIN, SLIDING])
 def test_groups_that_cannot_be_folded_before_an_exchange_fall_back(call: str, windows: str) -> None:
     chosen = program(SUMS.format(windows).replace("SUM(b.x)", call))
-    assert chosen.placed().placements == ()
+    assert placed(chosen) == ()
     assert (chosen.joins(), chosen.folded()) == ([], [])
 
 
@@ -126,16 +132,33 @@ def test_names_are_aggregated_early_without_slide_too() -> None:
 # -- a checkpoint keeps what it was begun with ---------------------------------------------------
 
 
-def test_a_checkpoint_stays_with_its_placements_whatever_is_declared_by_then(
+@pytest.mark.parametrize("first", [(MANY, MANY), (HUGE, HUGE), (FEW, FEW), (None, None)])
+@pytest.mark.parametrize("then", [(FEW, FEW), (HUGE, HUGE), (None, MANY)])
+def test_a_checkpoint_stays_with_its_plans_whatever_is_declared_by_then(
     tmp_path: Path,
+    first: tuple[tuple[int, int] | None, ...],
+    then: tuple[tuple[int, int] | None, ...],
 ) -> None:
-    before, after = program(SUMS.format(SLIDING)), program(SUMS.format(SLIDING), FEW, FEW)
-    assert before.fingerprint != after.fingerprint
+    before, after = program(SUMS.format(SLIDING), *first), program(SUMS.format(SLIDING), *then)
     begun = open_checkpoint(str(tmp_path), before)
-    assert begun.program.placements == (("q", "a,b", "{a,b}"),)
     again = placed_by(str(tmp_path), after)
-    assert again.joins() == ["entries of 2, early {a,b}"]
+    assert placed(again) == placed(before)
+    for one in (again, begun.program):
+        assert one.joins() == before.joins()
+        assert one.folded() == before.folded()
+        assert one.merging() == before.merging()
+        assert layout_of(one).levels == layout_of(before).levels
     assert open_checkpoint(str(tmp_path), again) == begun
+
+
+def test_declarations_decide_what_the_plans_of_those_tests_are() -> None:
+    """So that there is something to stay with."""
+    many, huge, few, none = (
+        program(SUMS.format(SLIDING), of, of) for of in (MANY, HUGE, FEW, None)
+    )
+    assert [placed(p)[0][2] for p in (many, huge, few, none)] == ["{a,b}", "{a,b}", "none", "none"]
+    assert [len(p.merging().queries) for p in (many, huge, few, none)] == [0, 1, 0, 0]
+    assert [p.folded() for p in (many, huge, few, none)] == [["q"], ["q"], [], ["q"]]
 
 
 def test_a_checkpoint_stays_with_its_placements_wherever_it_goes_on(
@@ -161,11 +184,11 @@ def test_a_checkpoint_from_before_placements_were_kept_goes_on_joining_first(
     none = program(SUMS.format(SLIDING), sets="SET early_aggregation = 'none';")
     open_checkpoint(str(tmp_path), none)
     said = json.loads((tmp_path / NAME).read_text())
-    del said["program"]["placements"]
+    del said["program"]["begun"]
     said["program"]["script"] = program(SUMS.format(SLIDING)).script
     (tmp_path / NAME).write_text(json.dumps(said))
     again = placed_by(str(tmp_path), program(SUMS.format(SLIDING)))
-    assert again.placements == ()
+    assert placed(again) == ()
     assert open_checkpoint(str(tmp_path), again).fingerprint == none.fingerprint
     assert read_checkpoint(str(tmp_path)).program.joins() == []
 

@@ -24,14 +24,13 @@ class Checkpoint:
 
 
 def placed_by(where: str, program: Program) -> Program:
-    """Return a program with the placements that its checkpoint was begun with, if it was.
+    """Return a program with what its checkpoint was begun with, if it was.
 
-    They stay, whatever streams declare by now, and wherever it runs: state depends on them.
+    That stays, whatever streams declare by now, and wherever it runs: state depends on it.
     """
-    if program.placements is not None or not open_files(where).exists(NAME):
+    if program.begun is not None or not open_files(where).exists(NAME):
         return program.placed()
-    begun = read_checkpoint(where).program
-    return replace(program, placements=begun.placements, constants=begun.constants)
+    return replace(program, begun=read_checkpoint(where).program.begun)
 
 
 def open_checkpoint(where: str, program: Program) -> Checkpoint:

@@ -48,7 +48,7 @@ def lowered(
         folding=program.folding(),
         placements=program.placements_of(query.name),
         followed=followed,
-        constants=program.constants,
+        constants=None if program.begun is None else program.begun.constants,
     )
 
 

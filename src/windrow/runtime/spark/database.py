@@ -205,8 +205,7 @@ class SparkDatabase:
         """Return the plan of a query, and how it runs on Spark."""
         query, program = self.session.query(name), self.program(name)
         if (run := self._run_with(query.name)) is not None:
-            begun = run.job.program
-            program = replace(program, placements=begun.placements, constants=begun.constants)
+            program = replace(program, begun=run.job.program.begun)
         return f"{explain_text(query)}\n\n{explain_spark(program)}"
 
     # What runs
