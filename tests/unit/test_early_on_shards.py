@@ -37,7 +37,7 @@ OWN = "SELECT a.k, MIN(b.x) AS s FROM a [RANGE 9], b [RANGE 9] WHERE a.k = b.k G
 
 
 def declared(*expected: tuple[int, int] | None) -> str:
-    """Return streams a and b with what they expect."""
+    """Return streams a and b with what they expect, and c of which nobody knows."""
     return "".join(
         f"CREATE STREAM {name} (t BIGINT, k BIGINT, g BIGINT, x BIGINT)"
         + (
@@ -46,7 +46,7 @@ def declared(*expected: tuple[int, int] | None) -> str:
             else ""
         )
         + " TIMESTAMP BY t;"
-        for name, of in zip("ab", expected, strict=True)
+        for name, of in zip("abc", (*expected, None), strict=True)
     )
 
 
@@ -358,6 +358,21 @@ def test_what_crosses_is_the_same_whatever_a_shard_has_changed_to() -> None:
         told.append(Counter(map(str, rows)))
     assert told[0] == told[1]
     assert sum(told[0].values()) > 3
+
+
+@pytest.mark.usefixtures("eager")
+def test_a_shard_follows_beside_groups_whose_tuples_are_merged() -> None:
+    text = (
+        "SELECT k, COUNT(*) AS n FROM c [RANGE 400 SLIDE 40] GROUP BY k UNION ALL "
+        f"SELECT a.k, COUNT(*) AS n FROM {WIDE} WHERE a.k = b.k GROUP BY a.k"
+    )
+    fed = Fed(text, sets="SET partials = 'on';")
+    assert [p.entry.name for p in fed.run.layout.ports if p.merges and p.entry] == ["c"]
+    truth = Fed(text, sets="SET early_aggregation = 'none'; SET partials = 'off';")
+    taken = [f[0].get("a,b") for f in fed.story(restarts=(3, 8, 9, 15))]
+    assert (taken[5], taken[11], taken[17]) == ("{a,b}", "none", "{a,b}")
+    truth.story()
+    assert fed.net == truth.net
 
 
 @pytest.mark.usefixtures("eager")

@@ -58,11 +58,10 @@ def _changed(program: Program, query: ShardQuery) -> None:
     if not better:
         return
     followed = query.followed | better
-    wiring = rewired(old, lowered(program, old.query, old.interner, followed=followed))
+    wiring = rewired(old, _lowered(program, old, followed))
     flow = LeveledFlow(wiring.physical, query.first)
     _require_same_above(query.flow, flow)
-    twin = lowered(program, old.query, old.interner, followed=query.followed)
-    transfer(query.flow.flow, twin.stages, flow.flow)
+    transfer(query.flow.flow, _lowered(program, old, query.followed).stages, flow.flow)
     go_on(stages, flow.flow.stages)
     flow.begun = query.flow.begun
     query.rewire(wiring, followed)
@@ -72,9 +71,13 @@ def _changed(program: Program, query: ShardQuery) -> None:
 def resume(program: Program, query: ShardQuery, followed: Mapping[str, str]) -> None:
     """Give a query that is to be loaded the placements that its shard had changed to."""
     if followed:
-        old = query.wiring
-        physical = lowered(program, old.query, old.interner, followed=followed)
-        query.rewire(rewired(old, physical), followed)
+        physical = _lowered(program, query.wiring, followed)
+        query.rewire(rewired(query.wiring, physical), followed)
+
+
+def _lowered(program: Program, wiring: Wiring, followed: Mapping[str, str]) -> Physical:
+    partials = bool(wiring.merged)
+    return lowered(program, wiring.query, wiring.interner, partials=partials, followed=followed)
 
 
 def rewired(old: Wiring, physical: Physical) -> Wiring:
@@ -84,6 +87,7 @@ def rewired(old: Wiring, physical: Physical) -> Wiring:
     """
     same = counterparts(old.physical.sources, physical.sources)
     sources = {stage: old.sources[before] for stage, before in same.items()}
+    merged = {stage: old.merged[before] for stage, before in same.items() if before in old.merged}
     pairs = list(zip(old.exchanges, physical.exchanges, strict=False))
     if len(pairs) != len(physical.exchanges) or not all(
         _crosses(old.physical, before, physical, stage) for before, stage in pairs
@@ -94,7 +98,7 @@ def rewired(old: Wiring, physical: Physical) -> Wiring:
             hint="Keep early_aggregation, or start the query anew.",
         )
     exchanges = {stage: old.exchanges[before] for before, stage in pairs}
-    return replace(old, physical=physical, sources=sources, exchanges=exchanges)
+    return replace(old, physical=physical, sources=sources, exchanges=exchanges, merged=merged)
 
 
 def _crosses(old: Physical, before: int, new: Physical, stage: int) -> bool:
