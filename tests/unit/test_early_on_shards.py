@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 from tests.reference.shards import ShardSet
 
+from windrow.core.errors import StateError
 from windrow.operators.lowering import early_watching
 from windrow.optimize import calibration
 from windrow.optimize.calibration import SHIPPED, VARIABLE
@@ -20,7 +21,6 @@ from windrow.runtime.shards.checkpoint import (
     NAME,
     open_checkpoint,
     placed_by,
-    read_checkpoint,
 )
 from windrow.runtime.shards.clocks import Heard, Moment
 from windrow.runtime.shards.layout import layout_of
@@ -178,19 +178,18 @@ def test_a_checkpoint_stays_with_its_placements_wherever_it_goes_on(
     calibration.here.cache_clear()
 
 
-def test_a_checkpoint_from_before_placements_were_kept_goes_on_joining_first(
+def test_a_checkpoint_that_does_not_tell_how_it_was_begun_is_refused_in_words(
     tmp_path: Path,
 ) -> None:
-    none = program(SUMS.format(SLIDING), sets="SET early_aggregation = 'none';")
-    open_checkpoint(str(tmp_path), none)
+    chosen = program(SUMS.format(SLIDING))
+    open_checkpoint(str(tmp_path), chosen)
     said = json.loads((tmp_path / NAME).read_text())
     del said["program"]["begun"]
-    said["program"]["script"] = program(SUMS.format(SLIDING)).script
     (tmp_path / NAME).write_text(json.dumps(said))
-    again = placed_by(str(tmp_path), program(SUMS.format(SLIDING)))
+    again = placed_by(str(tmp_path), chosen)
     assert placed(again) == ()
-    assert open_checkpoint(str(tmp_path), again).fingerprint == none.fingerprint
-    assert read_checkpoint(str(tmp_path)).program.joins() == []
+    with pytest.raises(StateError, match="made by another version of windrow"):
+        open_checkpoint(str(tmp_path), again)
 
 
 # -- answers ------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from windrow.runtime.shards.joining import Forms
     from windrow.runtime.shards.merging import Choice
 
-FORMAT = 4
+FORMAT = 5
 """Raised with every part that state gets or loses: older state is then refused in words."""
 
 
@@ -35,7 +35,7 @@ Expected = tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
 """Of each stream the options that say what to expect of it."""
 
 BEFORE: dict[str, Any] = {"placements": [], "constants": None, "expected": None}
-"""What is read where a checkpoint does not tell how it was begun."""
+"""What is read where a checkpoint does not tell how it was begun: it is refused, but in words."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -286,17 +286,15 @@ class ShardQuery:
         self._load_counts(saved)
 
     def _load_counts(self, saved: Saved) -> None:
-        """Go on counting: the same tuples lead to the same looks. Older states have none."""
-        counts = saved.get("counters", [])
+        """Go on counting: the same tuples lead to the same looks."""
+        counts, looks = saved["counters"], saved["watches"]
         assert isinstance(counts, list)
-        for task, counted in zip(self._tasks(), counts, strict=False):
-            task.counters.load(counted)
-        self.since = saved.get("since", self.clock)  # type: ignore[assignment]
-        looks = saved.get("watches", {})
         assert isinstance(looks, dict)
+        for task, counted in zip(self._tasks(), counts, strict=True):
+            task.counters.load(counted)
+        self.since = saved["since"]  # type: ignore[assignment]
         for watch in watches_of(self.flow.flow.stages):
-            if watch.key in looks:
-                watch.load(looks[watch.key])
+            watch.load(looks[watch.key])
 
     def _tasks(self) -> list[Task]:
         return [s.task for s in self.wiring.physical.stages if s.task is not None]

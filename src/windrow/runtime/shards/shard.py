@@ -239,7 +239,7 @@ class Shard:
         self.late = dict(saved["late"])  # type: ignore[call-overload]
         self.rows_in = int(saved["rows_in"])  # type: ignore[call-overload]
         for query, state in zip(self.queries, queries, strict=True):
-            resume(self.program, query, state.get("followed", {}))
+            resume(self.program, query, state["followed"])
             query.load(state)
         kept = dict(saved.get("upserts", []))  # type: ignore[call-overload]
         if kept.keys() != self._upserts.keys():
