@@ -85,12 +85,24 @@ def grouped_joins(draw: st.DrawFn, *, most: int = 4) -> Grouped:
     return Grouped(draw(output(text, sliding=sliding)), tuple(columns))
 
 
+MIXED = (
+    "(SELECT x.k, x.v, x.s, x.x, x.id, x.ts FROM a AS x [RANGE 3], b AS y [UNBOUNDED]"
+    " WHERE x.k = y.k) AS {name}",
+    "(SELECT k, v, s, x, id, ts FROM b [RANGE 2] UNION ALL SELECT k, v, s, x, id, ts FROM c"
+    " [SINCE 2]) AS {name}",
+)
+"""Sub-queries of tuples that leave and tuples that do not."""
+
+
 @st.composite
 def grouped_versions(draw: st.DrawFn) -> Grouped:
     """A GROUP BY over one to three time windows that meet non-retroactive relations."""
     names = [f"t{i}" for i in range(draw(st.sampled_from([1, 2, 2, 3])))]
     spans = st.sampled_from(PREDICTED + SLIDING)
-    froms = [f"{draw(st.sampled_from(STREAMS))} AS {name} [{draw(spans)}]" for name in names]
+    windows = [f"{draw(st.sampled_from(STREAMS))} AS {name} [{draw(spans)}]" for name in names]
+    mixed = [draw(st.sampled_from(MIXED)).format(name=name) for name in names]
+    either = st.sampled_from([0, 0, 0, 0, 1])
+    froms = [(w, m)[draw(either)] for w, m in zip(windows, mixed, strict=True)]
     terms = draw(thetas(names)) + (draw(equalities(names)) if len(names) > 1 else [])
     met = [f"q{i}" for i in range(draw(st.sampled_from([1, 1, 2])))]
     for name in met:

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from unittest.mock import patch
 
@@ -27,7 +29,12 @@ from tests.reference.drive import Drive, drive
 from tests.reference.histories import World
 from tests.reference.oracle import Oracle
 
-from windrow.optimize.choose_early import EarlyChoice, EarlyFacts, choose_early
+from windrow.optimize.choose_early import (
+    EarlyChoice,
+    EarlyConstants,
+    EarlyFacts,
+    choose_early,
+)
 
 pytestmark = pytest.mark.long
 
@@ -123,8 +130,16 @@ def test_placements_that_change_while_it_runs_are_invisible(data: st.DataObject)
     turns = iter(data.draw(st.lists(st.integers(0, 15), min_size=40, max_size=40)))
     note(f"{query.text}\n{plan}")
 
-    def chosen(facts: EarlyFacts) -> EarlyChoice:
-        choice = choose_early(facts)
+    with restless(turns):
+        assert_same(query.text, world, plan)
+
+
+@contextmanager
+def restless(turns: Iterator[int]) -> Iterator[None]:
+    """Look after every batch, and find another placement better each time."""
+
+    def chosen(facts: EarlyFacts, constants: EarlyConstants | None) -> EarlyChoice:
+        choice = choose_early(facts, constants)
         another = choice.placed[next(turns, 0) % len(choice.placed)]
         return replace(
             choice,
@@ -133,8 +148,25 @@ def test_placements_that_change_while_it_runs_are_invisible(data: st.DataObject)
         )
 
     watching = "windrow.operators.lowering.early_watching"
-    looks = patch.multiple(
+    with patch.multiple(
         watching, FIRST_LOOK=1, LEAST=1, CONTENTS=0, PATIENT=1, choose_early=chosen
+    ):
+        yield
+
+
+@given(st.data())
+@examples(25)
+def test_placements_that_shards_change_by_themselves_are_invisible(data: st.DataObject) -> None:
+    query = data.draw(grouped_joins())
+    world = data.draw(worlds(max_rows=10))
+    plan = replace(
+        data.draw(sharded_drives(world, expiries=("auto",))),
+        strategy="auto",
+        cuts=tuple(range(0, 40, data.draw(st.integers(2, 6)))),
+        merge=data.draw(st.booleans()),
+        expect=data.draw(st.sampled_from((None, None, (100, 2)))),
     )
-    with looks:
-        assert_same(query.text, world, plan)
+    turns = iter(data.draw(st.lists(st.integers(0, 15), min_size=40, max_size=40)))
+    note(f"{query.text}\n{plan}")
+    with restless(turns):
+        assert_sharded(query.text, world, plan)

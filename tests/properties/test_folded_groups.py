@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.generate.effort import examples
 from tests.generate.grouped import grouped_joins, placements
 from tests.generate.streams import worlds
+from tests.properties.test_early_aggregation import restless
 from tests.properties.test_shards_match_oracle import assert_sharded, sharded_drives
 from tests.reference.histories import Change
 from tests.reference.shards import drive_shards, program_of
@@ -77,6 +78,38 @@ def test_inputs_aggregated_early_are_right_on_shards(data: st.DataObject) -> Non
     )
     note(f"{query.text}\n{plan}")
     assert_sharded(query.text, world, plan)
+
+
+@given(st.data())
+@examples(20)
+def test_what_auto_aggregates_early_by_declared_rates_is_right_on_shards(
+    data: st.DataObject,
+) -> None:
+    query = data.draw(grouped_joins())
+    world = data.draw(worlds(max_rows=8))
+    plan = replace(
+        data.draw(sharded_drives(world)),
+        merge=data.draw(st.booleans()),
+        expect=data.draw(st.sampled_from(((100, 2), (1000, 5), (3, 50)))),
+    )
+    note(f"{query.text}\n{plan}\n{program_of(query.text, plan).placed().begun}")
+    assert_sharded(query.text, world, plan)
+
+
+@given(st.data())
+@examples(25)
+def test_shards_that_change_what_they_aggregate_early_fold_into_the_same_groups(
+    data: st.DataObject,
+) -> None:
+    text = data.draw(folded_queries())
+    world = data.draw(worlds(max_rows=20))
+    cuts = tuple(range(0, 60, data.draw(st.integers(2, 6))))
+    drive = data.draw(sharded_drives(world, expiries=("auto",)))
+    plan = replace(drive, merge=True, strategy="auto", cuts=cuts)
+    turns = iter(data.draw(st.lists(st.integers(0, 7), min_size=60, max_size=60)))
+    note(f"{text}\n{plan}")
+    with restless(turns):
+        assert_sharded(text, world, plan)
 
 
 HARD = (1e16, 1.0, -1e16, 1e-300, 0.1, 0.2, 1.7e308, -1.7e308, 5e-324, 1e200, 3.0, None)

@@ -38,7 +38,8 @@ class ShardedDrive:
     """How a world is fed to shards. `seed` shuffles the rows of each batch.
 
     `merge`: tuples are merged by pane and group before they are dealt, where they can be.
-    `hold`, `pace` and `expiry`: what SET hold, expiry_pace and expiry say.
+    `hold`, `pace` and `expiry`: what SET hold, expiry_pace and expiry say. `expect`: tuples a tick
+    and keys that all streams declare to expect, if any.
     """
 
     shards: int = 2
@@ -53,6 +54,7 @@ class ShardedDrive:
     hold: int = 0
     pace: int | str = "off"
     expiry: str = "auto"
+    expect: tuple[int, int] | None = None
 
 
 class ShardSet:
@@ -161,8 +163,16 @@ def program_of(text: str, plan: ShardedDrive) -> Program:
     sets = f"SET partials = '{said}'; SET join_algorithm = '{plan.join_algorithm}'"
     sets += f"; SET early_aggregation = '{plan.early_aggregation}'; SET hold = {plan.hold}"
     sets += f"; SET expiry_pace = {plan.pace}; SET expiry = '{plan.expiry}'"
-    script = f"{sets}; {DECLARATIONS}; CREATE QUERY q AS {text}"
+    script = f"{sets}; {_declarations(plan)}; CREATE QUERY q AS {text}"
     return Program(script, ("q",), plan.strategy, plan.shards)
+
+
+def _declarations(plan: ShardedDrive) -> str:
+    if plan.expect is None:
+        return DECLARATIONS
+    rate, keys = plan.expect
+    options = f"USING parquet OPTIONS (path 'x', expect_rate '{rate}', expect_keys '{keys}')"
+    return DECLARATIONS.replace("TIMESTAMP BY", f"{options} TIMESTAMP BY")
 
 
 def drive_on(shards: ShardSet, world: World, plan: ShardedDrive, until: int) -> list[Change]:

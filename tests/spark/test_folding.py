@@ -17,6 +17,7 @@ import windrow as wr
 from tests.spark.running import Net, add, nonzero, program_of
 from windrow.core.errors import SemanticError
 from windrow.generate.files import write_piece
+from windrow.runtime.spark.run import Run
 
 pytestmark = pytest.mark.spark
 
@@ -34,12 +35,12 @@ QUERIES = {
 """The last joins by another column, so that nobody needs its tuples as they are."""
 
 
-def write_minutes(folder: Path, seed: int) -> list[pa.Table]:
+def write_minutes(folder: Path, seed: int, rows: int = 120) -> list[pa.Table]:
     """Write two files of a minute each; return them."""
     rng = random.Random(seed)
     tables = []
     for minute in range(2):
-        ts = sorted((minute * 60 * SECOND) + rng.randrange(60 * SECOND) for _ in range(120))
+        ts = sorted((minute * 60 * SECOND) + rng.randrange(60 * SECOND) for _ in range(rows))
         table = pa.table(
             {
                 "ts": pa.array(ts, MOMENT),
@@ -105,6 +106,71 @@ def test_groups_of_a_join_are_those_of_one_process(spark: SparkSession, tmp_path
     for name in QUERIES:
         assert len(wanted[name]) > 20
         assert got[name] == wanted[name], name
+
+
+GROUPED = (
+    "SELECT a.src, COUNT(*) AS n, SUM(b.k) AS t FROM a [RANGE 20 SECONDS{0}], "
+    "b [RANGE 20 SECONDS{0}] WHERE a.k = b.k GROUP BY a.src"
+)
+
+
+def run_on(spark: SparkSession, where: Path, script: str, text: str) -> tuple[Counter[object], Run]:
+    """Run a query to the end of its input, from where it was; return all that it has told."""
+    with wr.connect("spark", spark=spark, checkpoint=str(where / "state")) as db:
+        db.execute(script)
+        db.query(text, name="q")
+        run = db.start(f"parquet:{where}/out")
+        run.wait()
+    found: Net = {"q": Counter()}
+    add(found["q"], pq.read_table(where / "out" / "q"))
+    return Counter(nonzero(found)["q"]), run
+
+
+def expecting(where: Path, rate: int, keys: int) -> str:
+    options = f"expect_rate '{rate}', expect_keys '{keys}', maxFilesPerTrigger"
+    return declared(where).replace("maxFilesPerTrigger", options)
+
+
+@pytest.mark.parametrize("slide", ["", " SLIDE 5 SECONDS"])
+def test_a_run_goes_on_with_what_it_aggregated_early_whatever_is_declared_by_then(
+    spark: SparkSession, tmp_path: Path, slide: str
+) -> None:
+    tables = {name: write_minutes(tmp_path / name, seed) for seed, name in enumerate("ab")}
+    told = []
+    for early in ("auto", "none"):
+        where, sets = tmp_path / early, f"SET early_aggregation = '{early}';"
+        for minute, expected in enumerate(((1000, 20), (1, 100_000))):
+            for name in "ab":
+                piece = tables[name][minute]
+                write_piece(where / name / f"{minute}.parquet", piece, minute + 1)
+            script = sets + expecting(where, *expected)
+            found, run = run_on(spark, where, script, GROUPED.format(slide))
+            forms = run.job.program.joins()
+            assert forms == (["entries of 2, early {a,b}"] if early == "auto" else [])
+        told.append(found)
+    assert len(told[0]) > 20
+    assert told[0] == told[1]
+
+
+def test_shards_change_what_they_aggregate_early_while_they_run(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    tables = {n: write_minutes(tmp_path / n, seed, rows=3_000) for seed, n in enumerate("ab")}
+    text = GROUPED.format(" SLIDE 5 SECONDS")
+    found, run = run_on(spark, tmp_path / "run", declared(tmp_path), text)
+    operators = run.stats("q")["operators"]
+    changed = [op for op in operators if op.get("placements_changed")]  # type: ignore[attr-defined]
+    assert [op["early_aggregation"] for op in changed] == ["{a,b}"]
+    with wr.connect(engine="local") as db:
+        db.execute(declared(tmp_path))
+        q = db.query(text)
+        for minute in range(2):
+            for name in "ab":
+                db.push(name, tables[name][minute])
+        db.drain()
+        wanted: Net = {"q": Counter()}
+        add(wanted["q"], q.changes())
+    assert found == nonzero(wanted)["q"]
 
 
 def test_names_that_no_input_has_are_refused_when_a_query_is_registered(tmp_path: Path) -> None:

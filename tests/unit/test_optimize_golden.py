@@ -49,14 +49,14 @@ def optimized(question: str) -> str:
         if option == "exchanges":
             query = replace(query, root=place_exchanges(query.root))
         if option == "merges":
-            merged = preaggregate_joins(query.root, names, foldable)
+            merged = preaggregate_joins(query.root, lambda _, names=names: names, foldable)
             query = replace(query, root=merged.root)
             lines += [f"not merged: {why}" for why in merged.refused]
             lines += [f"merged by {', '.join(p.keys)}" for p in merged.partials]
         if option == "folds":
-            root, said = fold_before_exchange(query.root, Folding(names))
-            query = replace(query, root=root)
-            lines += said
+            folded = fold_before_exchange(query.root, Folding(names))
+            query = replace(query, root=folded.root)
+            lines += folded.said
     return "\n".join([*lines, explain_text(query, patterns="patterns" in words)])
 
 

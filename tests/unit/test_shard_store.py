@@ -226,7 +226,7 @@ def test_a_checkpoint_belongs_to_its_program(tmp_path: Path) -> None:
     where = str(tmp_path / "new")
     claimed = open_checkpoint(where, program())
     assert open_checkpoint(f"file://{where}", program()) == claimed
-    assert read_checkpoint(where).program == program()
+    assert read_checkpoint(where).program == program().placed()
     again = Program("-- said otherwise\n" + SCRIPT.format(10), ("q",))
     assert open_checkpoint(where, again) == claimed
 

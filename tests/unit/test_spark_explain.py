@@ -13,6 +13,10 @@ CREATE STREAM alarms (ts TIMESTAMP, src STRING)
   USING json OPTIONS (path 'alarms', heartbeat '2 seconds') TIMESTAMP BY ts;
 CREATE STREAM rare (ts TIMESTAMP, src STRING)
   USING json OPTIONS (path 'rare', idle '1 minute') TIMESTAMP BY ts;
+CREATE STREAM calls (ts TIMESTAMP, customer BIGINT, tariff STRING)
+  USING json OPTIONS (path 'calls', expect_rate '500', expect_keys '50') TIMESTAMP BY ts;
+CREATE STREAM paid (ts TIMESTAMP, customer BIGINT, amount BIGINT)
+  USING json OPTIONS (path 'paid', expect_rate '500', expect_keys '50') TIMESTAMP BY ts;
 CREATE RELATION hosts (src STRING, owner STRING) USING csv OPTIONS (path 'hosts.csv');
 """
 

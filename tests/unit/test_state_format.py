@@ -18,10 +18,11 @@ CREATE QUERY q AS
 BAND = " AND WINDOW(a, b) = 30"
 
 PARTS = {
-    4: {
+    5: {
         "band": "heads keys(free hashes words) left(back codes exp keep payload tail)"
         " right(back codes exp keep payload tail)",
-        "query": "agendas buffers clock delays due flow interner pace plan start",
+        "query": "agendas buffers clock counters delays due flow followed interner pace plan since"
+        " start watches",
         "upserts": "gone(keys until) rows since",
     }
 }

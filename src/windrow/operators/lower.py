@@ -31,8 +31,9 @@ from windrow.operators.lowering.streams import lower_stream
 from windrow.operators.rowwise import FilterTask, ProjectTask
 from windrow.operators.source import Source
 from windrow.operators.vector import I64
-from windrow.optimize.early_estimates import AUTO, NONE, unknown_names
-from windrow.optimize.fold_before_exchange import OFF, Folding, fold_before_exchange
+from windrow.optimize.early_costs import EarlyConstants
+from windrow.optimize.early_estimates import AUTO, NONE, Asked, asks_for, unknown_names
+from windrow.optimize.fold_before_exchange import OFF, Folded, Folding, fold_before_exchange
 from windrow.optimize.grouped_joins import versioned
 from windrow.optimize.place_exchanges import place_exchanges
 from windrow.optimize.place_negation import NegationPlace, place_negations
@@ -88,6 +89,8 @@ def lower(  # noqa: PLR0913 - all that a plan depends on
     partials: bool = False,
     folding: Folding = OFF,
     placements: Mapping[str, str] | None = None,
+    followed: Mapping[str, str] | None = None,
+    constants: EarlyConstants | None = None,
     queued: bool = False,
 ) -> Physical:
     """Return the physical plan of a query; its root is a signed edge, or a stream.
@@ -97,54 +100,96 @@ def lower(  # noqa: PLR0913 - all that a plan depends on
     lowered with the statistics of its first start. With `partials`, inputs of aggregates under
     SLIDE are partial aggregates where they can be (`optimize/preaggregate_panes.py`); `folding`
     says whether groups are folded before rows change shards (`optimize/fold_before_exchange.py`).
-    `placements` are those of another plan of the query, to be taken again. `queued`: whether each
-    operator runs when its turn comes, not all of them step by step.
+    `placements` are those of another plan of the query, to be taken again. On shards these are all
+    that there are, unless none are given: `placed_on_shards` then. Rows cross by them; `followed`
+    are those that one shard has changed to. Choices go by `constants`, if not by this machine's.
+    `queued`: whether each operator runs when its turn comes, not all of them step by step.
     """
     strategy = strategy_under(query.expiry, strategy)
+    if sharded and placements is None:
+        placements = placed_on_shards(query, strategy, statistics=statistics, folding=folding)
     root, placed = _rewritten(query.root, strategy, statistics)
-    asked = _asked(query, sharded=sharded)
-    costed = asked == query.early_aggregation and not sharded
-    root, found = preaggregate_panes(root) if partials else (root, ())
-    merged = preaggregate_joins(root, asked if partials else NONE, foldable)
-    folded: tuple[str, ...] = ()
+    early = Early(_asked(query), dict(placements or {}), chooses=not sharded, constants=constants)
+    early.costed = early.asked == query.early_aggregation
+    early.versions = query.expiry.kind == "auto" and not queued
+    spread = _Spread(root)
     if sharded:
-        root, merged, folded = _exchanged(root, merged, folding)
-        found += merged.partials
+        spread = _spread(root, early, folding, partials=partials)
+        early.given |= dict(followed or {})
     builder = Builder(
         strategy,
         interner,
-        root,
+        spread.root,
         statistics=statistics,
         placed=placed,
-        merging=found,
+        merging=spread.merging,
         algorithm=query.join_algorithm,
-        early=Early(
-            asked,
-            placements or {},
-            costed=costed,
-            versions=query.expiry.kind == "auto" and not queued,
-        ),
+        early=early,
         tells=sharded or query.expiry.kind == "auto",
     )
-    edge = builder.finish(_lowered(builder, root), root.schema)
-    stages, early = builder.stages, builder.early
-    if early.asked not in (AUTO, NONE) and not early.found:
-        if sharded:
-            lower(query, strategy, Interner())  # it refuses names that exchanges do not just hide
-        elif early.known:  # without a GROUP BY over a join, a setting for all queries is not its
-            raise unknown_names(early.asked, early.known)
+    edge = builder.finish(_lowered(builder, spread.root), spread.root.schema)
+    _require_found(query, strategy, early)
+    return _physical(builder, spread, edge)
+
+
+def _physical(builder: Builder, spread: _Spread, root: Edge) -> Physical:
+    """Return the plan that a builder has made."""
     return Physical(
-        stages,
+        builder.stages,
         builder.sources,
-        netted=edge.netted is not None and not found,  # equal means of other parts are no change
-        shown=_shown(stages),
+        # equal means of other parts are no change
+        netted=root.netted is not None and not spread.merging,
+        shown=_shown(builder.stages),
         entries=builder.entries,
         exchanges=builder.exchanges,
         partials=builder.partials,
-        folded=folded,
-        unmerged=merged.refused,
-        placements=early.taken,
+        folded=spread.folded,
+        unmerged=spread.unmerged,
+        placements=builder.early.taken,
     )
+
+
+def _require_found(query: Query, strategy: str, early: Early) -> None:
+    """Refuse names that no GROUP BY over a join of a query has, if it has any."""
+    if early.asked in (AUTO, NONE) or early.found:
+        return
+    if early.shards:
+        lower(query, strategy, Interner())  # it refuses names that exchanges do not just hide
+    elif early.known:  # without a GROUP BY over a join, a setting for all queries is not its
+        raise unknown_names(early.asked, early.known)
+
+
+def placed_on_shards(
+    query: Query,
+    strategy: str,
+    *,
+    statistics: Statistics = UNKNOWN,
+    folding: Folding = OFF,
+    constants: EarlyConstants | None = None,
+) -> dict[str, str]:
+    """Return which inputs shards aggregate early under `auto`, by the names of those that join.
+
+    It is looked at where that can be at all, were it so everywhere: groups that meet on other
+    shards than what is joined must be folded before.
+    """
+    early = Early(_asked(query), shards=folding.shards, constants=constants, versions=True)
+    if early.asked != AUTO:
+        return {}
+    strategy = strategy_under(query.expiry, strategy)
+    root, placed = _rewritten(query.root, strategy, statistics)
+    folded = fold_before_exchange(place_exchanges(root), folding, lambda _: True)
+    early.moved = folded.moved
+    builder = Builder(
+        strategy,
+        Interner(),
+        folded.root,
+        statistics=statistics,
+        placed=placed,
+        algorithm=query.join_algorithm,
+        early=early,
+    )
+    _lowered(builder, folded.root)
+    return early.taken
 
 
 def require_early_inputs(query: Query, strategy: str) -> None:
@@ -180,28 +225,55 @@ CUT = "rows of the join meet anew before they are grouped"
 """Why inputs of a join are not merged, where the plan cuts it off from its GROUP BY."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Spread:
+    """A plan with exchanges; what is merged before it comes, or not; and what is folded."""
+
+    root: Plan
+    merging: tuple[Partials, ...] = ()
+    unmerged: tuple[str, ...] = ()
+    folded: tuple[str, ...] = ()
+
+
+def _spread(root: Plan, early: Early, folding: Folding, *, partials: bool) -> _Spread:
+    """Return a plan for shards, and note in `early` what it means for joins."""
+    root, found = preaggregate_panes(root) if partials else (root, ())
+    asked = _asked_of(early)
+    merged = preaggregate_joins(root, asked if partials else lambda _: NONE, foldable)
+    folded, merged = _exchanged(root, merged, folding, asked)
+    early.moved, early.shards = folded.moved, folding.shards
+    return _Spread(folded.root, found + merged.partials, merged.refused, folded.said)
+
+
 def _exchanged(
-    root: Plan, merged: Preaggregated, folding: Folding
-) -> tuple[Plan, Preaggregated, tuple[str, ...]]:
-    """Return a plan with exchanges, which inputs of joins are merged, and what is folded.
+    root: Plan, merged: Preaggregated, folding: Folding, asked: Asked
+) -> tuple[Folded, Preaggregated]:
+    """Return a plan with exchanges and what is folded, and which inputs of joins are merged.
 
     An exchange between a join and its GROUP BY is in the way of merged inputs.
     """
-    whole, folded = fold_before_exchange(place_exchanges(merged.root), folding)
-    if all_joined(whole):
-        return whole, merged, folded
-    made, folded = fold_before_exchange(place_exchanges(root), folding)
-    return made, Preaggregated(root, (), (CUT,)), folded
+
+    def folded(plan: Plan) -> Folded:
+        return fold_before_exchange(place_exchanges(plan), folding, lambda j: asks_for(j, asked))
+
+    whole = folded(merged.root)
+    if all_joined(whole.root):
+        return whole, merged
+    return folded(root), Preaggregated(root, (), (CUT,))
 
 
-def _asked(query: Query, *, sharded: bool) -> str:
+def _asked(query: Query) -> str:
     """Return which inputs are to be aggregated early.
 
-    None by itself on shards, where nobody measures, and under an expiry that is asked for, which
-    is about what operators tell each other.
+    None by itself under an expiry that is asked for, which is about what operators tell each other.
     """
     asked = query.early_aggregation
-    return NONE if asked == AUTO and (sharded or query.expiry.kind != "auto") else asked
+    return NONE if asked == AUTO and query.expiry.kind != "auto" else asked
+
+
+def _asked_of(early: Early) -> Asked:
+    """Return what is asked of each join, where `auto` is what was given."""
+    return lambda joined: early.again(joined.key) if early.asked == AUTO else early.asked
 
 
 def _shown(stages: list[Stage]) -> tuple[int, ...]:

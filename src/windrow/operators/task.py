@@ -33,6 +33,15 @@ class Counters:
     held: int = 0
     untold: int = 0
 
+    def save(self) -> list[int]:
+        """Return all counts."""
+        return [int(getattr(self, name)) for name in self.__slots__]
+
+    def load(self, saved: list[int]) -> None:
+        """Go on from saved counts."""
+        for name, count in zip(self.__slots__, saved, strict=True):
+            setattr(self, name, count)
+
     def reset(self) -> None:
         """Count from nothing."""
         for name in self.__slots__:

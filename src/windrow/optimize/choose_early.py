@@ -27,6 +27,7 @@ from windrow.optimize.early_costs import (
     EarlyInput,
     contributions,
     joining,
+    moving,
     nanoseconds,
     telling,
 )
@@ -100,9 +101,10 @@ def choose_early(facts: EarlyFacts, constants: EarlyConstants | None = None) -> 
 def _placed(facts: EarlyFacts, constants: EarlyConstants) -> list[Placed]:
     ways = product(*((False,) if i.hindered else (False, True) for i in facts.inputs))
     told = nanoseconds(telling(facts), constants)
-    works = ((way, joining(facts, way)) for way in ways)
+    works = ((way, joining(facts, way), told + moving(facts, way)) for way in ways)
     return [
-        Placed(w, told + nanoseconds(done, constants), contributions(done)) for w, done in works
+        Placed(way, rest + nanoseconds(done, constants), contributions(done))
+        for way, done, rest in works
     ]
 
 

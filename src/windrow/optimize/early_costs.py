@@ -9,6 +9,7 @@ windrow's operators do something else, so the choice goes by what these do:
             changes · (change + partial · early calls)  +  looks in vain · look
             +  contributions · (contribute + combine + late and early calls)
     both    groups whose row is another at an instant · show
+    moved   results of a late plan, or else changes of groups, where they must change shards
 
 An input that is aggregated early has `entries` where it else has its rows: a change of another
 input meets that many fewer. Costs are nanoseconds a unit of time.
@@ -82,12 +83,25 @@ class EarlyInput:
 
 
 @dataclass(frozen=True, slots=True)
+class Moved:
+    """Rows change shards before they are grouped: nanoseconds a row, and among how many shards.
+
+    Those of a late plan are the join's results. Where inputs are aggregated early, each shard tells
+    what an instant adds to its groups.
+    """
+
+    row: float
+    shards: int
+
+
+@dataclass(frozen=True, slots=True)
 class EarlyFacts:
     """What is known of an aggregation join.
 
     `graph` has of each input its rate, rows alive and distinct values in each class of equal
     columns, and which share of pairs other conditions let through. `calls`: all calls but COUNT(*),
     early or late. `instants`: how many a unit of time have changes; None: each change has its own.
+    `moved`: what it takes to bring groups together on shards, where that differs by placement.
     """
 
     graph: JoinGraph
@@ -95,6 +109,7 @@ class EarlyFacts:
     calls: int = 1
     instants: float | None = None
     orders: tuple[Order, ...] = field(default=())
+    moved: Moved | None = None
 
     def __post_init__(self) -> None:
         assert len(self.graph) == len(self.inputs), "the graph has the same inputs"
@@ -240,6 +255,16 @@ def shown(facts: EarlyFacts) -> float:
         return 0.0
     untouched = max(0.0, 1 - touched / changes / groups)
     return instants * groups * (1 - float(untouched ** (changes / instants)))
+
+
+def moving(facts: EarlyFacts, placement: Placement) -> float:
+    """Return what it takes to move rows to their groups, in nanoseconds a unit of time."""
+    if facts.moved is None:
+        return 0.0
+    rows = late_work(facts)["pair"]
+    if any(placement):
+        rows = min(facts.moved.shards * shown(facts), shown(replace(facts, instants=None)))
+    return facts.moved.row * rows
 
 
 def contributions(done: Work) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from math import prod
 
@@ -18,6 +19,9 @@ from windrow.plan.settings import names_in
 
 AUTO, NONE = "auto", "none"
 
+Asked = Callable[[GroupedJoin], str]
+"""Which inputs of a join are to be aggregated early, as `SET early_aggregation` takes them."""
+
 
 def estimated_facts(
     joined: GroupedJoin, statistics: Statistics, foldable: Foldable, slide: int | None = None
@@ -28,8 +32,8 @@ def estimated_facts(
     """
     graph = estimated(joined.join, joined.flat, statistics)
     counts = [
-        _counts(joined, which, graph.inputs[which], statistics.keys, foldable)
-        for which in range(len(graph))
+        _counts(joined, which, given, max(given.values, default=0.0) or statistics.keys, foldable)
+        for which, given in enumerate(graph.inputs)
     ]
     facts = facts_from(joined, graph, counts, foldable)
     return facts if slide is None else replace(facts, instants=1.0 / slide)
@@ -95,6 +99,12 @@ def asked_placement(joined: GroupedJoin, asked: str) -> Placement:
 def answers_to(joined: GroupedJoin, asked: str) -> bool:
     """Tell whether a join has an input for each of the names asked for."""
     return _wanted(asked) <= frozenset[str]().union(*joined.answers)
+
+
+def asks_for(joined: GroupedJoin, asked: Asked) -> bool:
+    """Tell whether some inputs of a join are named, to be aggregated early."""
+    said = asked(joined)
+    return said not in (AUTO, NONE) and answers_to(joined, said)
 
 
 def _wanted(asked: str) -> frozenset[str]:

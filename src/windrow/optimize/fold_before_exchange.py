@@ -14,18 +14,20 @@ added up in any order and in any parts; doubles too, whose sums are exact here.
 Not so MIN, MAX and quantiles, which need values that stay; DISTINCT, which needs all of them; nor
 aggregates of the user's own. Under SLIDE all that happens between two refreshes is one instant.
 Without, an instant has few rows of a group, each of which would cross once when it comes and once
-when it goes; as they are they cross once, and tell when they go.
+when it goes; as they are they cross once, and tell when they go. Where inputs of the join below are
+aggregated before it, there are no such rows: what it gives is folded, whenever it can be.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from math import exp
 
 from windrow.core.types import is_decimal
 from windrow.optimize.choose_partials import declared_statistics
 from windrow.optimize.cost import model_of, scans_of
+from windrow.optimize.grouped_joins import GroupedJoin, grouped_join
 from windrow.optimize.place_exchanges import is_leaf
 from windrow.optimize.statistics import Statistics
 from windrow.plan.nodes import (
@@ -61,13 +63,30 @@ class Folding:
 OFF = Folding()
 
 
-def fold_before_exchange(root: Plan, folding: Folding) -> tuple[Plan, tuple[str, ...]]:
-    """Return the plan with groups folded before exchanges, and of each that could be, why or not.
+@dataclass(frozen=True, slots=True)
+class Folded:
+    """A plan with groups folded before exchanges, and in words of each that could be, why or not.
+
+    `moved`: joins, by their keys, whose results cross as they are unless inputs of them are
+    aggregated early.
+    """
+
+    root: Plan
+    said: tuple[str, ...]
+    moved: frozenset[str] = frozenset()
+
+
+IsEarly = Callable[[GroupedJoin], bool]
+"""Tells whether inputs of a join are aggregated before it."""
+
+
+def fold_before_exchange(root: Plan, folding: Folding, early: IsEarly | None = None) -> Folded:
+    """Return the plan with groups folded before exchanges; without `early`, no join is.
 
     Only second exchanges: what enters a shard has met nothing to be folded by.
     """
-    walk = _Walk(folding, [])
-    return walk.over(root, None), tuple(walk.said)
+    walk = _Walk(folding, early or (lambda _: False), [], set())
+    return Folded(walk.over(root, None), tuple(walk.said), frozenset(walk.moved))
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +94,9 @@ class _Walk:
     """A walk down a plan with the SLIDE that changes are held by."""
 
     folding: Folding
+    early: IsEarly
     said: list[str]
+    moved: set[str]
 
     def over(self, plan: Plan, slide: int | None) -> Plan:
         """Return the node with groups below it folded."""
@@ -93,45 +114,49 @@ class _Walk:
         return plan if made == below else with_inputs(plan, made)
 
     def _aggregate(self, plan: Aggregate, slide: int | None) -> Aggregate:
-        sunk = _sunk(plan.source)
-        if sunk is None:
+        below = sunk(plan.source)
+        if below is None:
             return plan
-        reason = _against(plan, sunk, slide, self.folding)
         groups = f"groups by {', '.join(k.name for k in plan.keys)}" if plan.keys else "the group"
-        if reason is not None:
-            self.said.append(f"{groups} not folded before the exchange: {reason}")
+        joined = grouped_join(replace(plan, source=below), versions=True, slide=slide)
+        early = joined is not None and self.early(joined)
+        reason, doubt = _hindrance(plan, self.folding), _doubt(plan, below, slide, self.folding)
+        if joined is not None and doubt is not None and reason is None:
+            self.moved.add(joined.key)
+        if reason is not None or (doubt is not None and not early):
+            self.said.append(f"{groups} not folded before the exchange: {reason or doubt}")
             return plan
         self.said.append(f"{groups} folded before the exchange, a row a shard and instant")
         keys = tuple(k.expr for k in plan.keys)
-        crossing = Exchange(sunk, Route.KEY if keys else Route.ONE, keys, folds=True)
+        crossing = Exchange(below, Route.KEY if keys else Route.ONE, keys, folds=True)
         return replace(plan, source=crossing)
 
 
-def _sunk(plan: Plan) -> Plan | None:
+def sunk(plan: Plan) -> Plan | None:
     """Return an input without its exchange, above which were only σ and π; None without one.
 
     One of a key that π hides is followed by another: neither is of use to Δγ.
     """
     match plan:
         case Exchange(source=source):
-            return None if is_leaf(source) else _sunk(source) or source
+            return None if is_leaf(source) else sunk(source) or source
         case Filter(source=source) | Project(source=source):
-            below = _sunk(source)
+            below = sunk(source)
             return None if below is None else with_inputs(plan, (below,))
         case _:
             return None
 
 
-def _against(plan: Aggregate, source: Plan, slide: int | None, folding: Folding) -> str | None:
-    """Return what speaks against folding; None if nothing does."""
-    for call in plan.calls:
-        reason = refusal(call)
-        if reason is not None:
-            return reason
+def _hindrance(plan: Aggregate, folding: Folding) -> str | None:
+    """Return why groups cannot be folded, or must not be; None if they can."""
+    needing = (reason for call in plan.calls if (reason := refusal(call)) is not None)
+    return next(needing, "partials is off" if folding.mode == "off" else None)
+
+
+def _doubt(plan: Aggregate, source: Plan, slide: int | None, folding: Folding) -> str | None:
+    """Return why folding would not pay, if all results of a join come to it; None if it does."""
     if folding.mode == "on":
         return None
-    if folding.mode == "off":
-        return "partials is off"
     if slide is None:
         return "without SLIDE an instant has few rows of a group"
     return _too_many_groups(plan, source, slide, folding.shards)

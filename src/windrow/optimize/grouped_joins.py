@@ -35,6 +35,9 @@ from windrow.plan.nodes import (
 NUMBERED = re.compile(r"_\d+$")
 """What the binder adds to a name that another source of the query has already."""
 
+COPIES = "#copies of "
+"""How a column begins that says how many tuples a row is; the input's name follows."""
+
 MOST = 8
 """Inputs up to which placements are looked at: there are 2^m of them."""
 
@@ -80,6 +83,11 @@ class GroupedJoin:
         """Tell whether results meet versions of a relation, which they keep."""
         return any(isinstance(plan, Versions) for plan in self.flat.inputs)
 
+    @property
+    def key(self) -> str:
+        """What the join is called among those of its query."""
+        return ",".join(self.names)
+
     def owners(self, *exprs: Expr) -> tuple[int, ...]:
         """Return the inputs whose columns are read."""
         reads = frozenset[str]().union(*map(columns_of, exprs))
@@ -97,7 +105,7 @@ class GroupedJoin:
 
 
 def _alias(column: str) -> str:
-    return column.partition(".")[0]
+    return column.removeprefix(COPIES).partition(".")[0]
 
 
 def grouped_join(

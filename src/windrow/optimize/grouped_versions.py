@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import reduce
 
+from windrow.core.time import FOREVER
 from windrow.core.types import BOOLEAN
 from windrow.optimize.flatten_joins import inputs_joined, joins
 from windrow.plan.expressions import Call, Expr, conjunction, conjuncts
@@ -82,15 +83,30 @@ def _life(leaves: list[Plan], slide: int | None) -> int:
     No longer than the shortest-lived tuple of a result lives: all of them came before. Tuples that
     never leave take nothing back.
     """
-    lives = [life for life in map(_longest, leaves) if life is not None]
-    return min(lives) + (slide or 0) if lives else 0
+    life = min(map(_longest, leaves))
+    if life < FOREVER:
+        return life + (slide or 0)
+    ending = any(isinstance(node, Window) and _ends(node) for p in leaves for node in nodes_of(p))
+    return FOREVER if ending else 0
 
 
-def _longest(plan: Plan) -> int | None:
-    """Return how long a tuple lives at most; None: for ever."""
-    specs = [node.spec for node in nodes_of(plan) if isinstance(node, Window)]
-    widths = [spec.width for spec in specs if isinstance(spec, Range)]
-    return max(widths) if len(widths) == len(specs) else None
+def _longest(plan: Plan) -> int:
+    """Return how long a tuple lives at most."""
+    match plan:
+        case Window(spec=Range(width)):
+            return width
+        case NrrJoin(left=left):
+            return _longest(left)
+        case Join(left=left, right=right):
+            return min(_longest(left), _longest(right))
+        case Filter() | Project() | UnionAll() | Exchange():
+            return max(map(_longest, inputs_of(plan)))
+        case _:
+            return FOREVER
+
+
+def _ends(window: Window) -> bool:
+    return isinstance(window.spec, Range)
 
 
 def _versions(plan: Plan, life: int) -> list[Versions]:

@@ -18,9 +18,9 @@ from dataclasses import dataclass, replace
 
 from windrow.core.types import BIGINT
 from windrow.optimize.early_calls import Foldable, early_calls
-from windrow.optimize.early_estimates import AUTO, NONE, answers_to, asked_placement
+from windrow.optimize.early_estimates import Asked, asked_placement, asks_for
 from windrow.optimize.early_grouping import entry_columns
-from windrow.optimize.grouped_joins import GroupedJoin, columns_in, grouped_join
+from windrow.optimize.grouped_joins import COPIES, GroupedJoin, columns_in, grouped_join
 from windrow.optimize.partial_aggregates import Merge, Part, Parts
 from windrow.optimize.preaggregate_panes import Pane, Partials, Ranged, ranged, refusal, too_wide
 from windrow.plan.expressions import Column, Expr, Literal
@@ -46,9 +46,6 @@ from windrow.plan.nodes import (
 from windrow.plan.rebuilding import with_inputs
 from windrow.plan.windows import Range
 
-COPIES = "#copies of "
-"""How the column begins that says how many tuples a row is."""
-
 
 def copies_of(plan: Plan) -> str | None:
     """Return the column of an input that says how many tuples a row is, if it has one."""
@@ -64,10 +61,8 @@ class Preaggregated:
     refused: tuple[str, ...]
 
 
-def preaggregate_joins(root: Plan, asked: str, foldable: Foldable) -> Preaggregated:
+def preaggregate_joins(root: Plan, asked: Asked, foldable: Foldable) -> Preaggregated:
     """Return the plan with inputs merged, of those that are asked to be aggregated early."""
-    if asked in (AUTO, NONE):
-        return Preaggregated(root, (), ())
     walk = _Walk(asked, foldable, [], [])
     made = walk.over(root, None)
     return Preaggregated(made, tuple(walk.found), tuple(walk.refused))
@@ -101,7 +96,7 @@ class _Merged:
 class _Walk:
     """A walk down a plan with the SLIDE that windows are reached by."""
 
-    asked: str
+    asked: Asked
     foldable: Foldable
     found: list[Partials]
     refused: list[str]
@@ -111,7 +106,7 @@ class _Walk:
         match plan:
             case Aggregate() if slide is not None:
                 joined = grouped_join(plan)
-                if joined is not None and answers_to(joined, self.asked):
+                if joined is not None and asks_for(joined, self.asked):
                     return self._split(plan, joined, slide)
             case Refresh(source=source, restore=restore):
                 held = restore or any(isinstance(n, Refresh) for n in nodes_of(source))
@@ -127,7 +122,7 @@ class _Walk:
     def _split(self, plan: Aggregate, joined: GroupedJoin, slide: int) -> Plan:
         if joined.hindrance() or not _is_bare(plan.source, joined):
             return plan
-        placement = asked_placement(joined, self.asked)
+        placement = asked_placement(joined, self.asked(joined))
         early = early_calls(joined, placement, self.foldable)
         merged: dict[int, _Merged] = {}
         for which in (i for i, placed in enumerate(placement) if placed):

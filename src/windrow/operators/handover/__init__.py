@@ -3,5 +3,14 @@
 from windrow.operators.handover.births import untold
 from windrow.operators.handover.matching import Matching, remembers
 from windrow.operators.handover.moving import Holding, transfer
+from windrow.operators.handover.waiting import carried, counterparts
 
-__all__ = ["Holding", "Matching", "remembers", "transfer", "untold"]
+__all__ = [
+    "Holding",
+    "Matching",
+    "carried",
+    "counterparts",
+    "remembers",
+    "transfer",
+    "untold",
+]

@@ -33,6 +33,7 @@ from windrow.operators.handover.contents import (
 from windrow.operators.handover.departing import in_order_of_leaving
 from windrow.operators.handover.matching import Matching
 from windrow.operators.handover.places import origins
+from windrow.operators.join.aggregation.contributing import ContributingJoinTask
 from windrow.operators.join.aggregation.task import AggregationJoinTask
 from windrow.operators.join.multi.copies import RingOfRows
 from windrow.operators.join.multi.zset import MultiZSetJoin
@@ -216,7 +217,7 @@ def _entered(stage: Stage, before: Task | None, below: tuple[Delta, ...], clock:
     if isinstance(task, GroupByTask) and isinstance(before, GroupByTask):
         task.adopt(before, below[0], clock)
     elif isinstance(task, FOLDING):
-        if before is None:
+        if before is None and not isinstance(task, ContributingJoinTask):  # it has no groups
             raise _unknown(stage)
         task.begin(clock)
         task.step(below, clock)

@@ -9,6 +9,7 @@ from windrow.core.schema import Field, Schema
 from windrow.operators.aggregate import Call, GroupBy, GroupByTask
 from windrow.operators.aggregate.contributions import Contribute, ContributeTask
 from windrow.operators.lowering.aggregation import (
+    all_copies,
     considered,
     lower_grouped_join,
     unplaced,
@@ -45,6 +46,7 @@ def lower_aggregate(builder: Builder, plan: Aggregate, wanted: Wanted, lower: Lo
         edge, folded = lower_contributions(builder, joined, wanted, lower)
         edge, joined = _exchanged(builder, edge, keys), None  # it watches itself
     else:
+        assert joined is None or not any(all_copies(joined.joined)), "merged rows are not joined"
         columns, folded = _inputs(plan.keys, calls)
         reads = frozenset[str]().union(*(columns_of(c.expr) for c in columns))
         edge = lower(builder, source, wanted.of(reads))
@@ -53,13 +55,16 @@ def lower_aggregate(builder: Builder, plan: Aggregate, wanted: Wanted, lower: Lo
         edge = builder.rowwise(task, edge, schema, label="Compute")
         if folds:
             op = Contribute(keys, folded)
-            edge, folded = _exchanged(builder, _contributed(builder, edge, op), keys), op.merging
+            edge, folded = _contributed(builder, edge, op), op.merging
+            if joined is not None:
+                builder.stages[edge.stage].watch = watch_of(builder, joined)
+            edge, joined = _exchanged(builder, edge, keys), None
         elif edge.mixed or (
             builder.can_tell(edge) and not PREDICTING.intersection(c.name for c in calls)
         ):
             edge = builder.signed(edge)
     made = _grouped(builder, edge, GroupBy(keys, folded))
-    watch = unplaced(builder, plan) if joined is None else watch_of(builder, joined)
+    watch = unplaced(builder, plan, wanted.slide) if joined is None else watch_of(builder, joined)
     builder.stages[made.stage].watch = watch
     return made
 

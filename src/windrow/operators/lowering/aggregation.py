@@ -20,6 +20,13 @@ from windrow.operators.join.multi.match import Compare, Equality, Input, Method,
 from windrow.operators.lowering.builder import Builder, Edge, Wanted
 from windrow.operators.lowering.calls import call_over
 from windrow.operators.lowering.conditions import residual_of
+from windrow.operators.lowering.early_on_shards import (
+    APART,
+    chosen_on_shards,
+    facts_on_shards,
+    follows,
+    results_apart,
+)
 from windrow.operators.lowering.early_watching import EarlyNote, EarlyWatch
 from windrow.operators.remember import RememberTask
 from windrow.operators.rowwise import ProjectTask
@@ -92,41 +99,58 @@ def considered(builder: Builder, plan: Aggregate, slide: int | None) -> Consider
     if joined is None:
         return None
     early.known += [alias for names in joined.aliases for alias in names]
-    key = ",".join(joined.names)
     asked = early.asked
     if asked == AUTO and _is_free(builder):
-        asked = early.given.get(key, AUTO)
+        asked = early.again(joined.key)
     if asked not in (AUTO, NONE):
         if answers_to(joined, asked):
             early.found = True
         else:
             asked = NONE
     facts = estimated_facts(joined, builder.statistics, foldable, slide)
+    facts = facts_on_shards(joined, facts, early)
     choice = chosen_early(joined, facts, asked)
     if asked == AUTO and not _is_free(builder):
         none = (False,) * len(joined.names)
         choice = replace(choice, placement=none, reason=_bound(builder))
+    elif early.shards and early.asked == AUTO:
+        choice = chosen_on_shards(joined, facts, asked, early.constants)
     elif asked != AUTO == early.asked:
         choice = replace(choice, reason="by what was measured while it ran")
     elif asked != early.asked:
         choice = replace(choice, reason=f"early_aggregation is {early.asked}")
-    early.taken[key] = choice.told
+    early.taken[joined.key] = choice.told
     if any(choice.placement):
         _require_method(builder, choice)
     return Considered(joined, choice, early_calls(joined, choice.placement, foldable), slide)
 
 
-def unplaced(builder: Builder, plan: Aggregate) -> EarlyNote | None:
+def unplaced(builder: Builder, plan: Aggregate, slide: int | None) -> EarlyNote | EarlyWatch | None:
     """Return why an aggregate has no placements, where that is not plain from its query.
 
     Raises `SemanticError` for names of what cannot be aggregated early.
     """
     asked, found = builder.early.asked, versioned(plan)
-    if found is None or asked == NONE:
+    if asked == NONE:
         return None
+    if found is None:
+        return _apart(builder, plan, slide)
     if asked != AUTO and (refused := meets_a_version(asked, found)) is not None:
         raise refused
     return EarlyNote(found.reason)
+
+
+def _apart(builder: Builder, plan: Aggregate, slide: int | None) -> EarlyNote | EarlyWatch | None:
+    """Tell of groups that meet after their results have changed shards, folded by nobody before."""
+    apart = results_apart(plan)
+    joined = None if apart is None else grouped_join(apart)
+    if apart is None or joined is None:
+        return None
+    if builder.early.asked != AUTO or joined.key not in builder.early.moved:
+        return EarlyNote(APART)
+    found = considered(builder, apart, slide)
+    assert found is not None, "it is a GROUP BY over a join"
+    return replace(watch_of(builder, found), adapts=False, replans=False)
 
 
 def _is_free(builder: Builder) -> bool:
@@ -202,6 +226,7 @@ def watch_of(builder: Builder, found: Considered) -> EarlyWatch:
     """Return what watches a GROUP BY over joins, whatever was chosen for it."""
     hindered = any(i.hindered for i in found.choice.facts.inputs)
     free = builder.early.asked == AUTO and _is_free(builder) and not hindered
+    free = free and (not builder.early.shards or follows(found.joined))
     replans = free and not found.joined.versioned
     orders = any(found.choice.placement) and len(found.joined.names) > TWO
     inputs = {id(plan) for plan in found.joined.flat.inputs}
@@ -214,6 +239,7 @@ def watch_of(builder: Builder, found: Considered) -> EarlyWatch:
         adapts=replans or orders,
         replans=replans,
         slide=found.slide,
+        constants=builder.early.constants,
         feeds=tuple(task for task in feeds.values() if task is not None),
         refused=KEEPS if free and not replans else "",
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from windrow.core.schema import Schema
@@ -22,6 +22,7 @@ from windrow.operators.state.expirer import (
 from windrow.operators.state.mixed_expirer import MixedExpirer
 from windrow.operators.task import Task
 from windrow.optimize.choose_form import FormChoice, choose_form
+from windrow.optimize.early_costs import EarlyConstants
 from windrow.optimize.place_negation import NegationPlace
 from windrow.optimize.preaggregate_panes import Partials
 from windrow.optimize.statistics import UNKNOWN, Statistics
@@ -106,16 +107,27 @@ class Early:
     Joins under a GROUP BY are told by the names of their inputs: `given` are placements that are
     to be taken again, `taken` all that were. `known` are the names that can be asked for; `found`
     tells whether some join has those that are. `costed`: whether placements are told with their
-    costs though none is asked for. `versions`: whether joins with NRRs have placements.
+    costs though none is asked for. `shards`: on how many the plan runs, 0 in one process.
+    `chooses`: whether `auto` may choose what is not given, which is done once for all shards.
+    `moved`: joins whose results would change shards. `constants`: what costs go by, if not those of
+    this machine. `versions`: whether joins with NRRs have placements.
     """
 
     asked: str = "none"
-    given: Mapping[str, str] = field(default_factory=dict)
+    given: dict[str, str] = field(default_factory=dict)
     taken: dict[str, str] = field(default_factory=dict)
     known: list[str] = field(default_factory=list)
     found: bool = False
     costed: bool = False
+    shards: int = 0
+    chooses: bool = True
+    moved: frozenset[str] = frozenset()
+    constants: EarlyConstants | None = None
     versions: bool = False
+
+    def again(self, key: str) -> str:
+        """Return what `auto` is to take again for a join; `auto` itself where it may choose."""
+        return self.given.get(key, "auto" if self.chooses else "none")
 
 
 @dataclass(slots=True)

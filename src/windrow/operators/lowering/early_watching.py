@@ -1,7 +1,8 @@
 """GROUP BY over joins while it runs: what EXPLAIN tells of it, and whether to look at it anew.
 
 Another placement needs another plan, so a watch only says when it is time to measure; whoever runs
-the query does, and hands its state over (`runtime/local/early.py`).
+the query does, and hands its state over (`early_looks.py`, and `early.py` or `following.py` of the
+runtime).
 """
 
 from __future__ import annotations
@@ -10,7 +11,14 @@ from dataclasses import dataclass, field, replace
 
 from windrow.operators.interner import Interner
 from windrow.operators.task import Task
-from windrow.optimize.choose_early import EarlyChoice, EarlyFacts, choose_early, explained, facts_of
+from windrow.optimize.choose_early import (
+    EarlyChoice,
+    EarlyConstants,
+    EarlyFacts,
+    choose_early,
+    explained,
+    facts_of,
+)
 from windrow.optimize.early_calls import Foldable, early_calls
 from windrow.optimize.early_grouping import entry_columns
 from windrow.optimize.grouped_joins import GroupedJoin
@@ -71,6 +79,7 @@ class EarlyWatch:
     changed while it runs. `slide`: the SLIDE by which its inputs are refreshed. `feeds`: the tasks
     that give its inputs, which count their tuples; relations have none. `due`: whether it is time
     to measure.
+    `constants`: what costs go by, if not those of this machine.
     `wavers`: how many looks in a row have found another placement better. From the second on waits
     may be twice as long each, up to `PATIENT` times, so that a choice that wavers costs less.
     """
@@ -83,6 +92,7 @@ class EarlyWatch:
     replans: bool = False
     slide: int | None = None
     feeds: tuple[Task, ...] = ()
+    constants: EarlyConstants | None = None
     wait: int = field(default_factory=lambda: FIRST_LOOK)
     wavers: int = 0
     changed: int = 0
@@ -94,7 +104,7 @@ class EarlyWatch:
     @property
     def key(self) -> str:
         """What the join is called among those of its query."""
-        return ",".join(self.joined.names)
+        return self.joined.key
 
     def look(self, rows: int) -> None:
         """Note that rows have come to the operator, and tuples to its inputs."""
@@ -119,7 +129,7 @@ class EarlyWatch:
         return better
 
     def _better(self, facts: EarlyFacts) -> EarlyChoice | None:
-        best = choose_early(facts)
+        best = choose_early(facts, self.constants)
         self.choice = replace(best, placement=self.choice.placement, reason=self.choice.reason)
         costs = best.costs
         clearly = costs[self.choice.placement] > CLEARLY_CHEAPER * costs[best.placement]
@@ -148,7 +158,6 @@ class EarlyWatch:
         other = self.choice.told != old.choice.told
         self.load(old.save())
         self.changed += other
-        self._counted = self._tuples()
         self.choice = replace(
             old.choice, placement=self.choice.placement, reason=self.choice.reason
         )
@@ -161,6 +170,7 @@ class EarlyWatch:
         """Go on from a saved state: the same tuples lead to the same looks."""
         wait, self.seen, wavers, changed = saved
         self.wait, self.wavers, self.changed = int(wait), int(wavers), int(changed)
+        self._counted = self._tuples()
 
     def notes(self) -> list[str]:
         """Return what was chosen and why, what all placements cost, and what each rule gives."""

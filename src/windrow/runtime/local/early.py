@@ -8,12 +8,9 @@ from dataclasses import dataclass
 
 from windrow.core.errors import StateError
 from windrow.operators.dataflow import Stage
-from windrow.operators.early_measures import measured_facts
-from windrow.operators.join.aggregation.task import AggregationJoinTask
+from windrow.operators.early_looks import Counted, better_placements, go_on
 from windrow.operators.lowering.early_watching import EarlyWatch
-from windrow.optimize.choose_early import EarlyChoice, EarlyFacts, choose_early
-from windrow.optimize.early_costs import remembered
-from windrow.optimize.join_orders import best_orders
+from windrow.optimize.choose_early import EarlyFacts, choose_early
 from windrow.runtime.local.handover import handed_over
 from windrow.runtime.local.query import RunningQuery
 
@@ -27,7 +24,8 @@ class Watched:
 
     def facts(self, running: RunningQuery) -> EarlyFacts | None:
         """Return what is alive of its inputs."""
-        return measured_facts(running.flow.stages, self.watch, running.clock, running.counted_since)
+        counted = Counted(running.flow.stages, running.clock, running.counted_since)
+        return counted.facts(self.watch)
 
 
 def watched(running: RunningQuery) -> list[Watched]:
@@ -63,16 +61,11 @@ def followed(running: RunningQuery) -> RunningQuery:
 
 def _changed(running: RunningQuery, due: Sequence[Watched]) -> RunningQuery:
     """Measure what is due; return the query under what is clearly cheaper then, if it can be."""
-    better: dict[str, EarlyChoice] = {}
-    for item in due:
-        facts = item.facts(running)
-        choice = item.watch.looked(facts)
-        _reorder(item, facts)
-        if choice is not None:
-            better[item.watch.key] = choice
+    stages = running.flow.stages
+    better = better_placements(Counted(stages, running.clock, running.counted_since))
     if not better:
         return running
-    placements = running.placements | {key: choice.told for key, choice in better.items()}
+    placements = running.placements | better
     try:
         new = handed_over(running, running.strategy, running.statistics, placements=placements)
     except StateError as refused:
@@ -80,20 +73,5 @@ def _changed(running: RunningQuery, due: Sequence[Watched]) -> RunningQuery:
             if item.watch.key in better:
                 item.watch.stays(str(refused))
         return running
-    _go_on(running, new)
+    go_on(stages, new.flow.stages)
     return new
-
-
-def _reorder(item: Watched, facts: EarlyFacts | None) -> None:
-    """Give an aggregation join the orders that are best for the entries alive."""
-    task = item.stage.task
-    if facts is not None and isinstance(task, AggregationJoinTask):
-        task.reorder(best_orders(remembered(facts, item.watch.choice.placement)))
-
-
-def _go_on(old: RunningQuery, new: RunningQuery) -> None:
-    """Let the watches of a new plan know what those of the old one have measured."""
-    before = {item.watch.key: item.watch for item in watched(old)}
-    for item in watched(new):
-        if item.watch.key in before:
-            item.watch.go_on_from(before[item.watch.key])

@@ -10,10 +10,9 @@ import numpy as np
 from windrow.core.errors import StateError
 from windrow.core.time import Clock
 from windrow.operators.delta import Delta
-from windrow.operators.handover import Matching, remembers, transfer, untold
+from windrow.operators.handover import Matching, carried, remembers, transfer, untold
 from windrow.operators.measure import measured_statistics
 from windrow.operators.netting import net_per_instant
-from windrow.operators.source import Source
 from windrow.operators.state.bag import Bag
 from windrow.operators.view import View
 from windrow.optimize.statistics import Statistics
@@ -53,7 +52,7 @@ def handed_over(
     new.clock, new.start, new.steps = still.clock, still.start, old.steps
     new.counted_from = still.clock if still.flow.begun else None
     new.seconds, new.delays = old.seconds, still.delays
-    new._buffers = _buffers(still, new)
+    new._buffers = carried(still.physical.sources, new.physical.sources, still._buffers)
     if still.flow.begun and not still.is_stream:
         _show(still, new)
     new._log = [d if still.physical.netted else net_per_instant(d) for d in still._log]
@@ -71,30 +70,6 @@ def _tell_births(old: RunningQuery, new: RunningQuery) -> None:
     if waiting is not None and len(waiting):
         new.delays.note(waiting.ts, old.clock)
         new._log.append(waiting)
-
-
-def _buffers(old: RunningQuery, new: RunningQuery) -> dict[int, list[Delta]]:
-    """Return what waits for the clock, by input of the new plan."""
-    theirs = dict(old.physical.sources)
-    buffers: dict[int, list[Delta]] = {}
-    for i, source in new.physical.sources.items():
-        j = next((j for j, other in theirs.items() if _covers(other, source)), None)
-        if j is None:
-            raise StateError(
-                f'"{source.entry.name}" is read otherwise by the other plan',
-                detail="Tuples that wait for the clock would lack columns.",
-                hint="Keep the strategy, or start the query anew.",
-            )
-        del theirs[j]
-        names = source.schema.names
-        buffers[i] = [d.replace_columns({n: d.columns[n] for n in names}) for d in old._buffers[j]]
-    return buffers
-
-
-def _covers(old: Source, new: Source) -> bool:
-    """Tell whether what one input has let in is what the other would have."""
-    same = old.entry == new.entry and old.predicate == new.predicate
-    return same and all(c in old.columns for c in new.columns)
 
 
 def _show(old: RunningQuery, new: RunningQuery) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import uuid4
 
 from windrow.core.errors import StateError, WindrowError
@@ -23,12 +23,22 @@ class Checkpoint:
     claim: str
 
 
+def placed_by(where: str, program: Program) -> Program:
+    """Return a program with what its checkpoint was begun with, if it was.
+
+    That stays, whatever streams declare by now, and wherever it runs: state depends on it.
+    """
+    if program.begun is not None or not open_files(where).exists(NAME):
+        return program.placed()
+    return replace(program, begun=read_checkpoint(where).program.begun)
+
+
 def open_checkpoint(where: str, program: Program) -> Checkpoint:
     """Claim a checkpoint for a program, or find that it is the program's already.
 
     Raises `StateError` if its state is another program's, and says what has changed.
     """
-    files = open_files(where)
+    files, program = open_files(where), program.placed()
     if not files.exists(NAME):
         _claim(files, where, program)
     found = read_checkpoint(where)

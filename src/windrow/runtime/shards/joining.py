@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from windrow.operators.aggregate.contributions import ContributeTask
@@ -12,9 +12,9 @@ from windrow.operators.join.aggregation.task import AggregationJoinTask
 from windrow.operators.join.multi.task import MultiJoin
 from windrow.operators.join.multi.zset import MultiZSetJoin
 from windrow.operators.join.wjoin import WJoin
-from windrow.operators.lower import lower
-from windrow.optimize.fold_before_exchange import Folding
+from windrow.operators.lower import Physical, lower
 from windrow.plan.nodes import Query
+from windrow.runtime.shards.program import Program
 
 FORMED = MultiJoin | MultiZSetJoin | WJoin | AggregationJoinTask
 
@@ -27,9 +27,35 @@ class Forms:
     folded: tuple[str, ...]
 
 
-def forms_of(queries: Sequence[Query], strategy: str, folding: Folding) -> Forms:
+def lowered(
+    program: Program,
+    query: Query,
+    interner: Interner,
+    *,
+    partials: bool = False,
+    followed: Mapping[str, str] | None = None,
+) -> Physical:
+    """Return the physical plan of a query of a program, as all its shards have it to begin with.
+
+    `followed`: placements that one of them has changed to.
+    """
+    return lower(
+        query,
+        program.strategy,
+        interner,
+        sharded=True,
+        partials=partials,
+        folding=program.folding(),
+        placements=program.placements_of(query.name),
+        followed=followed,
+        constants=None if program.begun is None else program.begun.constants,
+    )
+
+
+def forms_of(program: Program) -> Forms:
     """Return the forms, query by query: the same wherever it is asked."""
-    plans = [lower(query, strategy, Interner(), sharded=True, folding=folding) for query in queries]
+    queries = program.bound()
+    plans = [lowered(program, query, Interner()) for query in queries]
     stages = (stage for plan in plans for stage in plan.stages)
     joins = (s for s in stages if isinstance(s.task, FORMED))
     folded = (

@@ -9,9 +9,10 @@ from windrow.core.schema import Schema
 from windrow.core.time import Clock
 from windrow.operators.interner import Interner
 from windrow.operators.levels import levels_of, lone_stages
-from windrow.operators.lower import Physical, lower
+from windrow.operators.lower import Physical
 from windrow.plan.labels import clock_of
 from windrow.plan.nodes import Query
+from windrow.runtime.shards.joining import lowered
 from windrow.runtime.shards.ports import Port, Ports
 from windrow.runtime.shards.program import Program
 
@@ -65,15 +66,12 @@ def layout_of(program: Program) -> Layout:
 def wired(program: Program, interners: list[Interner] | None = None) -> tuple[Layout, list[Wiring]]:
     """Return the layout, and each query lowered and tied to it."""
     queries = program.bound()
-    choice, folding = program.merging(), program.folding()
+    choice = program.merging()
     plans = []
     for n, query in enumerate(queries):
         interner = Interner() if interners is None else interners[n]
-        partials = n in choice.queries
-        lowered = lower(
-            query, program.strategy, interner, sharded=True, partials=partials, folding=folding
-        )
-        plans.append((query, lowered, interner))
+        physical = lowered(program, query, interner, partials=n in choice.queries)
+        plans.append((query, physical, interner))
     ports = Ports()
     sources = [ports.enter(query, physical) for query, physical, _ in plans]
     merged = [ports.merge(plans[n][1], entered) for n, entered in enumerate(sources)]

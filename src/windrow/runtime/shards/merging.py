@@ -11,14 +11,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from windrow.operators.interner import Interner
-from windrow.operators.lower import Physical, lower
+from windrow.operators.lower import Physical
 from windrow.optimize.choose_partials import verdict
-from windrow.optimize.fold_before_exchange import Folding
 from windrow.optimize.preaggregate_panes import Partials, refusals
 from windrow.optimize.rules import apply_rules
 from windrow.plan.catalog import Stream
 from windrow.plan.nodes import Query
+from windrow.runtime.shards.joining import lowered
 from windrow.runtime.shards.ports import Ports
+from windrow.runtime.shards.program import Program
 
 OFF, ON, AUTO = "off", "on", "auto"
 """What SET partials may say."""
@@ -32,13 +33,10 @@ class Choice:
     reasons: dict[int, str] = field(default_factory=dict)
 
 
-def choose_merging(queries: Sequence[Query], strategy: str, folding: Folding) -> Choice:
+def choose_merging(program: Program) -> Choice:
     """Return which queries have their inputs merged: the same wherever it is asked."""
-    mode = folding.mode
-    plans = [
-        lower(q, strategy, Interner(), sharded=True, partials=True, folding=folding)
-        for q in queries
-    ]
+    mode, queries = program.folding().mode, program.bound()
+    plans = [lowered(program, query, Interner(), partials=True) for query in queries]
     able = frozenset(n for n, plan in enumerate(plans) if plan.partials)
     reasons = {
         n: f"not merged: {why[0]}"

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from windrow.core.errors import StateError
 from windrow.language.parse import parse_script
 from windrow.language.statements import CreateRelation, CreateStream, Statement
+from windrow.optimize.calibration import here
+from windrow.optimize.choose_partials import KEYS, RATE
+from windrow.optimize.early_costs import EarlyConstants
 from windrow.optimize.fold_before_exchange import Folding
 from windrow.plan.nodes import Query, Scan, Table, nodes_of
 from windrow.plan.session import Session
@@ -20,18 +24,56 @@ if TYPE_CHECKING:
     from windrow.runtime.shards.joining import Forms
     from windrow.runtime.shards.merging import Choice
 
-FORMAT = 4
+FORMAT = 5
 """Raised with every part that state gets or loses: older state is then refused in words."""
+
+
+Placements = tuple[tuple[str, str, str], ...]
+"""Query, names of the inputs that it joins and groups, and which of these it aggregates early."""
+
+Expected = tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
+"""Of each stream the options that say what to expect of it."""
+
+BEFORE: dict[str, Any] = {"placements": [], "constants": None, "expected": None}
+"""What is read where a checkpoint does not tell how it was begun: it is refused, but in words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """What a checkpoint was begun with: plans depend on it, and state on plans.
+
+    `placements`: what `auto` has chosen to aggregate early, by the `constants` of a machine and
+    what was `expected` of streams. Shards go by the same constants, wherever they are, and what is
+    merged, folded or joined in some order by the same expectations; None: by what is at hand.
+    """
+
+    placements: Placements
+    constants: EarlyConstants | None
+    expected: Expected | None
+
+    @classmethod
+    def from_plain(cls, read: Mapping[str, Any]) -> Begun:
+        """Return what was written as plain values."""
+        constants, expected = read["constants"], read["expected"]
+        return cls(
+            tuple((query, joined, early) for query, joined, early in read["placements"]),
+            None if constants is None else EarlyConstants(**constants),
+            None
+            if expected is None
+            else tuple((name, tuple((n, v) for n, v in said)) for name, said in expected),
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
     """A script of declarations and queries, which of its queries run, and on how many shards.
 
-    `aggregates` are those of the user's own that the queries call.
+    `aggregates` are those of the user's own that the queries call. `begun`: what choices went by
+    when its checkpoint was begun, and go by ever after; None before (`placed`).
 
-    >>> Program.from_json(Program("", ("q",)).to_json())
-    Program(script='', queries=('q',), strategy='auto', shards=2, aggregates=())
+    >>> program = Program("", ()).placed()
+    >>> Program.from_json(program.to_json()) == program
+    True
     """
 
     script: str
@@ -39,6 +81,7 @@ class Program:
     strategy: str = "auto"
     shards: int = 2
     aggregates: tuple[Shipped, ...] = ()
+    begun: Begun | None = None
 
     def __post_init__(self) -> None:
         assert self.shards > 0, "at least one shard works"
@@ -49,12 +92,13 @@ class Program:
 
     @classmethod
     def from_json(cls, text: str) -> Program:
-        """Return the program that `to_json` wrote."""
+        """Return the program that `to_json` wrote. Before beginnings were kept, none was early."""
         try:
             read = json.loads(text)
             aggregates = tuple(Shipped(**given) for given in read.get("aggregates", ()))
             head = (read["script"], tuple(read["queries"]), read["strategy"], read["shards"])
-            return cls(*head, aggregates)
+            begun = read.get("begun", BEFORE)
+            return cls(*head, aggregates, Begun.from_plain(begun) if begun else None)
         except (ValueError, KeyError, TypeError) as error:
             raise StateError("these bytes are no program of windrow") from error
 
@@ -62,6 +106,19 @@ class Program:
         """Return the queries' plans, in order."""
         self._install()
         return list(_bound(self))
+
+    def placed(self) -> Program:
+        """Return the program with its beginning: the one that it has, or what is best here."""
+        if self.begun is not None:
+            return self
+        self._install()
+        return replace(self, begun=Begun(_placements(self), here().early, _expected(self)))
+
+    def placements_of(self, query: str) -> dict[str, str]:
+        """Return what a query aggregates early under `auto`, by the names of what it joins."""
+        begun = self.placed().begun
+        assert begun is not None, "a program that is placed has begun"
+        return {joined: early for name, joined, early in begun.placements if name == query}
 
     def merging(self) -> Choice:
         """Return which queries have tuples merged before they reach a shard."""
@@ -138,10 +195,23 @@ def _bound(program: Program) -> tuple[Query, ...]:
 
 
 @lru_cache(maxsize=16)
+def _placements(program: Program) -> Placements:
+    from windrow.operators.lower import placed_on_shards  # noqa: PLC0415 - it compiles
+
+    return tuple(
+        (query.name, joined, early)
+        for query in _bound(program)
+        for joined, early in placed_on_shards(
+            query, program.strategy, folding=_folding(program)
+        ).items()
+    )
+
+
+@lru_cache(maxsize=16)
 def _merging(program: Program) -> Choice:
     from windrow.runtime.shards.merging import choose_merging  # noqa: PLC0415 - it compiles
 
-    return choose_merging(_bound(program), program.strategy, _folding(program))
+    return choose_merging(program)
 
 
 @lru_cache(maxsize=16)
@@ -153,7 +223,7 @@ def _folding(program: Program) -> Folding:
 def _forms(program: Program) -> Forms:
     from windrow.runtime.shards.joining import forms_of  # noqa: PLC0415 - it compiles
 
-    return forms_of(_bound(program), program.strategy, _folding(program))
+    return forms_of(program)
 
 
 @lru_cache(maxsize=16)
@@ -163,8 +233,32 @@ def _settings(program: Program) -> dict[str, object]:
 
 def _session(program: Program) -> Session:
     session = Session()
-    session.execute(program.script)
+    if program.begun is None or program.begun.expected is None:
+        session.execute(program.script)
+        return session
+    expected = dict(program.begun.expected)
+    for statement in parse_script(program.script):
+        session.apply(_expecting(statement, expected), program.script)
     return session
+
+
+def _expected(program: Program) -> Expected:
+    streams = (s for s in parse_script(program.script) if isinstance(s, CreateStream))
+    return tuple((s.name.lower(), tuple(o for o in s.options if _expects(o))) for s in streams)
+
+
+def _expecting(
+    statement: Statement, expected: Mapping[str, tuple[tuple[str, str], ...]]
+) -> Statement:
+    """Return a declaration with what was expected of its stream when the checkpoint was begun."""
+    if not isinstance(statement, CreateStream) or statement.name.lower() not in expected:
+        return statement
+    others = tuple(option for option in statement.options if not _expects(option))
+    return replace(statement, options=others + expected[statement.name.lower()])
+
+
+def _expects(option: tuple[str, str]) -> bool:
+    return option[0].lower() in (RATE, KEYS)
 
 
 def _without_source(statement: Statement) -> Statement:

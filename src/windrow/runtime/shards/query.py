@@ -14,11 +14,13 @@ from windrow.core.time import BEGINNING, FOREVER
 from windrow.operators.arrow import vector_from_arrow, vector_to_arrow, words_of
 from windrow.operators.dataflow import loaded_delta, saved_delta
 from windrow.operators.delta import Delta
+from windrow.operators.early_looks import watches_of
+from windrow.operators.handover import carried
 from windrow.operators.levels import LeveledFlow, Reach
 from windrow.operators.ordering import RowOrder
 from windrow.operators.queued.delays import Delays
 from windrow.operators.source import SourceReader, as_it_is
-from windrow.operators.task import Saved
+from windrow.operators.task import Saved, Task
 from windrow.operators.vector import I64
 from windrow.operators.view import net_per_instant
 from windrow.plan.catalog import Relation, Stream
@@ -52,6 +54,8 @@ class ShardQuery:
     """A query's tasks on one shard, its rows that wait for the clock, and its clock.
 
     `due` is how far its streams have come. The clock is less while a `pace` holds it back.
+    `since`: from when on operators count, if not from the start; `followed`: placements of early
+    aggregation that this shard has changed to (`following.py`).
     """
 
     wiring: Wiring
@@ -65,6 +69,8 @@ class ShardQuery:
     due: int = BEGINNING
     start: int | None = None
     steps: int = 0
+    since: int | None = None
+    followed: dict[str, str] = field(default_factory=dict)
     delays: Delays = field(default_factory=Delays)
     runs: bool = False  # whether this batch's clock has been reached by its first event
     _before: int = BEGINNING  # the clock of the batch before
@@ -75,6 +81,12 @@ class ShardQuery:
     _came: dict[int, list[Delta]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        self._tie()
+        self._buffers = {stage: [] for stage in self.wiring.physical.sources}
+        self._agendas = [Agenda.empty() for _ in range(self.flow.height)]
+
+    def _tie(self) -> None:
+        """Make the tasks ready, and tie them to the ports."""
         physical = self.wiring.physical
         self.flow = LeveledFlow(physical, self.first)
         entries = (s.entry for s in physical.sources.values())
@@ -86,10 +98,14 @@ class ShardQuery:
         for stage, port in self.wiring.merged.items():
             reader = SourceReader(as_it_is(physical.sources[stage]), self.wiring.interner)
             self._readers.setdefault(port, []).append((stage, reader))
-        self._buffers = {stage: [] for stage in physical.sources}
         widths = widths_of(self.wiring.query.root)
         self._widths = {i: widths.get(s.entry.name, ()) for i, s in physical.sources.items()}
-        self._agendas = [Agenda.empty() for _ in range(self.flow.height)]
+
+    def rewire(self, wiring: Wiring, followed: Mapping[str, str]) -> None:
+        """Take fresh tasks of another plan of the query, which rows cross as they do now."""
+        waiting = carried(self.wiring.physical.sources, wiring.physical.sources, self._buffers)
+        self.wiring, self.followed, self._buffers = wiring, dict(followed), waiting
+        self._tie()
 
     def feed(self, port: int, ts: I64, columns: Mapping[str, pa.Array], weight: I64 | None) -> None:
         """Queue rows of a port of level 0."""
@@ -239,10 +255,14 @@ class ShardQuery:
             "buffers": [[i, [saved_delta(d) for d in ds]] for i, ds in self._buffers.items()],
             "agendas": [agenda.save() for agenda in self._agendas],
             "delays": self.delays.save(),
+            "followed": dict(self.followed),
+            "watches": {watch.key: watch.save() for watch in watches_of(self.flow.flow.stages)},
+            "since": self.since,
+            "counters": [task.counters.save() for task in self._tasks()],
         }
 
     def load(self, saved: Saved) -> None:
-        """Take over a saved state; the interner is loaded before.
+        """Take over a saved state; the interner is loaded before, and so are placements.
 
         Raises `StateError` if it is of another plan.
         """
@@ -263,10 +283,29 @@ class ShardQuery:
         self._buffers = {i: [loaded_delta(d, stages[i].schema) for d in ds] for i, ds in buffers}
         self._agendas = [Agenda.load(a) for a in saved["agendas"]]  # type: ignore[attr-defined]
         self.delays.load(saved["delays"])  # type: ignore[arg-type]
+        self._load_counts(saved)
+
+    def _load_counts(self, saved: Saved) -> None:
+        """Go on counting: the same tuples lead to the same looks."""
+        counts, looks = saved["counters"], saved["watches"]
+        assert isinstance(counts, list)
+        assert isinstance(looks, dict)
+        for task, counted in zip(self._tasks(), counts, strict=True):
+            task.counters.load(counted)
+        self.since = saved["since"]  # type: ignore[assignment]
+        for watch in watches_of(self.flow.flow.stages):
+            watch.load(looks[watch.key])
+
+    def _tasks(self) -> list[Task]:
+        return [s.task for s in self.wiring.physical.stages if s.task is not None]
 
     def operators(self) -> list[dict[str, Any]]:
         """Return what each operator remembers here, and what it has counted."""
-        return [s.counts() for s in self.wiring.physical.stages if s.task is not None]
+        return [
+            {**s.counts(), **({} if s.watch is None else s.watch.stats())}
+            for s in self.wiring.physical.stages
+            if s.task is not None
+        ]
 
 
 def _in_time_order(delta: Delta) -> Delta:

@@ -28,6 +28,7 @@ from windrow.operators.vector import I64
 from windrow.plan.catalog import Relation, Stream
 from windrow.plan.nodes import Route
 from windrow.runtime.shards.clocks import UNUSABLE, Clocks, Heard, Moment, StreamClock
+from windrow.runtime.shards.following import follow, resume
 from windrow.runtime.shards.layout import Layout, wired
 from windrow.runtime.shards.pace import Pace, telling, told_by
 from windrow.runtime.shards.ports import FIRST, TIME, TUPLES, WEIGHT, Port
@@ -141,6 +142,8 @@ class Shard:
             self._changes = {}
             for query in self.queries:
                 query.rest()
+                if not moment.drain:
+                    follow(self.program, query)
 
     def _sliced(self, query: ShardQuery, level: int, moment: Moment) -> Iterator[Stepped]:
         """Run a level of one query.
@@ -236,6 +239,7 @@ class Shard:
         self.late = dict(saved["late"])  # type: ignore[call-overload]
         self.rows_in = int(saved["rows_in"])  # type: ignore[call-overload]
         for query, state in zip(self.queries, queries, strict=True):
+            resume(self.program, query, state["followed"])
             query.load(state)
         kept = dict(saved.get("upserts", []))  # type: ignore[call-overload]
         if kept.keys() != self._upserts.keys():

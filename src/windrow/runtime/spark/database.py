@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import TracebackType
 
 from pyspark.sql import DataFrame, SparkSession
@@ -17,6 +18,7 @@ from windrow.plan.nodes import Query
 from windrow.plan.session import Session
 from windrow.plan.settings import check_setting
 from windrow.plan.unused import SPARK, require_of_query, require_unset, require_used
+from windrow.runtime.shards.checkpoint import placed_by
 from windrow.runtime.shards.client import Shards
 from windrow.runtime.shards.program import Program
 from windrow.runtime.spark.declaring import declaration
@@ -201,8 +203,10 @@ class SparkDatabase:
 
     def explain(self, name: str) -> str:
         """Return the plan of a query, and how it runs on Spark."""
-        query = self.session.query(name)
-        return f"{explain_text(query)}\n\n{explain_spark(self.program(name))}"
+        query, program = self.session.query(name), self.program(name)
+        if (run := self._run_with(query.name)) is not None:
+            program = replace(program, begun=run.job.program.begun)
+        return f"{explain_text(query)}\n\n{explain_spark(program)}"
 
     # What runs
 
@@ -252,7 +256,7 @@ class SparkDatabase:
             raise RunError(
                 f"{', '.join(before.names)} is running already", hint="Stop that run first."
             )
-        program = self.program(*specs)
+        program = placed_by(folder.where, self.program(*specs))
         sinks = []
         for name, spec in specs.items():
             sink = choose_sink(spec, target_of(self.session.query(name)), options)
@@ -271,16 +275,20 @@ class SparkDatabase:
     def run_of(self, name: str) -> Run:
         """Return the newest run that has a query in it."""
         query = self.session.query(name)
-        for run in reversed(self._runs.values()):
-            if query.name.lower() in run.names:
-                return run
-        raise RunError(f'"{query.name}" has not been started', hint="Call start() first.")
+        run = self._run_with(query.name)
+        if run is None:
+            raise RunError(f'"{query.name}" has not been started', hint="Call start() first.")
+        return run
+
+    def _run_with(self, name: str) -> Run | None:
+        runs = (run for run in reversed(self._runs.values()) if name.lower() in run.names)
+        return next(runs, None)
 
     def frame_of(self, name: str) -> DataFrame:
         """Return a query's changes as a streaming DataFrame."""
         query = self.session.query(name)
-        program = self.program(name)
         folder = f"{self.checkpoint}/{query.name}"
+        program = placed_by(folder, self.program(name))
         wide = own_frame(self.spark, program, folder, self._frames)
         return changes_of(wide, program, query.name)
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from windrow.core.time import Clock, format_duration
+from windrow.operators.dataflow import Watch
 from windrow.operators.levels import levels_of
+from windrow.operators.lowering.early_watching import EarlyWatch
 from windrow.optimize.catalyst import translatable
 from windrow.plan.catalog import Relation, Stream
 from windrow.plan.expressions import conjuncts
@@ -209,8 +211,16 @@ def _stages(wiring: Wiring, level: int) -> list[str]:
     watches = [stage.watch for stage in stages if stage.watch is not None]
     return [
         f"  {wiring.query.name}: {' ◄ '.join(labels)}",
-        *(f"    {note}" for watch in watches for note in watch.notes()),
+        *(f"    {note}" for watch in watches for note in (*watch.notes(), *_following(watch))),
     ]
+
+
+def _following(watch: Watch) -> list[str]:
+    """Say whether a shard may come to another placement than the one to begin with."""
+    follows = isinstance(watch, EarlyWatch) and watch.replans
+    return [
+        "  each shard measures its own tuples, and changes it when another is cheaper"
+    ] * follows
 
 
 def _alone(output: Output) -> str:

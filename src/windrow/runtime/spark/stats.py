@@ -48,12 +48,21 @@ def stats_of(name: str, reports: Mapping[int, Report], program: Program) -> dict
 def together(shards: list[list[Counts]]) -> list[dict[str, object]]:
     """Return what the same operators have counted on all shards: numbers are added up.
 
+    Shards that aggregate other inputs early have other operators: these stand by themselves.
+
     >>> together([[{"operator": "Join", "probes": 2}], [{"operator": "Join", "probes": 3}]])
     [{'operator': 'Join', 'probes': 5}]
+    >>> together([[{"operator": "Join", "probes": 2}], [{"operator": "Fold", "probes": 3}]])
+    [{'operator': 'Join', 'probes': 2}, {'operator': 'Fold', 'probes': 3}]
     """
+    forms: dict[tuple[object, ...], list[list[Counts]]] = {}
+    for shard in shards:
+        form = tuple((each["operator"], each.get("structure")) for each in shard)
+        forms.setdefault(form, []).append(shard)
     return [
         {name: _sum([each[name] for each in same]) for name in same[0]}
-        for same in zip(*shards, strict=True)
+        for alike in forms.values()
+        for same in zip(*alike, strict=True)
     ]
 
 

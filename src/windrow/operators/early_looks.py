@@ -1,0 +1,59 @@
+"""Looks at the joins under GROUP BY of a plan at work: what placement is clearly cheaper now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from windrow.operators.dataflow import Stage
+from windrow.operators.early_measures import measured_facts
+from windrow.operators.join.aggregation.task import AggregationJoinTask
+from windrow.operators.lowering.early_watching import EarlyWatch
+from windrow.optimize.choose_early import EarlyFacts
+from windrow.optimize.early_costs import remembered
+from windrow.optimize.join_orders import best_orders
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """Stages at work, up to which instant, and since when their operators count."""
+
+    stages: list[Stage]
+    clock: int
+    since: int | None
+
+    def facts(self, watch: EarlyWatch) -> EarlyFacts | None:
+        """Return what is alive of the inputs of a join."""
+        return measured_facts(self.stages, watch, self.clock, self.since)
+
+
+def watches_of(stages: Iterable[Stage]) -> list[EarlyWatch]:
+    """Return what watches the joins under GROUP BY."""
+    return [s.watch for s in stages if isinstance(s.watch, EarlyWatch)]
+
+
+def better_placements(at_work: Counted) -> dict[str, str]:
+    """Measure what is due; return by join the placements that are clearly cheaper.
+
+    Aggregation joins follow the orders that are best for what is alive.
+    """
+    better: dict[str, str] = {}
+    for stage in at_work.stages:
+        watch = stage.watch
+        if not isinstance(watch, EarlyWatch) or not watch.due:
+            continue
+        facts = at_work.facts(watch)
+        choice = watch.looked(facts)
+        if facts is not None and isinstance(stage.task, AggregationJoinTask):
+            stage.task.reorder(best_orders(remembered(facts, watch.choice.placement)))
+        if choice is not None:
+            better[watch.key] = choice.told
+    return better
+
+
+def go_on(old: Iterable[Stage], new: Iterable[Stage]) -> None:
+    """Let the watches of a new plan know what those of the old one have measured."""
+    before = {watch.key: watch for watch in watches_of(old)}
+    for watch in watches_of(new):
+        if watch.key in before:
+            watch.go_on_from(before[watch.key])
