@@ -215,6 +215,16 @@ MET_BELOW = (
 )
 
 
+def assert_alike_as_versions_come(db: Database, q: QueryHandle, plain: QueryHandle) -> None:
+    assert joins_of(db, q) == 1
+    for start in range(1, 400, 100):
+        db.push("n", [{"k": k, "w": start + k} for k in range(3)])
+        push(db, start, start + 100)
+    mine, theirs = told(q, plain)
+    assert mine == theirs
+    assert len(mine) > 100
+
+
 @pytest.mark.parametrize("said", ["{a}", "{b}", "{A,b}", "{n}", "{a,b,n}"])
 @pytest.mark.parametrize("text", [MEETS, MEETS_ALONE])
 def test_what_meets_versions_is_summed_up_by_version(text: str, said: str) -> None:
@@ -225,13 +235,7 @@ def test_what_meets_versions_is_summed_up_by_version(text: str, said: str) -> No
             db.query(text, early_aggregation=said)
         return
     q, plain = (db.query(text, early_aggregation=e) for e in (said, "none"))
-    assert joins_of(db, q) == 1
-    for start in range(1, 400, 100):
-        db.push("n", [{"k": k, "w": start + k} for k in range(3)])
-        push(db, start, start + 100)
-    mine, theirs = told(q, plain)
-    assert mine == theirs
-    assert len(mine) > 100
+    assert_alike_as_versions_come(db, q, plain)
 
 
 @pytest.mark.parametrize("said", ["{a}", "{b}", "{A,b}", "{n}"])
@@ -285,13 +289,7 @@ def test_a_stream_that_meets_its_version_in_a_sub_query_is_an_input_like_others(
     db = database()
     db.execute(VERSIONS)
     q, plain = (db.query(MET_BELOW, early_aggregation=e) for e in (said, "none"))
-    assert joins_of(db, q) == 1
-    for start in range(1, 400, 100):
-        db.push("n", [{"k": k, "w": start + k} for k in range(3)])
-        push(db, start, start + 100)
-    mine, theirs = told(q, plain)
-    assert mine == theirs
-    assert len(mine) > 100
+    assert_alike_as_versions_come(db, q, plain)
 
 
 def test_explain_tells_costs_entries_and_calls() -> None:
