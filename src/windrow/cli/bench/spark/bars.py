@@ -80,7 +80,7 @@ def spark_alone(bench: Bench, frame: Any, name: str, *, warm: int) -> Batches:
 
 
 def bar_of(
-    name: str, bar: float, ours: Batches, theirs: Batches, difference: str, facts: Facts
+    name: str, bar: float | None, ours: Batches, theirs: Batches, difference: str, facts: Facts
 ) -> Bar:
     """Return the ratio of the median micro-batches."""
     per_row = (theirs.seconds / theirs.rows) / (ours.seconds / ours.rows)
@@ -239,6 +239,38 @@ def partials(bench: Bench) -> Iterator[Bar]:
     yield Bar("partials_io", ratio, PARTIALS_IO_BAR, merged.seconds, rate, verdict, work, io)
 
 
+MANY = 60
+"""Partners that a tuple has in the other window where inputs are worth aggregating early."""
+
+
+def early(bench: Bench) -> Iterator[Bar]:
+    """Shards that come to aggregate inputs early by themselves, against joining first."""
+    scale = replace(bench.shape, keys=max(1, bench.shape.window // MANY))
+    rows, folder = bench.rows // SMALLER, bench.folder / "early"
+    feed = make_feed(folder, scale, ("a", "b"), per_trigger=rows, batches=WARM + OURS)
+    width, slide = f"RANGE {scale.window} MILLISECONDS", f"SLIDE {scale.slide} MILLISECONDS"
+    text = (
+        f"SELECT a.k, COUNT(*) AS n, SUM(b.k) AS s FROM a [{width} {slide}], b [{width}] "
+        "WHERE a.k = b.k GROUP BY a.k"
+    )
+    modes = ("auto", "none")
+    shots = {
+        mode: replace(
+            shot(bench, feed, f"early-{mode}", q=text),
+            settings=f"SET early_aggregation = '{mode}'",
+        )
+        for mode in modes
+    }
+    followed, late = (run_windrow(shots[mode], warm=WARM) for mode in modes)
+    again = (
+        replace(shots[mode], checkpoint=bench.checkpoint(f"early-{mode}-check")) for mode in modes
+    )
+    mine, theirs = map(told, again)
+    difference = "" if mine == theirs else "other changes than joining first"
+    facts: Facts = {"against": f"join, then GROUP BY, {late.rows_per_second:,.0f} rows/s"}
+    yield bar_of(f"early_{size(bench, SMALLER)}", None, followed, late, difference, facts)
+
+
 PARTS: dict[str, Callable[[Bench], Iterator[Bar]]] = {
     "join": join,
     "slide": slide,
@@ -246,5 +278,6 @@ PARTS: dict[str, Callable[[Bench], Iterator[Bar]]] = {
     "empty": empty,
     "two_queries": two_queries,
     "partials": partials,
+    "early": early,
     "idle_expiry": idle_expiry,
 }
