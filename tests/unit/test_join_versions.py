@@ -13,6 +13,7 @@ from tests.generate.effort import examples
 
 import windrow as wr
 from windrow.core.schema import Field, Schema
+from windrow.core.time import FOREVER
 from windrow.core.types import BIGINT
 from windrow.kernels.versions import OPEN
 from windrow.operators.delta import Delta
@@ -68,7 +69,7 @@ def versions_of(steps: Steps) -> list[tuple[int, Counter[int]]]:
     return found
 
 
-@given(histories(), st.integers(0, 5), st.integers(0, 6))
+@given(histories(), st.integers(1, 5) | st.just(FOREVER), st.integers(0, 6))
 @examples(200)
 def test_every_version_has_its_rows_for_as_long_as_it_may_be_met(
     steps: Steps, life: int, restart: int
@@ -88,14 +89,14 @@ def test_every_version_has_its_rows_for_as_long_as_it_may_be_met(
         known = versions_of(steps[: i + 1])
         for v, (_, rows) in enumerate(known, 1):
             until = known[v][0] if v < len(known) else None
-            if until is not None and (life == 0 or clock > until + life):
+            if until is not None and clock > until + life:
                 continue  # nobody meets it any more
             met = Counter[int]()
             for (w, first, end), n in net.items():
                 if first <= v < end:
                     met[w] += n
             assert +met == rows, f"version {v} at {clock}"
-    task.step((table([]),), steps[-1][0] + life + 1)
+    task.step((table([]),), min(FOREVER, steps[-1][0] + life + 1))
     task.check()
     assert task.state_rows() == len(versions_of(steps)[-1][1] if versions_of(steps) else ())
 
@@ -202,6 +203,73 @@ def test_rows_that_came_together_and_part_are_taken_back_as_they_were(
     assert mine.answer().num_rows == 0
 
 
+UNENDING = (
+    ("SELECT n.w, COUNT(*) AS c, SUM(a.v) AS s FROM a [UNBOUNDED], n WHERE a.k = n.k GROUP BY n.w"),
+    ("SELECT n.w, a.k, COUNT(*) AS c FROM a [SINCE 1], n WHERE a.k = n.k GROUP BY n.w, a.k"),
+    (
+        "SELECT n.w, COUNT(*) AS c, SUM(a.v) AS s FROM (SELECT a.k, a.v FROM a [RANGE 5] UNION ALL"
+        " SELECT b.k, b.v FROM b [UNBOUNDED]) AS a, n WHERE a.k = n.k GROUP BY n.w"
+    ),
+    (
+        "SELECT n.w, COUNT(*) AS c, SUM(a.v) AS s FROM (SELECT a.k + 0 AS k, a.v + b.v AS v"
+        " FROM a [RANGE 5], b [UNBOUNDED] WHERE a.k = b.k) AS a, n WHERE a.k = n.k GROUP BY n.w"
+    ),
+)
+
+
+@pytest.mark.parametrize("early", ["{a}", "{n}", "{a,n}"])
+@pytest.mark.parametrize("text", UNENDING)
+def test_groups_of_rows_that_left_long_ago_stay_as_long_as_their_results(
+    text: str, early: str
+) -> None:
+    db = wr.connect()
+    db.execute(DECLARED)
+    mine, plain = (db.query(text, early_aggregation=e) for e in (early, "none"))
+    for now in range(1, 15):
+        db.push("n", [{"k": 1, "w": 10 * now}])
+        for name in "ab":
+            db.push(name, [{"t": now, "k": 1, "v": now}] if now < 5 else [])
+        db.advance(now)
+        assert sorted(map(str, mine.answer().to_pylist())) == sorted(
+            map(str, plain.answer().to_pylist())
+        )
+
+
+def test_a_query_is_made_anew_with_the_placement_that_it_has() -> None:
+    db = wr.connect()
+    db.execute(DECLARED)
+    text = TEXT.replace("RANGE 5", "RANGE 2000").replace("RANGE 7", "RANGE 2000")
+    late, early = (db.query(text, early_aggregation=e) for e in ("auto", "{a,b}"))
+    db.push("n", [{"k": k, "w": k} for k in range(10)])
+    for name in "ab":
+        db.push(name, [{"t": t, "k": t % 10, "v": 1} for t in range(4000)])
+    for q in (late, early):
+        before = q.answer().to_pylist()
+        assert "every operator keeps its form" in q.reoptimize()
+        assert q.answer().to_pylist() == before
+
+
+def test_groups_beside_those_that_meet_versions_change_as_ever() -> None:
+    db = wr.connect()
+    db.execute(DECLARED)
+    other = (
+        "SELECT a.k AS w, COUNT(*) AS c, SUM(a.v) AS s, MAX(b.v) AS m FROM a [RANGE 5], b [RANGE 7]"
+    )
+    text = f"{TEXT} UNION ALL {other} WHERE a.k = b.k GROUP BY a.k"
+    mine, plain = (db.query(text, early_aggregation=e) for e in ("{a}", "none"))
+    for now in range(1, 20):
+        db.push("n", [{"k": now % 3, "w": now}])
+        for name in "ab":
+            db.push(name, [{"t": now, "k": now % 3, "v": now}])
+        db.advance(now)
+        if now == 8:
+            with pytest.raises(wr.WindrowError, match="keep the versions"):
+                mine.reoptimize(early_aggregation="none")
+        assert sorted(map(str, mine.answer().to_pylist())) == sorted(
+            map(str, plain.answer().to_pylist())
+        )
+
+
 def test_an_update_costs_nothing_that_grows_with_what_has_met_the_relation() -> None:
     db = wr.connect()
     db.execute(DECLARED)
@@ -240,7 +308,7 @@ def test_versions_that_nobody_meets_any_more_are_forgotten() -> None:
     assert max(rows[100:]) <= max(rows[:100])
 
 
-@pytest.mark.parametrize("other", ["{a,b}", "none", "auto"])
+@pytest.mark.parametrize("other", ["{a,b}", "none", "{n}"])
 def test_a_placement_stays_as_results_keep_what_they_met(other: str) -> None:
     db = wr.connect()
     db.execute(DECLARED)
@@ -272,6 +340,7 @@ def test_where_operators_wait_for_their_turn_nothing_is_summed_up_by_version() -
     db.execute(DECLARED)
     with pytest.raises(wr.WindrowError, match="no processor"):
         db.query(TEXT, early_aggregation="{a}")
+    assert "versions of n are not followed under a processor" in db.query(TEXT).explain()
     with pytest.raises(wr.WindrowError, match="expiry 'auto'"):
         wr.connect().execute(
             f"SET expiry = 'negative'; SET early_aggregation = {{a}}; {DECLARED} CREATE QUERY q AS"

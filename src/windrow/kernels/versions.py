@@ -26,12 +26,12 @@ CHANGE, SINCE, UNTIL, WEIGHT, LINES = range(5)
 
 
 @kernel
-def follow_versions(slots, weights, versions, heads, debts, nodes, meta, closing, out):
+def follow_versions(slots, weights, versions, heads, debts, nodes, meta, out):
     """Write what changes of a table do to its versions; return how many lines.
 
     Needs of each row at most one sign in a version, and room: in `out` for a line a change and two
     more a copy that leaves, in `nodes` for one a change. A row that leaves before it has come is a
-    debt. Without `closing`, rows that have left are not told any more.
+    debt.
     """
     made = 0
     for i in range(len(slots)):
@@ -67,12 +67,11 @@ def follow_versions(slots, weights, versions, heads, debts, nodes, meta, closing
             out[UNTIL, made] = OPEN
             out[WEIGHT, made] = -taken
             made += 1
-            if closing:
-                out[CHANGE, made] = i
-                out[SINCE, made] = nodes[node, FIRST]
-                out[UNTIL, made] = version
-                out[WEIGHT, made] = taken
-                made += 1
+            out[CHANGE, made] = i
+            out[SINCE, made] = nodes[node, FIRST]
+            out[UNTIL, made] = version
+            out[WEIGHT, made] = taken
+            made += 1
             nodes[node, COPIES] -= taken
             if nodes[node, COPIES] == 0:
                 heads[slot] = nodes[node, NEXT]

@@ -80,14 +80,10 @@ def _says_when_it_leaves(plan: Plan) -> bool:
 def _life(leaves: list[Plan], slide: int | None) -> int:
     """Return how long after a row has left a relation departures may still meet it.
 
-    No longer than the shortest-lived tuple of a result lives: all of them came before. Tuples that
-    never leave take nothing back.
+    No longer than the shortest-lived tuple of a result lives: all of them came before. Results that
+    never leave keep their groups, and so the rows whose columns these are of.
     """
-    life = min(map(_longest, leaves))
-    if life < FOREVER:
-        return life + (slide or 0)
-    ending = any(isinstance(node, Window) and _ends(node) for p in leaves for node in nodes_of(p))
-    return FOREVER if ending else 0
+    return min(FOREVER, min(map(_longest, leaves)) + (slide or 0))
 
 
 def _longest(plan: Plan) -> int:
@@ -103,10 +99,6 @@ def _longest(plan: Plan) -> int:
             return max(map(_longest, inputs_of(plan)))
         case _:
             return FOREVER
-
-
-def _ends(window: Window) -> bool:
-    return isinstance(window.spec, Range)
 
 
 def _versions(plan: Plan, life: int) -> list[Versions]:

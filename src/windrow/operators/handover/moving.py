@@ -75,7 +75,7 @@ def transfer(old: Dataflow, twin: list[Stage], new: Dataflow) -> None:
     if matching.identical:
         new.load(old.save())
         return
-    if any(isinstance(s.task, VersionsTask) for s in (*old.stages, *new.stages)):
+    if not _versions_stay(old, new, matching):
         raise StateError(
             "results keep the versions of a NON RETROACTIVE RELATION that they met",
             detail="With inputs aggregated early they are told apart by versions, else by results.",
@@ -88,6 +88,17 @@ def transfer(old: Dataflow, twin: list[Stage], new: Dataflow) -> None:
             hint="Keep the strategy, or start the query anew.",
         )
     _fill(old, new, matching, _taken(old, twin, matching))
+
+
+def _versions_stay(old: Dataflow, new: Dataflow, matching: Matching) -> bool:
+    """Tell whether all that numbers versions, and all that reads the numbers, is kept as it is."""
+    mine, theirs = matching.kept.keys(), set(matching.kept.values())
+    return _by_version(new.stages) <= mine and _by_version(old.stages) <= theirs
+
+
+def _by_version(stages: list[Stage]) -> set[int]:
+    own = {i for i, s in enumerate(stages) if isinstance(s.task, VersionsTask)}
+    return own | {i for i, s in enumerate(stages) if own & set(s.inputs)}
 
 
 def _clocks(old: Dataflow, new: Dataflow) -> list[int]:

@@ -18,6 +18,7 @@ from typing import cast
 import numpy as np
 
 from windrow.core.schema import Schema
+from windrow.core.time import FOREVER
 from windrow.core.types import BIGINT
 from windrow.kernels.versions import (
     COPIES,
@@ -46,9 +47,8 @@ DUE, SLOT, BEGAN, ENDED, TIMES = range(5)
 class VersionsTask:
     """N as { n∘(first, end) }: signed → signed. Each instant of a step with changes is a version.
 
-    `life`: how long a row that has left may still be met, by departures; then it is withdrawn. If
-    by none, it is not told at all. Costs O(changes); remembers the rows that are there, and those
-    that have left within `life`.
+    `life`: how long a row that has left may still be met, by departures; then it is withdrawn.
+    Costs O(changes); remembers the rows that are there, and those that have left within `life`.
 
     Invariants, asserted by `check`:
       1. exactly the rows with copies, debts, or copies that have left are kept;
@@ -106,7 +106,6 @@ class VersionsTask:
         self.version = int(versions[-1])
         room = len(delta) - 2 * int(weights[weights < 0].sum())
         out = np.empty((LINES, room), np.int64)
-        closing = self.life > 0
         made = follow_versions(
             slots,
             weights,
@@ -115,12 +114,11 @@ class VersionsTask:
             self.debts,
             self.nodes,
             self.meta,
-            closing,
             out,
         )
         change, since, until, weight = (line[:made].copy() for line in out[: WEIGHT + 1])
         ts, rows = delta.ts[change], slots[change]
-        if self.life:
+        if self.life < FOREVER:
             closed = np.flatnonzero(until != OPEN)
             # a tuple of the very instant may have come before the change, and leave at its end
             due = ts + self.life + 1

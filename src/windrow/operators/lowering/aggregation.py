@@ -116,7 +116,8 @@ def considered(builder: Builder, plan: Aggregate, slide: int | None) -> Consider
     elif early.shards and early.asked == AUTO:
         choice = chosen_on_shards(joined, facts, asked, early.constants)
     elif asked != AUTO == early.asked:
-        choice = replace(choice, reason="by what was measured while it ran")
+        measured = "by what was measured while it ran"
+        choice = replace(choice, reason=KEEPS if joined.versioned else measured)
     elif asked != early.asked:
         choice = replace(choice, reason=f"early_aggregation is {early.asked}")
     early.taken[joined.key] = choice.told
@@ -137,6 +138,8 @@ def unplaced(builder: Builder, plan: Aggregate, slide: int | None) -> EarlyNote 
         return _apart(builder, plan, slide)
     if asked != AUTO and (refused := meets_a_version(asked, found)) is not None:
         raise refused
+    if not builder.early.versions:
+        return EarlyNote(f"versions of {found.table} are not followed under a processor")
     return EarlyNote(found.reason)
 
 

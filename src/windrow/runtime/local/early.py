@@ -35,9 +35,14 @@ def watched(running: RunningQuery) -> list[Watched]:
 
 
 def measured_placements(running: RunningQuery) -> dict[str, str]:
-    """Return the placement that is best for what is alive, where that can be told."""
-    found = ((w.watch.key, w.facts(running)) for w in watched(running))
-    return {key: choose_early(facts).told for key, facts in found if facts is not None}
+    """Return the placement that is best for what is alive, where that can be told.
+
+    Joins with versions of a relation stay as they are.
+    """
+    watches = watched(running)
+    kept = {w.watch.key: w.watch.choice.told for w in watches if w.watch.joined.versioned}
+    found = ((w.watch.key, w.facts(running)) for w in watches)
+    return kept | {key: choose_early(facts).told for key, facts in found if facts is not None}
 
 
 def followed(running: RunningQuery) -> RunningQuery:
