@@ -28,6 +28,8 @@ from windrow.runtime.shards.ports import TIME
 from windrow.runtime.shards.program import Placements, Program
 from windrow.runtime.spark.stats import together
 
+pytestmark = pytest.mark.long
+
 MANY, HUGE, FEW = (1_000, 20), (200_000, 20), (1, 100_000)
 """Tuples a tick, and their keys: of many tuples with few keys, most are one entry with others."""
 
