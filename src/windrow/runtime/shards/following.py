@@ -36,14 +36,20 @@ def follow(program: Program, query: ShardQuery) -> None:
     One that its state cannot be handed over to is not tried again. Nobody has asked for it, so no
     batch fails with it: whatever goes wrong, the plan stays.
     """
-    due = [watch for watch in watches_of(query.flow.flow.stages) if watch.due]
+    stages = query.flow.flow.stages
+    due = [watch for watch in watches_of(stages) if watch.due]
     if not due:
         return
+    better: dict[str, str] = {}
     try:
-        _changed(program, query)
+        since = query.start if query.since is None else query.since
+        better = better_placements(Counted(stages, query.clock, since))
+        if better:
+            _change(program, query, better)
     except StateError as refused:
         for watch in due:
-            watch.stays(str(refused))
+            if watch.key in better:
+                watch.stays(str(refused))
     except Exception as failure:  # also an assertion: the old plan is as it was
         reason = f"a change of early aggregation failed with {failure!r}"
         for watch in due:
@@ -51,13 +57,10 @@ def follow(program: Program, query: ShardQuery) -> None:
         warnings.warn(f'"{query.output.query}" goes on as it was: {reason}', stacklevel=2)
 
 
-def _changed(program: Program, query: ShardQuery) -> None:
+def _change(program: Program, query: ShardQuery, better: Mapping[str, str]) -> None:
+    """Let a query go on under other placements. Raises `StateError` if its state does not fit."""
     old, stages = query.wiring, query.flow.flow.stages
-    since = query.start if query.since is None else query.since
-    better = better_placements(Counted(stages, query.clock, since))
-    if not better:
-        return
-    followed = query.followed | better
+    followed = query.followed | dict(better)
     wiring = rewired(old, _lowered(program, old, followed))
     flow = LeveledFlow(wiring.physical, query.first)
     _require_same_above(query.flow, flow)
