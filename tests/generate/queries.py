@@ -94,7 +94,9 @@ class QueryWriter:
         if output == "wstream":
             body = self.windowed_body(refresh, choices.grammar.depth)
             return f"WSTREAM({head}{body.text}){output_window(choices, body.columns)}"
-        ask = Ask(internal=output != "restore", named=choices.chance(5), relations=True)
+        ask = Ask(
+            internal=output not in ("restore", "dstream"), named=choices.chance(5), relations=True
+        )
         text = head + self.body(ask, refresh, choices.grammar.depth).text
         if output == "restore":
             ending = " RESTORE" if refresh.slides else ""

@@ -11,7 +11,17 @@ from tests.generate.expressions import Col, choose
 WIDTHS = (5, 1, 2, 3, 4, 6, 8, 12)
 SLIDES = (2, 3, 4, 1, 5, 7)
 COUNTS = (2, 1, 3, 5)
-INTERNAL = ("range", "slide", "rows", "rows slide", "partition")
+INTERNAL = (
+    "range",
+    "slide",
+    "rows",
+    "rows slide",
+    "partition",
+    "now",
+    "tumble",
+    "unbounded",
+    "since",
+)
 UNBOUNDED = ("unbounded", "since", "none")
 
 
@@ -83,8 +93,8 @@ def internal_window(
     choices: Choices, kinds: Sequence[str], columns: Sequence[Col], refresh: Refresh
 ) -> str:
     """Draw a window that is INTERNAL."""
-    bounded = [k for k in kinds if k in INTERNAL] or ["range"]
-    return f"{window(choices, bounded, columns, refresh)} INTERNAL"
+    written = [k for k in kinds if k in INTERNAL] or ["range"]
+    return f"{window(choices, written, columns, refresh)} INTERNAL"
 
 
 def output_window(choices: Choices, columns: Sequence[Col]) -> str:

@@ -25,6 +25,7 @@ from windrow.plan.nodes import (
     Join,
     NrrJoin,
     Plan,
+    Produced,
     Project,
     Refresh,
     Scan,
@@ -190,7 +191,7 @@ def identity(plan: Plan) -> tuple[int, ...] | None:
             return _both(identity(left), identity(right), len(left.schema))
         case NrrJoin(left):
             return identity(left)
-        case Istream(source) | Delay(source):
+        case Produced(source) | Istream(source) | Delay(source):
             return identity(source) if pattern_of(source).predictable else None
         case Filter(source) | Window(source) | Refresh(source):
             return identity(source)

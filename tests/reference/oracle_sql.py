@@ -313,18 +313,25 @@ def ordered_select(schema: Schema, tuples: str, order: str) -> str:
     return f"SELECT {listed('__ts', number, columns_sql(schema))} FROM ({tuples})"
 
 
-def restored_select(schema: Schema, held: str, pairs: str, changes: str, slide: int) -> str:
-    """max(n, p) copies: n of the held answer, p the increases in (__due - slide, __due]."""
+def increases_select(schema: Schema, pairs: str, changes: str, slide: int) -> str:
+    """Each net increase of a row in (__due - slide, __due], as a copy at ``__at``."""
     columns = columns_sql(schema)
     counted = f"""
-        SELECT {listed("__at", columns)}, max(__n)::BIGINT AS __n FROM (
-            SELECT {listed("__at", columns)}, count(*) AS __n FROM {held} GROUP BY ALL
-            UNION ALL
-            SELECT {listed("p.__at", columns)}, sum(c.__n) FROM {pairs} p JOIN {changes} c
-            ON c.__n > 0 AND c.__ts <= p.__due AND p.__due < c.__ts::HUGEINT + {slide}
-            GROUP BY ALL)
+        SELECT {listed("p.__at", columns)}, sum(c.__n)::BIGINT AS __n
+        FROM {pairs} p JOIN {changes} c
+        ON c.__n > 0 AND c.__ts <= p.__due AND p.__due < c.__ts::HUGEINT + {slide}
         GROUP BY ALL"""
     return copies_sql("__at, NULL::BIGINT AS __ts", schema, counted)
+
+
+def slide_instants_select(stream: str, step: int, column: str) -> str:
+    """The instants at which the number of tuples passes a multiple of `step`."""
+    counted = f"""
+        SELECT __ts, sum(count(*)) OVER (ORDER BY __ts) AS __all, count(*) AS __own
+        FROM {stream} GROUP BY __ts"""
+    return f"""
+        SELECT __ts, row_number() OVER (ORDER BY __ts) AS __seq, __ts AS {quote(column)}
+        FROM ({counted}) WHERE __all // {step} > (__all - __own) // {step}"""
 
 
 def hold_select(schema: Schema, looks: str, answers: str) -> str:

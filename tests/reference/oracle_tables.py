@@ -15,6 +15,7 @@ from tests.reference.histories import Row, World, rows_of
 from windrow.core.schema import Field, Schema
 from windrow.core.time import BEGINNING, FOREVER, last_multiple, next_multiple
 from windrow.core.types import BIGINT, INTERVAL, NULL, TIMESTAMP
+from windrow.optimize.identify_results import identify_results
 from windrow.plan.nodes import (
     Aggregate,
     AntiJoin,
@@ -28,12 +29,15 @@ from windrow.plan.nodes import (
     Istream,
     Join,
     NrrJoin,
+    Numbered,
     Plan,
+    Produced,
     Project,
     Refresh,
     Rstream,
     Scan,
     SemiJoin,
+    SlideInstants,
     Table,
     TopN,
     UnionAll,
@@ -66,6 +70,7 @@ class Tables:
         self._loads: list[str] = []
         self._instants: dict[int, Instants] = {}
         self._begins = min(self._events(root), default=None)
+        self._by_result: dict[int, Plan] = {}
         # Whose tuples' ts somebody reads: all below the left input of an NRR join.
         self._timed = {
             id(below)
@@ -155,6 +160,20 @@ class Tables:
             last = next_multiple(self.instants(node.source)[-1], node.slide)
         return range(first, last + 1, node.slide)
 
+    # ------------------------------------------------------------------ results
+
+    def _identified(self, node: Plan) -> Plan:
+        """The node with columns that tell its results apart, by what `identify_results` says.
+
+        Whether that is what the papers call a result is judged by `tests/reference/papers`,
+        which knows no plan.
+        """
+        if id(node) not in self._by_result:
+            made = identify_results(node, keep_produced=False)
+            self._by_result[id(node)] = made
+            self._by_result |= {id(n): n for n in walk(made) if isinstance(n, Refresh)}
+        return self._by_result[id(node)]
+
     # ------------------------------------------------------------------ streams
 
     def stream(self, node: Plan) -> str:
@@ -170,6 +189,13 @@ class Tables:
                 return self._loaded(Schema(HIDDEN + schema.fields), numbered)
             case Filter(source) | Project(source):
                 return sql.tuplewise_select(node, self.stream(source), "__ts, __seq")
+            case Numbered(source, column):
+                number = f"__seq AS {sql.quote(column)}"
+                return f"SELECT *, {number} FROM {self.stream(source)}"
+            case SlideInstants(source, step, column):
+                return sql.slide_instants_select(self.stream(source), step, column)
+            case Produced():
+                return self._stream_select(self._identified(node))
             case Istream(source):
                 return sql.stream_of_changes_select(schema, self.changes(source), +1)
             case Dstream(source):
@@ -260,6 +286,8 @@ class Tables:
                 return sql.aggregate_select(node, self.relation(source, at), instants)
             case TopN(source):
                 return sql.top_select(node, self.relation(source, at))
+            case Refresh(restore=True) if self._identified(node) is not node:
+                return self._relation_select(self._identified(node), at)
             case Refresh():
                 return self._refresh_select(node, at)
             case Hold():
@@ -279,8 +307,25 @@ class Tables:
             FROM {pairs} p JOIN {source} s ON s.__at = p.__due"""
         if not node.restore:
             return held
-        changes = self.changes(node.source)
-        return sql.restored_select(node.schema, f"({held})", pairs, changes, node.slide)
+        begun = {i: d for i, d in due.items() if d > BEGINNING}
+        produced = sql.increases_select(
+            node.schema, self._pairs(begun, "__due"), self.changes(node.source), node.slide
+        )
+        lasting = self._least_copies(node, begun)
+        early = f"{held} WHERE p.__due = {BEGINNING}"
+        return f"({early}) UNION ALL ({produced}) UNION ALL ({lasting})"
+
+    def _least_copies(self, node: Refresh, due: dict[int, int]) -> str:
+        """The copies that were there throughout [due - slide, due]; none before the begin."""
+        assert self._begins is not None or not due, "a refresh follows the first event"
+        changing = self.instants(node.source)
+        looks = [
+            (i, then)
+            for i, end in due.items()
+            if self._begins is not None and end - node.slide >= self._begins
+            for then in {end - node.slide, *(t for t in changing if end - node.slide < t <= end)}
+        ]
+        return self._fewest(node, looks)
 
     def _hold_select(self, node: Hold, at: Instants) -> str:
         """The fewest copies at any instant of [τ - h, τ]; none before the query's first event."""
@@ -291,8 +336,13 @@ class Tables:
             for i in whole
             for then in {i - node.length, *(t for t in changing if i - node.length < t <= i)}
         ]
+        return self._fewest(node, looks)
+
+    def _fewest(self, node: Hold | Refresh, looks: list[tuple[int, int]]) -> str:
+        """The fewest copies of a row of the source at any of the instants that `looks` leads to."""
         schema = Schema((Field("__at", BIGINT), Field("__then", BIGINT)))
-        pairs = self._make((id(node), at, "looks"), lambda: self._loaded(schema, looks))
+        key = (id(node), tuple(looks), "looks")
+        pairs = self._make(key, lambda: self._loaded(schema, list(looks)))
         source = self.relation(node.source, tuple(sorted({then for _, then in looks})))
         return sql.hold_select(node.schema, pairs, source)
 
@@ -358,7 +408,7 @@ def walk(node: Plan) -> Iterator[Plan]:
 def _arrives(stream: Plan) -> bool:
     """Tell whether the stream's order is that of arrival, not of values."""
     match stream:
-        case Filter(source) | Project(source) | Delay(source):
+        case Filter(source) | Project(source) | Delay(source) | Numbered(source):
             return _arrives(source)
         case _:
             return isinstance(stream, Scan)

@@ -26,14 +26,20 @@ LAST = 80
 
 
 def restored(bags, slide):
-    """The definition: of a row max(n, p) copies at k·d."""
+    """The definition: of a row p + m copies at k·d, where the last inserted expires first.
+
+    THESIS 3.3.4: "all the short-lived results that were generated since the last re-evaluation
+    (and have already expired) are reported during the subsequent re-evaluation".
+    """
     found = {}
-    for m in range(0, LAST + 1, slide):
-        ups: Counter = Counter()
-        for now in range(max(0, m - slide + 1), m + 1):
+    for end in range(0, LAST + 1, slide):
+        shown = bags[end - slide] if end >= slide else Counter()
+        least, produced = shown.copy(), Counter()
+        for now in range(max(0, end - slide + 1), end + 1):
             before = bags[now - 1] if now else Counter()
-            ups.update(bags[now] - before)
-        found[m] = bags[m] | ups
+            produced.update(bags[now] - before)
+            least &= bags[now]
+        found[end] = least + produced
     return found
 
 

@@ -1,8 +1,11 @@
-"""SLIDE with RESTORE: of a row max(n, p) copies at each multiple of d.
+"""SLIDE with RESTORE: of a row p + m copies at each multiple of d.
 
-    instants   ─+x──-x────+y─┊─────────┊─        n: copies in the source
-    multiple k·d             ╪ x y               p: sum of net increases since (k-1)·d
+    instants   ─+x──-x────+y─┊─────────┊─        p: sum of net increases since (k-1)·d
+    multiple k·d             ╪ x y               m: least number of copies since (k-1)·d
     and (k+1)·d                        ╪ y       x was restored for one interval only
+
+Of equal copies the last inserted expires first. So m of them were there all the time since (k-1)·d,
+and p were produced since then, whether or not they are still there.
 
 A code is *dirty* if it is to be looked at when the current interval ends, and *settled* if it
 has been; a settled code that shows more than it has is dirty in the next interval.
@@ -12,10 +15,11 @@ from __future__ import annotations
 
 from windrow.kernels.jit import inlined, kernel
 
-COPIES, SHOWN, UPS, OPEN, INSTANT, INTERVAL, DIRTY, SETTLED, DEAD = range(9)
-"""Columns of `rows`, by code: n; what was told; p of closed instants; net of the open instant, and
-which it is; the interval that p is for; whether the code is in each of the lists."""
-ROW_WORDS = 9
+COPIES, SHOWN, UPS, LEAST, OPEN, INSTANT, INTERVAL, DIRTY, SETTLED, DEAD = range(10)
+"""Columns of `rows`, by code: copies in the source, and in what was emitted; p and m of closed
+instants; net of the open instant, and which it is; the interval that p and m are for; whether the
+code is in each of the lists."""
+ROW_WORDS = 10
 
 CURRENT, DIRTIES, SETTLEDS, DEADS, MADE = range(5)
 """Places of `work`: the current multiple, the lengths of the lists, changes made."""
@@ -31,7 +35,7 @@ def tell(rows, lists, work, out):
         rows[code, DIRTY] = 0
         new = rows[code, COPIES]
         if rows[code, INTERVAL] == now:
-            new = max(new, rows[code, UPS] + max(0, rows[code, OPEN]))
+            new = min(new, rows[code, LEAST]) + rows[code, UPS] + max(0, rows[code, OPEN])
         if new != rows[code, SHOWN]:
             n = work[MADE]
             out[0, n] = now
@@ -80,12 +84,14 @@ def restore_changes(changes, clock, slide, rows, lists, work, out):
             tell(rows, lists, work, out)
             close(rows, lists, work)
             work[CURRENT] = work[CURRENT] + slide if work[DIRTIES] > 0 else due
-        if rows[code, INTERVAL] != due:
+        if rows[code, INTERVAL] != due:  # its first change since the last multiple
             rows[code, INTERVAL] = due
             rows[code, UPS] = 0
+            rows[code, LEAST] = rows[code, COPIES]
             rows[code, OPEN] = 0
-        elif rows[code, INSTANT] != now:
+        elif rows[code, INSTANT] != now:  # the instant before is closed: its net counts
             rows[code, UPS] += max(0, rows[code, OPEN])
+            rows[code, LEAST] = min(rows[code, LEAST], rows[code, COPIES])
             rows[code, OPEN] = 0
         rows[code, INSTANT] = now
         rows[code, OPEN] += changes[3, i]

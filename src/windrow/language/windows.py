@@ -46,11 +46,12 @@ class WindowParser(Cursor):
 
     def _refuse_option(self, kind: str) -> NoReturn:
         """Fail because what follows a window's size is no option of it."""
-        options = ("SLIDE", "INTERNAL") if kind in ("range", "rows", "partition") else ()
-        if options:
+        sized = kind in ("range", "rows", "partition")
+        options = ("SLIDE", "INTERNAL") if sized else ("INTERNAL",)
+        if sized:
             detail = "SLIDE and INTERNAL can follow, without commas."
         else:
-            detail = f"Nothing follows in a window of the kind {kind.upper()}."
+            detail = f"Only INTERNAL can follow in a window of the kind {kind.upper()}."
         self.fail(
             f'expected "]", found {self.found()}',
             detail=detail,
@@ -80,14 +81,20 @@ class WindowParser(Cursor):
 
     def _range(self) -> StreamWindow:
         if self.take("UNBOUNDED"):
-            return StreamWindow(kind="unbounded")
+            return self._maybe_internal(StreamWindow(kind="unbounded"))
         return self._with_options("range", self.duration("a window"), self.duration)
 
     def _paper_window(self) -> StreamWindow:
         """``[WINDOW 1 HOUR]`` is RANGE, ``[WINDOW UNTIL NOW]`` is UNBOUNDED [AGGJOIN 1]."""
         if self.take("UNTIL", "NOW"):
-            return StreamWindow(kind="unbounded")
+            return self._maybe_internal(StreamWindow(kind="unbounded"))
         return self._range()
+
+    def _maybe_internal(self, window: StreamWindow) -> StreamWindow:
+        """Read INTERNAL behind a window that has no SLIDE."""
+        if self.take("INTERNAL"):
+            window.args["internal"] = True
+        return window
 
     def _rows(self) -> StreamWindow:
         return self._with_options("rows", self.count("ROWS"), self.count)
@@ -130,10 +137,10 @@ class WindowParser(Cursor):
                 span=self._before(),
             )
         instant = self.placed(exp.Literal(this=f"{sign}{text}", is_string=is_string), start)
-        return StreamWindow(kind="since", size=instant)
+        return self._maybe_internal(StreamWindow(kind="since", size=instant))
 
     def _tumble(self) -> StreamWindow:
-        return StreamWindow(kind="tumble", size=self.duration("TUMBLE"))
+        return self._maybe_internal(StreamWindow(kind="tumble", size=self.duration("TUMBLE")))
 
     def _with_options(
         self, kind: str, size: exp.Expr, slide_reader: Callable[[str], exp.Expr]
@@ -275,8 +282,8 @@ WINDOW_READERS: dict[str, Callable[[WindowParser], StreamWindow]] = {
     "RANGE": WindowParser._range,
     "ROWS": WindowParser._rows,
     "PARTITION BY": WindowParser._partition,
-    "NOW": lambda _: StreamWindow(kind="now"),
-    "UNBOUNDED": lambda _: StreamWindow(kind="unbounded"),
+    "NOW": lambda parser: parser._maybe_internal(StreamWindow(kind="now")),
+    "UNBOUNDED": lambda parser: parser._maybe_internal(StreamWindow(kind="unbounded")),
     "SINCE": WindowParser._since,
     "TUMBLE": WindowParser._tumble,
     "WINDOW": WindowParser._paper_window,

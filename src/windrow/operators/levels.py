@@ -24,6 +24,7 @@ from windrow.operators.dataflow import Dataflow, parted
 from windrow.operators.delta import Delta
 from windrow.operators.lower import Physical
 from windrow.operators.setops import MergeUnion
+from windrow.operators.streams import NumberTask
 from windrow.operators.task import Saved
 from windrow.operators.view import net_per_instant
 from windrow.plan.nodes import Route
@@ -80,7 +81,7 @@ class LeveledFlow:
     """
 
     physical: Physical
-    first: bool  # whether this is the shard that does what only one does
+    shard: int = 0  # the first one does what only one does
     flow: Dataflow = field(init=False)
     levels: list[int] = field(init=False)
     lone: frozenset[int] = field(init=False)
@@ -94,7 +95,10 @@ class LeveledFlow:
     def __post_init__(self) -> None:
         self.flow = Dataflow(self.physical.stages)
         self.levels = levels_of(self.physical)
-        self.lone = frozenset() if self.first else lone_stages(self.physical)
+        self.lone = frozenset() if self.shard == 0 else lone_stages(self.physical)
+        for stage in self.physical.stages:
+            if isinstance(stage.task, NumberTask):
+                stage.task.shard = self.shard
         self._readers = self._higher_readers()
         self._forget()
 

@@ -31,10 +31,12 @@ from windrow.operators.lowering.streams import lower_stream
 from windrow.operators.rowwise import FilterTask, ProjectTask
 from windrow.operators.source import Source
 from windrow.operators.vector import I64
+from windrow.optimize.bound_refreshes import bound_refreshes
 from windrow.optimize.early_costs import EarlyConstants
 from windrow.optimize.early_estimates import AUTO, NONE, Asked, asks_for, unknown_names
 from windrow.optimize.fold_before_exchange import OFF, Folded, Folding, fold_before_exchange
 from windrow.optimize.grouped_joins import versioned
+from windrow.optimize.identify_results import identify_results
 from windrow.optimize.place_exchanges import place_exchanges
 from windrow.optimize.place_negation import NegationPlace, place_negations
 from windrow.optimize.preaggregate_joins import Preaggregated, all_joined, preaggregate_joins
@@ -216,6 +218,7 @@ def _rewritten(
 ) -> tuple[Plan, tuple[NegationPlace, ...]]:
     """Return a plan after the rules, and where its negations are placed."""
     placed: tuple[NegationPlace, ...] = ()
+    root = bound_refreshes(identify_results(root))
     if strategy == "auto":  # before columns are pruned: a projection would part ▷ from ⋈
         root, placed = place_negations(apply_rules(root, MOVES), statistics)
     return apply_rules(root, RULES), placed

@@ -39,7 +39,9 @@ from windrow.plan.nodes import (
     Filter,
     Istream,
     Plan,
+    Produced,
     Project,
+    RecentAnswers,
     Refresh,
     Route,
     Rstream,
@@ -103,7 +105,9 @@ class _Walk:
         match plan:
             case Refresh():
                 slide = plan.slide
-            case Window() | Delay() | Istream() | Dstream() | Rstream():
+            case Window() | Delay() | Produced() | Istream() | Dstream():
+                slide = None
+            case Rstream() | RecentAnswers():
                 slide = None
             case Aggregate():
                 plan = self._aggregate(plan, slide)

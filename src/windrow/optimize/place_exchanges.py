@@ -38,13 +38,17 @@ from windrow.plan.nodes import (
     Join,
     Named,
     NrrJoin,
+    Numbered,
     Plan,
+    Produced,
     Project,
+    RecentAnswers,
     Refresh,
     Route,
     Rstream,
     Scan,
     SemiJoin,
+    SlideInstants,
     Table,
     TopN,
     UnionAll,
@@ -174,8 +178,12 @@ def place(plan: Plan, need: Need) -> Placed:
     The need from above decides among ways that are equally good here; it may remain unmet.
     """
     match plan:
-        case Filter(source=source) | Delay(source=source):
+        case Filter(source=source) | Delay(source=source) | Produced(source=source):
             return _over(plan, supply(source, need))
+        case Numbered(source=source):
+            return _over(plan, supply(source, need if _reads_only(need, source) else ANYWHERE))
+        case SlideInstants(source=source):
+            return _over(plan, supply(source, ONE))
         case Project():
             return _project(plan, need)
         case Window():
@@ -184,7 +192,7 @@ def place(plan: Plan, need: Need) -> Placed:
             return _over(plan, supply(source, need))
         case Istream(source=source) | Dstream(source=source) | Refresh(source=source):
             return _over(plan, supply(source, _by_row(plan, need)))
-        case Rstream(source=refresh):
+        case Rstream(source=refresh) | RecentAnswers(source=refresh):
             return _over(plan, place(refresh, need))
         case Join() | SemiJoin() | AntiJoin():
             return _join(plan, need)

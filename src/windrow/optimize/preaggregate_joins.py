@@ -35,7 +35,9 @@ from windrow.plan.nodes import (
     Join,
     Named,
     Plan,
+    Produced,
     Project,
+    RecentAnswers,
     Refresh,
     Rstream,
     Window,
@@ -111,7 +113,9 @@ class _Walk:
             case Refresh(source=source, restore=restore):
                 held = restore or any(isinstance(n, Refresh) for n in nodes_of(source))
                 slide = None if held else plan.slide
-            case Window() | Delay() | Istream() | Dstream() | Rstream():
+            case Window() | Delay() | Produced() | Istream() | Dstream():
+                slide = None
+            case Rstream() | RecentAnswers():
                 slide = None
             case _:
                 pass

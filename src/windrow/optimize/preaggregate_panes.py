@@ -35,7 +35,9 @@ from windrow.plan.nodes import (
     Istream,
     Named,
     Plan,
+    Produced,
     Project,
+    RecentAnswers,
     Refresh,
     Rstream,
     Scan,
@@ -127,7 +129,9 @@ class _Walk:
                 return self._inside(plan, None if held else plan.slide)
             case Filter() | Project() | TopN() | Distinct() | UnionAll():
                 return self._inside(plan, slide)
-            case Window() | Istream() | Dstream() | Rstream() | Aggregate():
+            case Window() | Aggregate() | Produced() | Istream() | Dstream():
+                return self._inside(plan, None)
+            case Rstream() | RecentAnswers():
                 return self._inside(plan, None)
             case _:
                 return plan

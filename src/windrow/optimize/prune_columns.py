@@ -14,6 +14,7 @@ from windrow.plan.nodes import (
     Join,
     Named,
     NrrJoin,
+    Numbered,
     Plan,
     Project,
     Scan,
@@ -67,6 +68,8 @@ def _narrow(plan: Plan, read: frozenset[str]) -> Plan:
     match plan:
         case Filter(source, predicate):
             return replace(plan, source=_narrow(source, read | columns_of(predicate)))
+        case Numbered(source, column) if _arrives(source):
+            return replace(plan, source=_only(source, read - {column}))
         case Window(source, spec) if not isinstance(spec, Rows | PartitionRows) or _arrives(source):
             return replace(plan, source=_only(source, read | _read_by_window(plan)))
         case Join(left, right, on):
@@ -113,7 +116,7 @@ def _read_by_window(window: Window) -> frozenset[str]:
 def _arrives(stream: Plan) -> bool:
     """Tell whether equal times of the stream are ordered by arrival, not by values."""
     match stream:
-        case Filter(source=source) | Project(source=source):
+        case Filter(source=source) | Project(source=source) | Numbered(source=source):
             return _arrives(source)
         case _:
             return isinstance(stream, Scan)

@@ -24,12 +24,16 @@ from windrow.plan.nodes import (
     JoinOn,
     Named,
     NrrJoin,
+    Numbered,
     Plan,
+    Produced,
     Project,
+    RecentAnswers,
     Refresh,
     Rstream,
     Scan,
     SemiJoin,
+    SlideInstants,
     SortKey,
     Stamped,
     Table,
@@ -79,14 +83,26 @@ def label_of(plan: Plan, clock: Clock) -> str:
         case Exchange(route=route, keys=keys, folds=folds):
             how = f"by {', '.join(map(format_expr, keys))}" if keys else route.value
             return f"Exchange {how}{', groups folded first' if folds else ''}"
-        case Istream() | Dstream() | Rstream():
+        case Produced() | Istream() | Dstream() | Rstream():
             return type(plan).__name__
+        case Numbered() | SlideInstants() | RecentAnswers():
+            return _derived(plan, clock)
         case Versions(source=table):
             return f"Versions of {table.relation.name}"
         case Stamped(versions=versions):
             return f"Version of {versions.source.relation.name} met"
         case Join() | SemiJoin() | AntiJoin() | NrrJoin():
             return _join(plan, clock)
+
+
+def _derived(plan: Numbered | SlideInstants | RecentAnswers, clock: Clock) -> str:
+    match plan:
+        case Numbered():
+            return "Number tuples"
+        case SlideInstants(step=step):
+            return f"Instants of SLIDE {step}"
+        case RecentAnswers(width=width):
+            return f"Answers of the last {format_duration(width, clock)}"
 
 
 def label_of_window(spec: WindowSpec, clock: Clock) -> str:

@@ -1,9 +1,9 @@
 """Logical plan nodes: frozen, with derived schemas. Each opens with its equation at instant τ.
 
-Two sorts of node: *streams* (`Scan`, `Istream`, `Dstream`, `Rstream`, `Delay`), sequences of
-timestamped tuples, and *relations* (all others), multisets that vary over time. A `Window`
-turns the first into the second. Column names are unique inside a node's schema, which is worked
-out once: nodes that make one have no slots.
+Two sorts of node: *streams* (`Scan`, `Produced`, `Istream`, `Dstream`, `Rstream`, `Delay`,
+`Numbered`, `SlideInstants`), sequences of timestamped tuples, and *relations* (all others),
+multisets that vary over time. A `Window` turns the first into the second. Column names are unique
+inside a node's schema, which is worked out once: nodes that make one have no slots.
 """
 
 from __future__ import annotations
@@ -403,9 +403,11 @@ class TopN:
 class Refresh:
     """SLIDE d: source(⌊τ/d⌋·d): the answer as of the last multiple of d, held in between.
 
-    With `restore`, the answer at k·d also holds what was born and died since (k-1)·d: of a
-    row, max(n, p) copies, with n in source(k·d) and p the sum of its net increases at the
-    instants of ((k-1)·d, k·d].
+    With `restore`, the answer at k·d also holds the results that were produced since (k-1)·d and
+    have expired by k·d. Rows that do not tell results apart are copies of one another, of which
+    the last inserted expires first: of a row there are p + m copies, with p the sum of its net
+    increases at the instants of ((k-1)·d, k·d] and m the least number of copies in
+    [(k-1)·d, k·d].
     """
 
     source: Plan
@@ -441,6 +443,60 @@ class Hold:
 
 
 @dataclass(frozen=True, slots=True)
+class Produced:
+    """The stream of results: at each τ those that source has at τ and did not have just before.
+
+    THESIS 3.2.1's P(τ). Results count one by one, so a result is produced even if an equal one
+    expires at the same instant; ISTREAM nets the two. `optimize/identify_results.py` says what a
+    result of each operator is.
+    """
+
+    source: Plan
+
+    @property
+    def schema(self) -> Schema:
+        """As the input's."""
+        return self.source.schema
+
+
+@dataclass(frozen=True)
+class Numbered:
+    """The same stream, each tuple with a number that no other tuple of it has."""
+
+    source: Plan
+    column: str
+
+    def __post_init__(self) -> None:
+        assert is_stream(self.source), "only the tuples of a stream are numbered"
+
+    @cached_property
+    def schema(self) -> Schema:
+        """The input's columns, then the number."""
+        return self.source.schema + Schema((Field(self.column, BIGINT, nullable=False),))
+
+
+@dataclass(frozen=True, slots=True)
+class SlideInstants:
+    """When ``[ROWS n SLIDE step]`` over the stream slides: one tuple for each such instant.
+
+    { τ | the number of tuples up to τ is past a multiple of `step` that it was not past before τ }.
+    """
+
+    source: Plan
+    step: int
+    column: str
+
+    def __post_init__(self) -> None:
+        assert is_stream(self.source), "only the tuples of a stream are counted"
+        assert self.step > 0, "a count window slides by at least one tuple"
+
+    @property
+    def schema(self) -> Schema:
+        """The instant, in clock units."""
+        return Schema((Field(self.column, BIGINT, nullable=False),))
+
+
+@dataclass(frozen=True, slots=True)
 class Istream:
     """The stream of insertions: at each τ the rows of source(τ) - source(τ⁻)."""
 
@@ -466,9 +522,35 @@ class Dstream:
 
 @dataclass(frozen=True, slots=True)
 class Rstream:
-    """The stream of whole answers: source(k·d) at each k·d from the query's first event on."""
+    """The stream of whole answers: source(k·d) at each k·d from the query's first event on.
+
+    `seen`: while the answer stays as it is, only so many refreshes at the begin and at the end of
+    that time matter to whoever reads the stream; the others may be left out, a multiple of `by` of
+    them if the answer has one row, and none if it has more and `by` is not 1.
+    """
 
     source: Refresh
+    seen: int | None = None
+    by: int = 1
+
+    @property
+    def schema(self) -> Schema:
+        """As the input's."""
+        return self.source.schema
+
+
+@dataclass(frozen=True, slots=True)
+class RecentAnswers:
+    """RSTREAM [RANGE width]: ⊎ { source(k·d) | τ - width < k·d <= τ }, where d divides `width`.
+
+    Of two answers of which one enters as the other leaves, only the difference is a change.
+    """
+
+    source: Refresh
+    width: int
+
+    def __post_init__(self) -> None:
+        assert self.width % self.source.slide == 0, "answers enter and leave at one instant"
 
     @property
     def schema(self) -> Schema:
@@ -544,9 +626,13 @@ Plan: TypeAlias = (
     | TopN
     | Refresh
     | Hold
+    | Produced
+    | Numbered
+    | SlideInstants
     | Istream
     | Dstream
     | Rstream
+    | RecentAnswers
     | Delay
     | Exchange
 )
@@ -555,7 +641,9 @@ Plan: TypeAlias = (
 def is_stream(plan: Plan) -> bool:
     """Tell whether the node is a stream: a sequence, not a multiset that varies."""
     match plan:
-        case Scan() | Istream() | Dstream() | Rstream() | Delay():
+        case Scan() | Produced() | Numbered() | SlideInstants():
+            return True
+        case Istream() | Dstream() | Rstream() | Delay():
             return True
         case Filter(source=source) | Project(source=source) | Exchange(source=source):
             return is_stream(source)

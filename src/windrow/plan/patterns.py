@@ -34,12 +34,16 @@ from windrow.plan.nodes import (
     Istream,
     Join,
     NrrJoin,
+    Numbered,
     Plan,
+    Produced,
     Project,
+    RecentAnswers,
     Refresh,
     Rstream,
     Scan,
     SemiJoin,
+    SlideInstants,
     Stamped,
     Table,
     TopN,
@@ -101,9 +105,9 @@ def strict(reason: str) -> Pattern:
 def pattern_of(plan: Plan) -> Pattern:
     """Return the update pattern of the edge that leaves `plan`."""
     match plan:
-        case Scan():
+        case Scan() | Numbered() | SlideInstants():
             return monotonic("a stream only grows")
-        case Istream() | Dstream() | Rstream() | Delay():
+        case Produced() | Istream() | Dstream() | Rstream() | Delay():
             return monotonic("an output stream only grows")
         case Table(relation) if relation.retroactive:
             return strict("rule 4: a relation may be updated at any time")
@@ -137,7 +141,7 @@ def pattern_of(plan: Plan) -> Pattern:
             return strict("told once it has lasted, at most that much later; may yet be taken back")
         case Aggregate():
             return strict("rule 4: a later arrival changes the group's value")
-        case TopN():
+        case TopN() | RecentAnswers():
             return strict("rule 4: a later arrival pushes a result out")
         case Refresh():
             return _refresh(plan)

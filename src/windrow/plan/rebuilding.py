@@ -11,6 +11,7 @@ from windrow.plan.nodes import (
     Join,
     NrrJoin,
     Plan,
+    RecentAnswers,
     Refresh,
     Rstream,
     Scan,
@@ -34,9 +35,9 @@ def with_inputs(plan: Plan, inputs: tuple[Plan, ...]) -> Plan:
             return replace(plan, left=inputs[0], right=inputs[1])
         case UnionAll():
             return UnionAll(inputs)
-        case Rstream():
+        case Rstream() | RecentAnswers():
             [source] = inputs
             assert isinstance(source, Refresh), "whole answers are streamed at refreshes"
-            return Rstream(source)
+            return replace(plan, source=source)
         case _:
             return replace(plan, source=inputs[0])

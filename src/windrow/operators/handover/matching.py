@@ -13,6 +13,8 @@ from windrow.operators.join import NrrJoinTask
 from windrow.operators.join.aggregation.task import AggregationJoinTask
 from windrow.operators.remember import RememberTask
 from windrow.operators.stateless import Stateless
+from windrow.operators.streams import ProducedTask
+from windrow.operators.task import Task
 
 
 @dataclass(slots=True)
@@ -64,7 +66,7 @@ class Matching:
             and new.form == old.form
             and new.schema.names == old.schema.names
             and all(_like(self.new[a], self.old[b]) for a, b in pairs)
-            and (isinstance(new.task, NrrJoinTask) or all(map(self._stays, new.inputs)))
+            and (_reads_no_ends(new.task) or all(map(self._stays, new.inputs)))
         )
 
     def _stays(self, i: int) -> bool:
@@ -100,6 +102,11 @@ def folded_below(stages: list[Stage], kept: Collection[int]) -> set[int]:
         if isinstance(stages[at].task, ExpireTask | RememberTask):
             found.add(at)
     return found
+
+
+def _reads_no_ends(task: Task | None) -> bool:
+    """Tell whether a task does not mind with which ends its input has travelled."""
+    return isinstance(task, NrrJoinTask | ProducedTask)
 
 
 def remembers(stage: Stage) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from windrow.core.schema import Schema
@@ -161,6 +162,21 @@ class Builder:
     def direct(self) -> bool:
         """Tell whether state is kept in plain lists."""
         return self.strategy == "direct"
+
+    @contextmanager
+    def unsigned_edges(self) -> Iterator[None]:
+        """Lower what follows with unsigned edges wherever ends are known, under every strategy.
+
+        For operators that do not read expirations: under `negative` they would be computed, and
+        dropped.
+        """
+        strategy = self.strategy
+        if strategy == "negative":
+            self.strategy = "upa"
+        try:
+            yield
+        finally:
+            self.strategy = strategy
 
     def mark(self) -> int:
         """Return where the stages end now, for `rewind`."""

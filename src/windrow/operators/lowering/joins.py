@@ -181,12 +181,10 @@ def lower_nrr_join(
     if rows_appear(plan.left):
         times |= frozenset(plan.left.schema.names)
     needs = wanted.plus(_reads(plan.on) | times)
-    strategy, renews = builder.strategy, builder.renews
-    if strategy == "negative":
-        builder.strategy = "upa"
-    builder.renews = False
-    left = lower(builder, plan.left, needs.within(plan.left.schema))
-    builder.strategy, builder.renews = strategy, renews
+    renews, builder.renews = builder.renews, False
+    with builder.unsigned_edges():
+        left = lower(builder, plan.left, needs.within(plan.left.schema))
+    builder.renews = renews
     if left.mixed:
         left = builder.signed(left)
     right = table(builder, plan.table, needs.within(plan.table.schema).columns)
@@ -204,7 +202,7 @@ def lower_nrr_join(
     edge = builder.add(
         task, (left, right), match.output, left.kind, label="Join NRR", structure="table by key"
     )
-    return builder.signed(edge) if strategy == "negative" else edge
+    return builder.signed(edge) if builder.strategy == "negative" else edge
 
 
 def _reads(on: JoinOn) -> frozenset[str]:

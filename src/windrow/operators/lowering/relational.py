@@ -11,7 +11,7 @@ from windrow.operators.lowering.aggregates import lower_aggregate
 from windrow.operators.lowering.builder import Builder, Crossing, Edge, Wanted
 from windrow.operators.lowering.distincts import add_distinct
 from windrow.operators.lowering.joins import lower_half_join, lower_join, lower_nrr_join
-from windrow.operators.lowering.streams import ordered
+from windrow.operators.lowering.streams import lower_recent_answers, ordered
 from windrow.operators.lowering.versions import lower_stamped, lower_versions
 from windrow.operators.lowering.windows import lower_window
 from windrow.operators.rowwise import FilterTask, ProjectTask
@@ -35,6 +35,7 @@ from windrow.plan.nodes import (
     NrrJoin,
     Plan,
     Project,
+    RecentAnswers,
     Refresh,
     SemiJoin,
     Stamped,
@@ -98,6 +99,8 @@ def _lowered(builder: Builder, plan: Plan, wanted: Wanted) -> Edge:
             return _top(builder, plan, wanted)
         case Refresh():
             return _refresh(builder, plan, wanted)
+        case RecentAnswers():
+            return _held(builder, lower_recent_answers(builder, plan), wanted.slide)
         case _:
             msg = f"{type(plan).__name__} is no relation"
             raise AssertionError(msg)

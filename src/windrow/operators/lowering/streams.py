@@ -8,7 +8,16 @@ from windrow.core.schema import Schema
 from windrow.operators.lowering.builder import Builder, Crossing, Edge, Wanted
 from windrow.operators.rowwise import FilterTask, ProjectTask
 from windrow.operators.source import Source
-from windrow.operators.streams import DelayTask, DstreamTask, IstreamTask, RstreamTask
+from windrow.operators.streams import (
+    DelayTask,
+    DstreamTask,
+    IstreamTask,
+    NumberTask,
+    ProducedTask,
+    RecentAnswersTask,
+    RstreamTask,
+    SlideInstantsTask,
+)
 from windrow.plan.expressions import Column, columns_of
 from windrow.plan.nodes import (
     Delay,
@@ -18,11 +27,14 @@ from windrow.plan.nodes import (
     Istream,
     Join,
     Named,
+    Numbered,
     Plan,
+    Produced,
     Project,
-    Refresh,
+    RecentAnswers,
     Rstream,
     Scan,
+    SlideInstants,
     Window,
 )
 from windrow.plan.patterns import PatternKind
@@ -50,12 +62,20 @@ def _lowered(builder: Builder, plan: Plan, wanted: Wanted) -> Edge:
             return builder.add(task, (edge,), edge.schema, None, label="Filter")
         case Project(source=below, columns=columns):
             return _project(builder, below, columns, wanted)
+        case Numbered():
+            return _numbered(builder, plan, wanted)
+        case SlideInstants(source=below, step=step, column=column):
+            edge = lower_stream(builder, below, wanted.of(frozenset()))
+            instants = SlideInstantsTask(column, step)
+            return builder.add(instants, (edge,), plan.schema, None, label="SlideInstants")
+        case Produced(source=below):
+            return _produced(builder, plan, below)
         case Istream(source=below):
             return _output(builder, plan, below, "Istream")
         case Dstream(source=below):
             return _output(builder, plan, below, "Dstream")
-        case Rstream(source=below):
-            return _rstream(builder, below)
+        case Rstream():
+            return _rstream(builder, plan)
         case Delay(source=below, slide=slide):
             edge = lower_stream(builder, below, Wanted(frozenset(below.schema.names)))
             delay = DelayTask(edge.schema, slide, builder.interner)
@@ -130,6 +150,26 @@ def ordered(builder: Builder, edge: Edge, schema: Schema) -> Edge:
     return builder.rowwise(task, edge, schema, label="Order columns")
 
 
+def _numbered(builder: Builder, plan: Numbered, wanted: Wanted) -> Edge:
+    edge = lower_stream(builder, plan.source, wanted.of(wanted.columns - {plan.column}))
+    schema = edge.schema + Schema((plan.schema[plan.column],))
+    return builder.add(NumberTask(plan.column), (edge,), schema, None, label="Number")
+
+
+def _produced(builder: Builder, plan: Produced, below: Plan) -> Edge:
+    """Lower the stream of results that travel once: their arrivals, without any expiration.
+
+    At the root nobody asks for an order inside an instant, so nothing waits for its end.
+    """
+    with builder.unsigned_edges():
+        edge = _relation(builder, below)
+    assert edge.predicted, "results that travel once travel on an unsigned edge"
+    if plan is builder.root:
+        return builder.births(edge, None)
+    task = ProducedTask(edge.schema, builder.interner)
+    return builder.add(task, (edge,), edge.schema, None, label="Produced")
+
+
 def _output(builder: Builder, plan: Plan, below: Plan, label: str) -> Edge:
     """Lower ISTREAM or DSTREAM.
 
@@ -171,7 +211,22 @@ def birth_columns(plan: Plan) -> frozenset[str] | None:
             return None
 
 
-def _rstream(builder: Builder, refresh: Refresh) -> Edge:
+def _rstream(builder: Builder, plan: Rstream) -> Edge:
+    refresh = plan.source
     edge = builder.signed(_relation(builder, refresh.source, refresh.slide))
-    task = RstreamTask(edge.schema, refresh.slide, builder.interner)
+    task = RstreamTask(edge.schema, refresh.slide, builder.interner, plan.seen, plan.by)
     return builder.add(task, (edge,), edge.schema, None, label="Rstream")
+
+
+def lower_recent_answers(builder: Builder, plan: RecentAnswers) -> Edge:
+    """Lower a RANGE over whole answers: what they differ by from those that leave."""
+    refresh = plan.source
+    edge = builder.signed(_relation(builder, refresh.source, refresh.slide))
+    return builder.add(
+        RecentAnswersTask(edge.schema, refresh.slide, plan.width),
+        (edge,),
+        edge.schema,
+        PatternKind.STR,
+        label="RecentAnswers",
+        structure="differences",
+    )

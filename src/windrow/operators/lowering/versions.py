@@ -38,12 +38,10 @@ def lower_stamped(builder: Builder, plan: Stamped, wanted: Wanted, lower: Lower)
 
     They are predicted under every strategy, and told once (see `lower_nrr_join`).
     """
-    strategy, renews = builder.strategy, builder.renews
-    if strategy == "negative":
-        builder.strategy = "upa"
-    builder.renews = False
-    left = lower(builder, plan.source, Wanted(wanted.columns - {plan.met.name}))
-    builder.strategy, builder.renews = strategy, renews
+    renews, builder.renews = builder.renews, False
+    with builder.unsigned_edges():
+        left = lower(builder, plan.source, Wanted(wanted.columns - {plan.met.name}))
+    builder.renews = renews
     assert left.predicted, "tuples that meet versions say when they leave"
     versions = lower(builder, plan.versions, Wanted(frozenset()))
     task = StampTask(plan.met.name, (plan.versions.first.name, plan.versions.end.name))

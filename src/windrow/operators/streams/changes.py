@@ -109,6 +109,16 @@ class IstreamTask(ClosingTask):
         return self._spoken(Delta.concat([nothing, *self._open.batches]))
 
 
+class ProducedTask(ClosingTask):
+    """The results of each instant, each once: their arrivals on an unsigned edge in, stream out."""
+
+    def _timed(self, delta: Delta) -> Delta:
+        return Delta(delta.ts, delta.columns)
+
+    def _spoken(self, delta: Delta) -> Delta:
+        return delta
+
+
 class DstreamTask(ClosingTask):
     """At each τ the rows of Q(τ⁻) - Q(τ): signed in, stream out."""
 

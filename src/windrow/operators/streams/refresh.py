@@ -13,9 +13,10 @@ from windrow.operators.window.slide import SlidChanges
 
 
 class RefreshTask:
-    """Q(⌊τ/d⌋·d): signed in, signed out. With `restore`, of a row max(n, p) copies.
+    """Q(⌊τ/d⌋·d): signed in, signed out. With `restore`, of a row p + m copies.
 
-    O(changes) a step; remembers the changes since the last multiple, with `restore` the answer.
+    What p and m are: `kernels/streams.py`. O(changes) a step; remembers the changes since the last
+    multiple, with `restore` the answer.
     Rows of the first step that were there before any tuple are told at once if they are also
     given in `initial`.
     """

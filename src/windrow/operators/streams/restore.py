@@ -30,7 +30,7 @@ from windrow.operators.window.slide import next_multiples
 
 
 class RestoredChanges:
-    """The changes of an answer that holds max(n, p) copies of a row at each multiple of `slide`.
+    """The changes of an answer that holds p + m copies of a row at each multiple of `slide`.
 
     O(changes) a step; remembers the answer and what it shows. Invariants, asserted by `check`:
       1. each row that is shown, or is there, has an entry;

@@ -22,14 +22,23 @@ from windrow.operators.window.slide import next_multiples
 class RstreamTask:
     """Q(k·d) at each k·d from the first event on: signed in, stream out.
 
-    The answer of a multiple leaves once the clock has passed it. O(changes + rows told);
-    remembers the answer as of the last multiple, and the changes since.
+    The answer of a multiple leaves once the clock has passed it. O(changes + rows emitted);
+    keeps the answer as of the last multiple, and the changes since. `seen` and `by`: see the
+    plan's node.
     """
 
     lags = True
 
-    def __init__(self, schema: Schema, slide: int, interner: Interner) -> None:
+    def __init__(
+        self,
+        schema: Schema,
+        slide: int,
+        interner: Interner,
+        seen: int | None = None,
+        by: int = 1,
+    ) -> None:
         assert slide > 0, "a slide is positive"
+        self.seen, self.by = seen, by
         self.counters = Counters()
         self.schema = schema
         self.slide = slide
@@ -83,10 +92,20 @@ class RstreamTask:
         columns, counts = self._bag.rows()
         one = copies(Delta(np.full(len(counts), first), columns), counts)
         one = self._order.sorted_instants(one)
-        times = np.arange(first, stop, self.slide)
+        times = self._seen_times(first, stop, len(one))
         rows = np.tile(np.arange(len(one)), len(times))
         taken = {n: v.take(rows) for n, v in one.columns.items()}
         return Delta(np.repeat(times, len(one)), taken)
+
+    def _seen_times(self, first: int, stop: int, rows: int) -> I64:
+        """Return the multiples of [first, stop) that matter: all, or those at either end."""
+        refreshes = -((first - stop) // self.slide)
+        if self.seen is None or (rows > 1 and self.by > 1):
+            return np.arange(first, stop, self.slide)
+        skipped = max(0, refreshes - 2 * self.seen) // self.by * self.by
+        numbers = np.arange(refreshes - skipped)
+        numbers[self.seen :] += skipped
+        return first + numbers * self.slide
 
     def state_rows(self) -> int:
         """Return the rows of the answer and the changes since."""

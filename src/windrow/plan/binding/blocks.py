@@ -30,17 +30,21 @@ from windrow.plan.binding.subqueries import (
 from windrow.plan.expressions import Expr, columns_of
 from windrow.plan.nodes import (
     Filter,
-    Istream,
     Named,
     Plan,
+    Produced,
     Project,
+    SlideInstants,
     SortKey,
     Window,
     as_column,
 )
-from windrow.plan.windows import Range, Until
+from windrow.plan.windows import Range, Rows, Until
 
 BindExpr = Callable[[exp.Expr], Expr]
+SLIDE_COLUMN = "#slide"
+"""The column with the instant at which a count window slides."""
+
 Condition = tuple[str, exp.Expr]
 """A term of WHERE or ON, after the name of its clause."""
 
@@ -49,13 +53,15 @@ Condition = tuple[str, exp.Expr]
 class Body:
     """A bound block or set operation, before SLIDE and the output operator.
 
-    `internal`: all bounded windows are INTERNAL, so its insertions stay for ever.
+    `internal`: no window lets results expire, and some are INTERNAL: its results stay for ever.
+    `slides`: of an aggregate over windows ``[ROWS n SLIDE m]`` alone, when each of them slides.
     """
 
     plan: Plan
     order: tuple[SortKey, ...] = ()
     internal: bool = False
     aggregated: bool = False
+    slides: tuple[SlideInstants, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +86,27 @@ def bind_block(select: exp.Select, context: Context, binders: QueryBinders) -> B
     columns = _columns(items, bind)
     plan, order = apply_order(select, plan, columns, bind)
     internal = _is_internal(joined.scope.sources)
-    return Body(plan, order, internal, bool(grouped))
+    slides = _slide_instants(select, joined.scope.sources, context, binders) if grouped else ()
+    return Body(plan, order, internal, bool(grouped), slides)
+
+
+def _slide_instants(
+    select: exp.Select, sources: tuple[Source, ...], context: Context, binders: QueryBinders
+) -> tuple[SlideInstants, ...]:
+    """Return when the windows of a block slide, if all of them count tuples and SLIDE.
+
+    Each stream is bound once more: that it is counted does not depend on who else reads it.
+    """
+    nodes, _ = _from_items(select)
+    moving = [n for n, s in zip(nodes, sources, strict=True) if s.kind in ("stream", "query")]
+    if not all(s.count_slides for s in sources if s.kind in ("stream", "query")):
+        return ()
+    windows = [bind_source(node, context, binders).plan for node in moving]
+    return tuple(
+        SlideInstants(w.source, w.spec.step, SLIDE_COLUMN)
+        for w in windows
+        if isinstance(w, Window) and isinstance(w.spec, Rows)
+    )
 
 
 def _plain(joined: Joined) -> tuple[BindExpr, Plan]:
@@ -290,7 +316,7 @@ def _until_external_end(plan: Plan, sources: tuple[Source, ...]) -> Plan:
     ends = tuple(s.expiry_column for s in sources if s.expiry_column is not None)
     if not ends:
         return plan
-    kept = Window(Istream(plan), Until(ends))
+    kept = Window(Produced(plan), Until(ends))
     columns = tuple(Named(f.name, as_column(f)) for f in plan.schema if f.name not in ends)
     return Project(kept, columns)
 

@@ -13,7 +13,6 @@ from windrow.language.spans import span_of
 from windrow.language.syntax import StreamFunction, StreamWindow, Windowed
 
 REFUSED = ("distinct", "group", "having", "order", "limit", "offset")
-BOUNDED = ("range", "rows", "partition", "now", "tumble")
 
 
 def lift_nested_wstream(select: exp.Select) -> exp.Select:
@@ -31,8 +30,7 @@ def lift_nested_wstream(select: exp.Select) -> exp.Select:
     inner = select.copy()
     inner.set("expressions", [exp.alias_(function.this.copy(), "part")])
     for window in inner.find_all(StreamWindow):
-        if window.args["kind"] in BOUNDED:
-            window.args["internal"] = True
+        window.args["internal"] = True
     item = select.expressions[0].copy()
     next(iter(item.find_all(StreamFunction))).replace(exp.column("part"))
     source = Windowed(this=exp.Subquery(this=inner), window=function.args["window"].copy())

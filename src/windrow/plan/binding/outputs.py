@@ -31,8 +31,10 @@ from windrow.plan.nodes import (
     Except,
     Intersect,
     Istream,
+    Join,
     Named,
     Plan,
+    Produced,
     Project,
     Query,
     Refresh,
@@ -48,7 +50,7 @@ from windrow.plan.nodes import (
 )
 from windrow.plan.patterns import PatternKind, pattern_of
 from windrow.plan.settings import asked_of
-from windrow.plan.windows import Unbounded
+from windrow.plan.windows import Range, Unbounded
 
 
 def bind_query(
@@ -82,7 +84,7 @@ def _output(tree: exp.Expr, context: Context) -> tuple[Plan, tuple[SortKey, ...]
     function, query = _split(tree)
     body = _body(query, context)
     period = context.refresh.period
-    kind = function.args["kind"] if function else "rstream"
+    kind = _kind(function, body)
     restore = bool(function and function.args.get("restore"))
     if function is not None and restore:
         _check_restore(function, kind, period)
@@ -100,17 +102,45 @@ def _split(tree: exp.Expr) -> tuple[StreamFunction | None, exp.Expr]:
     return (tree, tree.this) if isinstance(tree, StreamFunction) else (None, tree)
 
 
+def _kind(function: StreamFunction | None, body: Body) -> str:
+    """Return the output operator; none written is RSTREAM. Results that stay have no DSTREAM."""
+    kind = str(function.args["kind"]) if function else "rstream"
+    if kind == "dstream" and body.internal:
+        assert function is not None
+        raise SemanticError(
+            "DSTREAM over INTERNAL windows is always empty",
+            detail="Results of INTERNAL windows stay for ever: nothing leaves the answer.",
+            hint="Leave INTERNAL out, so that results expire with the window.",
+            span=span_of(function),
+        )
+    return kind
+
+
 def _stream(body: Body, kind: str, period: int | None, *, restore: bool) -> Plan:
     """Turn a body into the stream that its output operator, or INTERNAL, makes of it."""
     if kind == "dstream":
         return Dstream(_refreshed(body.plan, period))
     if restore and (kind == "istream" or body.internal):
         assert period is not None, "RESTORE without SLIDE is refused before"
-        return Delay(Istream(body.plan), period)
+        return Delay(Produced(body.plan), period)
     keeps_all = body.aggregated and (body.internal or kind == "wstream")
     if keeps_all and period is not None:
         return Rstream(Refresh(body.plan, period))
-    return Istream(_refreshed(body.plan, period, restore=restore))
+    if keeps_all and body.slides:
+        return _whole_at_slides(body)
+    refreshed = _refreshed(body.plan, period, restore=restore)
+    return Istream(refreshed) if kind == "istream" and not body.internal else Produced(refreshed)
+
+
+def _whole_at_slides(body: Body) -> Plan:
+    """Return the stream of whole answers: at each instant at which a count window slides.
+
+    A slide meets the answer of its own instant: { s∘t | s slides at τ, t ∈ source(τ) }.
+    """
+    windows = tuple(Window(instants, Range(1)) for instants in body.slides)
+    slides = windows[0] if len(windows) == 1 else Distinct(UnionAll(windows))
+    columns = tuple(Named(f.name, as_column(f)) for f in body.plan.schema)
+    return Produced(Project(Join(slides, body.plan), columns))
 
 
 def _refreshed(plan: Plan, period: int | None, *, restore: bool = False) -> Plan:
@@ -129,7 +159,7 @@ def _wstream(function: StreamFunction | None, body: Body, stream: Plan, context:
         )
     if not body.aggregated:
         _require_windowable(body.plan, function)
-    elif isinstance(stream, Istream) and not body.internal:
+    elif isinstance(stream, Produced) and not body.internal and not body.slides:
         raise SemanticError(
             "WSTREAM over an aggregate needs a SLIDE",
             detail="Without it the aggregate's value follows every change: there is no moment at "
@@ -285,7 +315,7 @@ def bind_relation(tree: exp.Expr, context: Context) -> Plan:
     outer, context.refresh = context.refresh, RefreshScope()
     body = _body(query, context)
     inner, context.refresh = context.refresh, outer
-    kind = function.args["kind"] if function else "rstream"
+    kind = _kind(function, body)
     if function is not None and function.args.get("restore"):
         raise SemanticError(
             "RESTORE goes with the whole query, or with a windowed sub-query",
@@ -310,10 +340,10 @@ def bind_stream(tree: exp.Expr, context: Context) -> Plan:
     body = _body(query, context)
     period = context.refresh.period
     context.refresh = outer
-    kind = function.args["kind"] if function else "rstream"
+    kind = _kind(function, body)
     if kind == "wstream":
         stream = _stream(body, kind, period, restore=False)
-        return Istream(_wstream(function, body, stream, context))
+        return Produced(_wstream(function, body, stream, context))
     if kind == "rstream" and not body.internal:
         _require_windowable(body.plan, tree)
     restore = bool(function and function.args.get("restore"))

@@ -19,7 +19,8 @@ class Source:
     """One item of FROM, bound.
 
     `columns` maps the names a user writes to columns of `plan`. `time_column` is set for a base
-    stream; `expiry_column` for an external window beside an INTERNAL one.
+    stream; `expiry_column` for an external window beside an INTERNAL one. `count_slides`: its
+    window is ``[ROWS n SLIDE m]``.
     """
 
     alias: str
@@ -32,6 +33,7 @@ class Source:
     external: bool = False
     implicit: bool = False  # an unbounded stream that nobody asked to be unbounded
     expiry_column: str | None = None
+    count_slides: bool = False
 
     def find(self, name: str) -> Column | None:
         """Return the column of that name, in any case."""

@@ -154,18 +154,12 @@ def _windowed(source: Source, stream: Plan, window: StreamWindow, context: Conte
     spec = bind_window(window, source, context)
     internal = bool(window.args.get("internal"))
     bounded = not isinstance(spec, Unbounded | Since)
-    if internal and not bounded:
-        raise SemanticError(
-            "an INTERNAL window must be bounded",
-            detail="INTERNAL bounds the state; an unbounded window has nothing to bound.",
-            hint="Leave INTERNAL out: results of an unbounded window never expire anyway.",
-            span=span_of(window),
-        )
     return replace(
         source,
         plan=Window(stream, spec),
         internal=internal,
         external=bounded and not internal,
+        count_slides=isinstance(spec, Rows) and window.args.get("slide") is not None,
     )
 
 

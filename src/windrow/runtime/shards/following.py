@@ -62,7 +62,7 @@ def _change(program: Program, query: ShardQuery, better: Mapping[str, str]) -> N
     old, stages = query.wiring, query.flow.flow.stages
     followed = query.followed | dict(better)
     wiring = rewired(old, _lowered(program, old, followed))
-    flow = LeveledFlow(wiring.physical, query.first)
+    flow = LeveledFlow(wiring.physical, query.shard)
     _require_same_above(query.flow, flow)
     transfer(query.flow.flow, _lowered(program, old, query.followed).stages, flow.flow)
     go_on(stages, flow.flow.stages)

@@ -61,7 +61,7 @@ class ShardQuery:
     wiring: Wiring
     output: Output
     ports: tuple[Port, ...]
-    first: bool
+    shard: int
     pace: Pace | None = None
     flow: LeveledFlow = field(init=False)
     streams: tuple[str, ...] = field(init=False)
@@ -88,7 +88,7 @@ class ShardQuery:
     def _tie(self) -> None:
         """Make the tasks ready, and tie them to the ports."""
         physical = self.wiring.physical
-        self.flow = LeveledFlow(physical, self.first)
+        self.flow = LeveledFlow(physical, self.shard)
         entries = (s.entry for s in physical.sources.values())
         self.streams = tuple(dict.fromkeys(e.name for e in entries if isinstance(e, Stream)))
         self._readers = {}

@@ -54,7 +54,7 @@ class Shard:
         self.layout: Layout = layout
         pace = self.program.pace()
         self.queries = [
-            ShardQuery(w, o, layout.ports, self.number == 0, None if pace is None else Pace(pace))
+            ShardQuery(w, o, layout.ports, self.number, None if pace is None else Pace(pace))
             for w, o in zip(wirings, layout.outputs, strict=True)
         ]
         streams = {p.entry.name: p.entry for p in layout.ports if isinstance(p.entry, Stream)}

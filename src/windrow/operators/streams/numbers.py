@@ -1,0 +1,112 @@
+"""Streams whose tuples are counted: numbers for them, or when a count window over them slides.
+
+Number          tuples  a  b  c        numbers  1  2  3     on shard i: 1 + i·2⁴⁸ ...
+SlideInstants   step 2: a  b┊c  d┊     instants of b and d, once each
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from windrow.core.schema import Field, Schema
+from windrow.core.time import BEGINNING
+from windrow.core.types import BIGINT
+from windrow.operators.delta import Delta
+from windrow.operators.task import Counters, Saved
+from windrow.operators.vector import I64, Vector
+
+SHARD_NUMBERS = 1 << 48
+"""Numbers that a shard has for itself: a year of eight million tuples a second."""
+
+
+class CountingTask:
+    """The common part: how many tuples of the stream have arrived."""
+
+    def __init__(self) -> None:
+        self.counters = Counters()
+        self.arrived = 0
+
+    def begin(self, start: int) -> Delta | None:
+        """Nothing is there before any tuple is."""
+        return None
+
+    def _counted(self, given: Delta, made: Delta) -> Delta:
+        self.counters.tuples_in += len(given)
+        self.counters.tuples_out += len(made)
+        return made
+
+    def state_rows(self) -> int:
+        """No tuple is kept."""
+        return 0
+
+    def state_bytes(self) -> int:
+        """No tuple is kept."""
+        return 0
+
+    def check(self) -> None:
+        """Assert that the count has not gone back."""
+        assert self.arrived >= 0, "tuples arrive, and do not return"
+
+    def live_codes(self) -> list[I64]:
+        """No tuple is kept."""
+        return []
+
+    def save(self) -> Saved:
+        """Return the count."""
+        return {"arrived": self.arrived}
+
+    def load(self, saved: Saved) -> None:
+        """Go on from a saved count."""
+        self.arrived = int(saved["arrived"])  # type: ignore[call-overload]
+
+
+class NumberTask(CountingTask):
+    """Each tuple with its number: stream in, stream out. O(tuples); keeps one number."""
+
+    def __init__(self, column: str) -> None:
+        super().__init__()
+        self.column = column
+        self.shard = 0
+
+    def step(self, inputs: tuple[Delta, ...], clock: int) -> Delta:
+        """Number the tuples in the order of their arrival."""
+        (delta,) = inputs
+        first = self.shard * SHARD_NUMBERS + self.arrived + 1
+        self.arrived += len(delta)
+        numbers = np.arange(first, first + len(delta), dtype=np.int64)
+        out = delta.replace_columns({**delta.columns, self.column: Vector(BIGINT, numbers)})
+        return self._counted(delta, out)
+
+
+class SlideInstantsTask(CountingTask):
+    """The instants at which ``[ROWS n SLIDE step]`` slides: stream in, stream out.
+
+    O(tuples); keeps the count, and the last instant that was emitted.
+    """
+
+    def __init__(self, column: str, step: int) -> None:
+        super().__init__()
+        self.schema = Schema((Field(column, BIGINT, nullable=False),))
+        self.slide = step
+        self.last = BEGINNING
+
+    def step(self, inputs: tuple[Delta, ...], clock: int) -> Delta:
+        """Emit each instant whose tuples pass a multiple of the slide."""
+        (delta,) = inputs
+        numbers = np.arange(self.arrived + 1, self.arrived + 1 + len(delta))
+        self.arrived += len(delta)
+        slides = np.unique(delta.ts[numbers % self.slide == 0])
+        slides = slides[slides > self.last]
+        if len(slides):
+            self.last = int(slides[-1])
+        out = Delta(slides, {self.schema.names[0]: Vector(BIGINT, slides)})
+        return self._counted(delta, out)
+
+    def save(self) -> Saved:
+        """Return the count and the last instant."""
+        return {**super().save(), "last": self.last}
+
+    def load(self, saved: Saved) -> None:
+        """Go on from a saved count."""
+        super().load(saved)
+        self.last = int(saved["last"])  # type: ignore[call-overload]
