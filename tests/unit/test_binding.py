@@ -203,7 +203,6 @@ def test_a_number_of_thousands_of_digits_is_refused_or_read(clause: str) -> None
     "text",
     [
         "WSTREAM(SELECT a FROM s [RANGE 5 SLIDE 1])[ROWS 3] RESTORE",
-        "SELECT a FROM s [UNBOUNDED INTERNAL]",
         "SELECT a FROM s [NOW] QUALIFY a = 1",
         "SELECT s.a FROM s [NOW], LATERAL (SELECT 1 FROM t [NOW])",
         "WITH RECURSIVE z AS (SELECT a FROM z) SELECT a FROM z",

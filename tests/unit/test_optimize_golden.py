@@ -1,7 +1,7 @@
 """Each rule on plans that it fits and on plans that it does not, in tests/golden/optimize_*.plan.
 
-A question begins with ``optimize rules=a,b``; ``then=c`` applies other rules afterwards, and
-``patterns`` shows the update pattern of every edge; ``exchanges`` places those for shards;
+A question begins with ``optimize rules=a,b``; ``then=c`` applies other rules afterwards, ``once=d``
+passes that go over a plan once, and ``patterns`` shows the update pattern of every edge; ``exchanges`` places those for shards;
 ``folds=auto`` then folds groups before them, or tells why not; ``merges={b}`` lets tuples of
 inputs that are aggregated before a join be merged, or tells why not.
 """
@@ -46,6 +46,8 @@ def optimized(question: str) -> str:
         option, _, names = word.partition("=")
         if option in ("rules", "then"):
             query = replace(query, root=apply_rules(query.root, rules_of(names)))
+        for once in rules_of(names) if option == "once" else ():
+            query = replace(query, root=once(query.root))
         if option == "exchanges":
             query = replace(query, root=place_exchanges(query.root))
         if option == "merges":
