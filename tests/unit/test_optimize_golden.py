@@ -1,9 +1,10 @@
 """Each rule on plans that it fits and on plans that it does not, in tests/golden/optimize_*.plan.
 
 A question begins with ``optimize rules=a,b``; ``then=c`` applies other rules afterwards, ``once=d``
-passes that go over a plan once, and ``patterns`` shows the update pattern of every edge; ``exchanges`` places those for shards;
-``folds=auto`` then folds groups before them, or tells why not; ``merges={b}`` lets tuples of
-inputs that are aggregated before a join be merged, or tells why not.
+passes that go over a plan once, and ``patterns`` shows the update pattern of every edge;
+``exchanges`` places those for shards; ``folds=auto`` then folds groups before them, or tells why
+not; ``merges={b}`` lets tuples of inputs that are aggregated before a join be merged, or tells why
+not.
 """
 
 from dataclasses import replace
