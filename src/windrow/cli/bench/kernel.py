@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 FULL = 2_000_000
 NAMES = ("join", "group", "group_slide", "distinct", "negation", "join_group")
 TWINS = tuple(f"twin_{name}" for name in NAMES)
-OTHERS = ("long_window", "strategies", "latency", "start")
+OTHERS = ("internal", "long_window", "strategies", "latency", "start")
 
 Case = Callable[[], "list[Bar]"]
 
@@ -75,15 +75,17 @@ def measured(chosen: tuple[str, ...], rows: int, repeats: int) -> Iterator[Bar]:
 
 def cases(chosen: tuple[str, ...], rows: int, repeats: int) -> Iterator[tuple[str, Case]]:
     """Yield the chosen parts in order, each ready to be run."""
-    from windrow.cli.bench import measure  # noqa: PLC0415 - as above
+    from windrow.cli.bench import internal, measure  # noqa: PLC0415 - as above
     from windrow.cli.bench.data import Scale, streams  # noqa: PLC0415 - as above
     from windrow.cli.bench.workloads import WORKLOADS  # noqa: PLC0415 - as above
 
     scale = Scale.of(rows)
-    tables = streams(scale) if set(chosen) & set(NAMES) else {}
+    tables = streams(scale) if set(chosen) & {*NAMES, "internal"} else {}
     for work in WORKLOADS:
         if work.name in chosen:
             yield work.name, partial(measure.against_polars, work, tables, scale, repeats)
+    if "internal" in chosen:
+        yield "internal", partial(internal.measure, tables, scale, repeats)
     tables.clear()
     twin = measure.TWIN.shrunk(min(1.0, rows / measure.TWIN.rows))
     for work in WORKLOADS:

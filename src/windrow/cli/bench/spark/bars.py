@@ -8,6 +8,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from windrow.cli.bench.data import Scale
+from windrow.cli.bench.internal import BAR as INTERNAL_BAR
+from windrow.cli.bench.internal import COLUMNS as INTERNAL_COLUMNS
+from windrow.cli.bench.internal import texts as internal_texts
 from windrow.cli.bench.report import Bar, Facts, verdict_of
 from windrow.cli.bench.spark import baselines
 from windrow.cli.bench.spark.data import FULL, SMALLER, Feed, add_empty, make_feed, shape
@@ -110,6 +113,20 @@ def join(bench: Bench) -> Iterator[Bar]:
         passed = run_frame(bare, bench.checkpoint(f"bare-{part}"), warm=WARM)
         told = f"a bare pass, {passed.rows_per_second:,.0f} rows/s"
         yield bar_of(f"bare_{name}", BARE_BAR, ours, passed, difference, {"against": told})
+
+
+def internal(bench: Bench) -> Iterator[Bar]:
+    """A join of INTERNAL windows, against ISTREAM of the same join bounded by WINDOW(a, b)."""
+    feed = bench.feed("internal", ("a", "b"), SMALLER, WARM + OURS)
+    texts = internal_texts(INTERNAL_COLUMNS["internal_join_narrow"], feed.scale)
+    small = feed.first(WARM)
+    shots = [shot(bench, small, f"internal-{i}-check", q=t) for i, t in enumerate(texts)]
+    difference = "" if told(shots[0]) == told(shots[1]) else "other results than ISTREAM"
+    ours, theirs = (
+        run_windrow(shot(bench, feed, f"internal-{i}", q=t), warm=WARM) for i, t in enumerate(texts)
+    )
+    facts: Facts = {"against": f"ISTREAM of the bounded join, {theirs.rows_per_second:,.0f} rows/s"}
+    yield bar_of(f"internal_{size(bench, SMALLER)}", INTERNAL_BAR, ours, theirs, difference, facts)
 
 
 def more_results(theirs: Batches, ours: Batches) -> str:
@@ -273,6 +290,7 @@ def early(bench: Bench) -> Iterator[Bar]:
 
 PARTS: dict[str, Callable[[Bench], Iterator[Bar]]] = {
     "join": join,
+    "internal": internal,
     "slide": slide,
     "long_window": long_window,
     "empty": empty,
