@@ -50,7 +50,7 @@ def comparisons(draw: st.DrawFn) -> Expr:
 def connected(below: st.SearchStrategy[Expr]) -> st.SearchStrategy[Expr]:
     """Connectives, and ORs whose branches share a condition, often with its sides exchanged."""
     pair = st.tuples(below, below)
-    plain = st.builds(lambda n, p: resolve_call(n, p), st.sampled_from(("and", "or")), pair)
+    plain = st.builds(resolve_call, st.sampled_from(("and", "or")), pair)
     negated = below.map(lambda e: resolve_call("not", (e,)))
     shared = st.builds(
         lambda s, p: resolve_call(
