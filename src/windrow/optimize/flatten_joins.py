@@ -16,9 +16,16 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 
 from windrow.core.types import BOOLEAN, is_float, is_integer, is_temporal
-from windrow.optimize.place_exchanges import plain
 from windrow.optimize.rewriting import names_of
-from windrow.plan.expressions import Call, Column, Expr, columns_of, conjunction, conjuncts
+from windrow.plan.expressions import (
+    Call,
+    Column,
+    Expr,
+    columns_of,
+    conjunction,
+    conjuncts,
+    plain,
+)
 from windrow.plan.nodes import Band, Filter, Join, JoinOn, NrrJoin, Plan, Project
 
 COMPARISONS = ("lt", "le", "gt", "ge", "ne")

@@ -22,7 +22,7 @@ from enum import Enum
 
 from windrow.optimize.catalyst import translatable
 from windrow.optimize.rewriting import names_of, reads_relation
-from windrow.plan.expressions import Column, Expr, columns_of, substitute
+from windrow.plan.expressions import Column, Expr, columns_of, plain, substitute
 from windrow.plan.nodes import (
     Aggregate,
     AntiJoin,
@@ -165,11 +165,6 @@ def is_leaf(plan: Plan) -> bool:
             return not isinstance(source, Table) and is_leaf(source)
         case _:
             return False
-
-
-def plain(expr: Expr) -> Expr:
-    """Return the expression without what is known about NULLs, to compare it by what it reads."""
-    return substitute(expr, lambda c: Column(c.name, c.type))
 
 
 def place(plan: Plan, need: Need) -> Placed:

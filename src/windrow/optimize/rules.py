@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from windrow.optimize.merge_filter_into_join import merge_filter_into_join
 from windrow.optimize.merge_filters import merge_filters
 from windrow.optimize.merge_projections import merge_projections
 from windrow.optimize.prune_columns import prune_columns
@@ -26,6 +27,7 @@ MOVES: tuple[Rule, ...] = (
     push_filter_below_union,
     push_filter_below_join,
     push_filter_below_window,  # ... to what stands lowest, next to the stream
+    merge_filter_into_join,  # what reads both sides has come as far as it can
     merge_filters,  # after the pushes, which bring filters together
 )
 

@@ -98,6 +98,11 @@ def substitute(expr: Expr, replace: Callable[[Column], Expr]) -> Expr:
             return Cast(substitute(value, replace), type_, nullable)
 
 
+def plain(expr: Expr) -> Expr:
+    """Return the expression without what is known about NULLs, to compare it by what it reads."""
+    return substitute(expr, lambda c: Column(c.name, c.type))
+
+
 def conjuncts(expr: Expr | None) -> tuple[Expr, ...]:
     """Split a predicate at its top-level ANDs; none for no predicate."""
     match expr:
@@ -116,4 +121,25 @@ def conjunction(parts: tuple[Expr, ...]) -> Expr | None:
     result = parts[0]
     for part in parts[1:]:
         result = Call("and", (result, part), BOOLEAN, result.nullable or part.nullable)
+    return result
+
+
+def disjuncts(expr: Expr) -> tuple[Expr, ...]:
+    """Split a predicate at its top-level ORs, left to right."""
+    found: list[Expr] = []
+    waiting = [expr]
+    while waiting:
+        match waiting.pop():
+            case Call("or", (left, right)):
+                waiting += (right, left)
+            case other:
+                found.append(other)
+    return tuple(found)
+
+
+def disjunction(parts: tuple[Expr, ...]) -> Expr:
+    """Join predicates, at least one, by OR."""
+    result = parts[0]
+    for part in parts[1:]:
+        result = Call("or", (result, part), BOOLEAN, result.nullable or part.nullable)
     return result

@@ -13,7 +13,10 @@ from windrow.language.spans import span_of
 from windrow.language.syntax import PairWindow, StreamWindow
 from windrow.plan.binding.context import Context
 from windrow.plan.binding.expressions import ExpressionBinder, condition
+from windrow.plan.binding.factor_disjunctions import factor_disjunctions
 from windrow.plan.binding.grouping import Grouping, has_aggregate, owners_of_star
+from windrow.plan.binding.imply_conditions import imply_conditions
+from windrow.plan.binding.infer_equalities import infer_constants
 from windrow.plan.binding.joins import build_joins
 from windrow.plan.binding.ordering import apply_order, order_terms, ordinal, output_key
 from windrow.plan.binding.pairs import pair_bands
@@ -27,7 +30,7 @@ from windrow.plan.binding.subqueries import (
     subquery_term,
     too_many_columns,
 )
-from windrow.plan.expressions import Expr, columns_of
+from windrow.plan.expressions import Expr, columns_of, conjuncts
 from windrow.plan.nodes import (
     Filter,
     Named,
@@ -123,7 +126,8 @@ def _grouped(select: exp.Select, joined: Joined, items: list[exp.Expr]) -> tuple
     plan: Plan = grouping.plan(joined.plan)
     having = select.args.get("having")
     if having:
-        plan = Filter(plan, condition(grouping.bind(having.this), having.this, "HAVING"))
+        bound = condition(grouping.bind(having.this), having.this, "HAVING")
+        plan = Filter(plan, factor_disjunctions(bound))
     return grouping.bind, plan
 
 
@@ -172,7 +176,10 @@ def bind_from_where(
         (c, n) for c, n in conditions if not isinstance(n, PairWindow) and subquery_term(n) is None
     ]
     inside, correlated = _bind_terms(plain, scope)
-    plan = build_joins(sources, inside, pair_bands(pairs, sources, context))
+    known = (*correlated, *(() if outer is None else outer.terms))
+    inside += _implied(inside, known, sources)
+    scope = replace(scope, terms=tuple(inside))
+    plan = build_joins(sources, inside, pair_bands(pairs, sources, context), known)
     for term in sorted(predicates, key=lambda p: p.negated):
         plan = apply_subquery(plan, scope, term, _bind_inner(term, context, binders, scope))
     plan = _until_external_end(plan, sources)
@@ -185,9 +192,24 @@ def _bind_terms(nodes: list[Condition], scope: Scope) -> tuple[list[Expr], list[
     inside: list[Expr] = []
     correlated: list[Expr] = []
     for clause, node in nodes:
-        expr = condition(ExpressionBinder(scope, clause).bind(node), node, clause)
-        (inside if columns_of(expr) <= known else correlated).append(expr)
+        bound = condition(ExpressionBinder(scope, clause).bind(node), node, clause)
+        for expr in conjuncts(factor_disjunctions(bound)):
+            (inside if columns_of(expr) <= known else correlated).append(expr)
     return inside, correlated
+
+
+def _implied(
+    inside: list[Expr], known: tuple[Expr, ...], sources: tuple[Source, ...]
+) -> list[Expr]:
+    """Return conditions on single sources that follow from others.
+
+    An NRR is looked up as it is: a condition on it would be tested after the join, in vain.
+    `known` terms hold wherever a row of a sub-query can matter, be it for EXISTS or NOT EXISTS.
+    """
+    names = [frozenset(s.plan.schema.names) for s in sources if s.kind != "nrr"]
+    ors = imply_conditions([*inside, *known], names)
+    constants = infer_constants([*inside, *known])
+    return [*ors, *(t for t in constants if any(columns_of(t) <= n for n in names))]
 
 
 def _bind_inner(term: SubqueryTerm, context: Context, binders: QueryBinders, scope: Scope) -> Inner:

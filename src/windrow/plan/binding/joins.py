@@ -2,15 +2,18 @@
 
 Streams and sub-queries join first, in the order of FROM but along equalities where there are
 any; then relations; NRRs last, so that a result looks them up as of its own ts [THESIS Def. 3.1].
-Each term is applied as early as its columns allow.
+Each term is applied as early as its columns allow; equalities that follow from others are keys
+where none is written (`infer_equalities.py`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 
 from windrow.core.errors import SemanticError, UnboundedStateError
+from windrow.plan.binding.infer_equalities import Equalities, Pair
 from windrow.plan.binding.scope import Source
 from windrow.plan.expressions import Call, Expr, columns_of, conjunction
 from windrow.plan.nodes import (
@@ -49,10 +52,16 @@ class JoinTree:
     columns: frozenset[str]
     terms: list[Term]
     bands: list[Band]
+    equal: Equalities
 
 
-def build_joins(sources: tuple[Source, ...], terms: list[Expr], bands: list[Band]) -> Plan:
-    """Return the join of all sources under all terms and bands."""
+def build_joins(
+    sources: tuple[Source, ...], terms: list[Expr], bands: list[Band], known: Iterable[Expr] = ()
+) -> Plan:
+    """Return the join of all sources under all terms and bands.
+
+    `known` are terms that hold in every result, and are tested elsewhere.
+    """
     require_bounded_state(sources, bands)
     waiting = [Term(t, columns_of(t)) for t in terms]
     rest = sorted(sources, key=lambda s: _RANK[s.kind])
@@ -64,7 +73,9 @@ def build_joins(sources: tuple[Source, ...], terms: list[Expr], bands: list[Band
             span=rest[-1].span,
         )
     first = rest.pop(0)
-    tree = JoinTree(first.plan, frozenset(first.plan.schema.names), waiting, list(bands))
+    names = frozenset(first.plan.schema.names)
+    equal = Equalities.of((*terms, *known))
+    tree = JoinTree(first.plan, names, waiting, list(bands), equal)
     _filter(tree)
     while rest:
         _join(tree, _take_next(tree, rest))
@@ -74,21 +85,30 @@ def build_joins(sources: tuple[Source, ...], terms: list[Expr], bands: list[Band
 
 
 def _take_next(tree: JoinTree, rest: list[Source]) -> Source:
-    """Remove and return the first source that an equality connects, else the first."""
+    """Remove and return the first source that an equality connects, else the first.
+
+    Equalities that are written come before those that follow from others.
+    """
     rank = _RANK[rest[0].kind]
-    for i, source in enumerate(rest):
-        names = frozenset(source.plan.schema.names)
-        if _RANK[source.kind] == rank and any(
-            _key_pair(t, tree.columns, names) for t in tree.terms
-        ):
+    near = [(i, _names(s)) for i, s in enumerate(rest) if _RANK[s.kind] == rank]
+    for i, names in near:
+        if any(_key_pair(t, tree.columns, names) for t in tree.terms):
+            return rest.pop(i)
+    for i, names in near:
+        if tree.equal.inferred(tree.columns, names):
             return rest.pop(i)
     return rest.pop(0)
+
+
+def _names(source: Source) -> frozenset[str]:
+    return frozenset(source.plan.schema.names)
 
 
 def _filter(tree: JoinTree) -> None:
     """Apply the terms that read only what is there already."""
     ready = [t for t in tree.terms if t.columns and t.columns <= tree.columns]
     tree.terms = [t for t in tree.terms if t not in ready]
+    tree.equal.enforce(t.expr for t in ready)
     tree.plan = _filtered(tree.plan, ready)
 
 
@@ -98,12 +118,15 @@ def _filtered(plan: Plan, terms: list[Term]) -> Plan:
 
 
 def _join(tree: JoinTree, source: Source) -> None:
-    names = frozenset(source.plan.schema.names)
+    names = _names(source)
     both = tree.columns | names
     local = [t for t in tree.terms if t.columns and t.columns <= names]
     across = [t for t in tree.terms if t.columns <= both and t.columns and t not in local]
     tree.terms = [t for t in tree.terms if t not in local and t not in across]
-    on = join_on([t.expr for t in across], tree.columns, names, _oriented(tree, names))
+    tree.equal.enforce(t.expr for t in local)
+    written, residual = _sorted_out([t.expr for t in across], tree.columns, names)
+    keys = tree.equal.needed(written, tree.equal.inferred(tree.columns, names))
+    on = _on(keys, residual, _oriented(tree, names))
     tree.plan = _joined(tree.plan, source, local, on)
     tree.columns = both
 
@@ -119,11 +142,15 @@ def _joined(left: Plan, source: Source, local: list[Term], on: JoinOn) -> Plan:
     return Join(left, _filtered(source.plan, local), on)
 
 
-def join_on(
-    terms: list[Expr], left: frozenset[str], right: frozenset[str], bands: tuple[Band, ...] = ()
-) -> JoinOn:
+def join_on(terms: list[Expr], left: frozenset[str], right: frozenset[str]) -> JoinOn:
     """Sort the terms between two sides into key pairs and the rest."""
-    keys: list[tuple[Expr, Expr]] = []
+    return _on(*_sorted_out(terms, left, right), ())
+
+
+def _sorted_out(
+    terms: list[Expr], left: frozenset[str], right: frozenset[str]
+) -> tuple[list[Pair], list[Expr]]:
+    keys: list[Pair] = []
     residual: list[Expr] = []
     for term in terms:
         pair = _key_pair(Term(term, columns_of(term)), left, right)
@@ -131,12 +158,15 @@ def join_on(
             residual.append(term)
         else:
             keys.append(pair)
-    return JoinOn(
-        tuple(k[0] for k in keys), tuple(k[1] for k in keys), bands, conjunction(tuple(residual))
-    )
+    return keys, residual
 
 
-def _key_pair(term: Term, left: frozenset[str], right: frozenset[str]) -> tuple[Expr, Expr] | None:
+def _on(keys: list[Pair], residual: list[Expr], bands: tuple[Band, ...]) -> JoinOn:
+    rest = conjunction(tuple(residual))
+    return JoinOn(tuple(k[0] for k in keys), tuple(k[1] for k in keys), bands, rest)
+
+
+def _key_pair(term: Term, left: frozenset[str], right: frozenset[str]) -> Pair | None:
     match term.expr:
         case Call("eq", (a, b)):
             reads_a, reads_b = columns_of(a), columns_of(b)

@@ -10,7 +10,7 @@ from windrow.core.errors import BindError, Span
 from windrow.core.naming import near
 from windrow.language.printing import to_sql
 from windrow.language.spans import span_of
-from windrow.plan.expressions import Column
+from windrow.plan.expressions import Column, Expr
 from windrow.plan.nodes import Plan
 
 
@@ -45,13 +45,15 @@ class Source:
 class Scope:
     """The sources of a SELECT block, inside those of the blocks around it.
 
-    `outer` may be read; what is `beyond` is in sight, but the block may not refer to it.
+    `outer` may be read; what is `beyond` is in sight, but the block may not refer to it. `terms`
+    hold in every result of the block.
     """
 
     sources: tuple[Source, ...] = ()
     outer: Scope | None = None
     bare_words: bool = False
     beyond: Scope | None = None
+    terms: tuple[Expr, ...] = ()
 
     def resolve(self, node: exp.Column) -> Column | None:
         """Return the column that `node` names, looking outwards; None if there is none."""

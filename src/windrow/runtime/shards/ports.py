@@ -15,10 +15,9 @@ from windrow.operators.levels import levels_of
 from windrow.operators.lower import Physical
 from windrow.operators.lowering.builder import Crossing
 from windrow.operators.source import Source
-from windrow.optimize.place_exchanges import plain
 from windrow.optimize.preaggregate_panes import Partials
 from windrow.plan.catalog import Relation, Stream
-from windrow.plan.expressions import Call, Column, Expr
+from windrow.plan.expressions import Call, Column, Expr, plain
 from windrow.plan.nodes import Query, Route, Window, nodes_of
 from windrow.plan.windows import PartitionRows, Rows
 
