@@ -351,8 +351,8 @@ class QueryWriter:
         """A window; in a scope with a SLIDE mostly one that slides."""
         rng = self.rng
         if ask.period is not None and rng.random() < 0.7:
-            if rng.random() < 0.25:
-                return Window("tumble", ask.period, internal=internal)
+            if not internal and rng.random() < 0.25:
+                return Window("tumble", ask.period)
             return Window("range", rng.choice(WIDTHS), ask.period, internal)
         if ask.step is not None and rng.random() < 0.7:
             return Window("rows", rng.choice(COUNTS), ask.step, internal)

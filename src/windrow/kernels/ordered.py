@@ -161,51 +161,6 @@ def next_node(nodes, x):
 
 
 @kernel
-def quantiles(
-    events,
-    takes,
-    data,
-    kind,
-    fraction,
-    arena,
-    starts,
-    lengths,
-    roots,
-    nodes,
-    meta,
-    low,
-    high,
-    part,
-    valid,
-):
-    """Keep all values; each emission gets the two about (n - 1)·fraction of its group.
-
-        low         high
-         ├─────┼──────┤        part: how far from low to high, in [0, 1)
-
-    0 is MIN, 1 is MAX. Needs room for a node an event.
-    """
-    all_taken = len(takes) == 0
-    for i in range(events.shape[1]):
-        g, w, e = events[GROUP, i], events[WEIGHT, i], events[EMISSION, i]
-        if w != 0 and (all_taken or takes[i]):
-            key = order_key(data[i], kind)
-            change_copies(nodes, roots, g, 0, key, w, kind, arena, starts, lengths, meta)
-        if events[CLOSES, e] != i:
-            continue
-        n = nodes[roots[g], SIZE]
-        valid[e] = n > 0
-        if n > 0:
-            place = (n - 1) * fraction
-            k = int(place)
-            node = kth_node(nodes, roots[g], k)
-            low[e] = high[e] = value_of(nodes[node, KEY], kind)
-            part[e] = place - k
-            if part[e] > 0.0:
-                high[e] = value_of(nodes[kth_node(nodes, roots[g], k + 1), KEY], kind)
-
-
-@kernel
 def most_frequent(
     events,
     places,

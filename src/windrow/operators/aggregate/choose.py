@@ -9,7 +9,8 @@ from windrow.operators.aggregate.distinct import Distinct
 from windrow.operators.aggregate.extremes import BestAlive
 from windrow.operators.aggregate.merging import MergedCount, MergedReal, MergedWhole
 from windrow.operators.aggregate.op import Call
-from windrow.operators.aggregate.ordered import Quantile, TopK
+from windrow.operators.aggregate.ordered import TopK
+from windrow.operators.aggregate.quantile import Quantile
 from windrow.operators.aggregate.sums import DecimalSum, RealSum, Spread, WholeSum
 from windrow.operators.aggregate.user_defined import REGISTERED, UserDefined
 from windrow.operators.aggregate.wide import WideDecimals

@@ -1,4 +1,4 @@
-"""MEDIAN, QUANTILE, TOPK, and MIN and MAX where tuples leave unannounced: ordered bags."""
+"""TOPK, and the trees that it and early aggregation order values by."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from windrow.kernels.ordered import (
     SEED,
     SIZE,
     most_frequent,
-    quantiles,
 )
 from windrow.operators.aggregate.batch import Batch
 from windrow.operators.aggregate.comparing import Comparing
@@ -27,7 +26,7 @@ from windrow.operators.arrow import vector_from_arrow, vector_to_arrow
 from windrow.operators.interner import Interner
 from windrow.operators.state.key_table import grown
 from windrow.operators.task import Saved
-from windrow.operators.vector import F64, I64, Bools, Vector
+from windrow.operators.vector import I64, Bools, Vector
 
 
 class Forest:
@@ -60,17 +59,6 @@ class Forest:
         self.roots = roots.copy()
         self.pool.load(pool)
 
-    def values(self) -> tuple[I64, I64]:
-        """Return the group and the key of each node."""
-        nodes, at = self.pool.nodes, self.pool.live()
-        root = at.copy()
-        while (above := nodes[root, PARENT] != 0).any():
-            root[above] = nodes[root[above], PARENT]
-        group = np.zeros(len(nodes), np.int64)
-        planted = np.flatnonzero(self.roots)
-        group[self.roots[planted]] = planted
-        return group[root], nodes[at, KEY]
-
     @property
     def nbytes(self) -> int:
         """Exact size of roots and nodes."""
@@ -90,85 +78,6 @@ class Forest:
             assert heap[held].all(), "invariant 2: not a heap"
         assert np.isin(np.flatnonzero(self.roots), live).all(), "invariant 3: a tree of no tuples"
         assert np.count_nonzero(nodes[at, PARENT] == 0) == np.count_nonzero(self.roots)
-
-
-class Quantile:
-    """QUANTILE, MEDIAN; MIN and MAX of signed input: a bag a group, in order."""
-
-    def __init__(self, call: Call, interner: Interner) -> None:
-        self.call = call
-        self.comparing = Comparing.of(call.args[0].type, interner)
-        self.forest = Forest()
-        known = {"min": 0.0, "max": 1.0, "median": 0.5}
-        self.fraction = known[call.name] if call.name in known else float(call.parameters[0])
-
-    @property
-    def comparisons(self) -> int:
-        """Values compared so far."""
-        return self.forest.pool.comparisons()
-
-    def reserve(self, groups: int) -> None:
-        """Make room."""
-        self.forest.reserve(groups)
-
-    def fold(self, batch: Batch, out: I64, valid: Bools) -> None:
-        """Change the bags; interpolate between neighbours."""
-        forest, n = self.forest, batch.emissions
-        forest.pool.reserve(len(batch))
-        high, part = np.empty(n, np.int64), np.empty(n, np.float64)
-        quantiles(
-            batch.events,
-            batch.takes(self.call),
-            batch.bits(self.call),
-            self.comparing.kind,
-            self.fraction,
-            *self.comparing.bytes,
-            forest.roots,
-            forest.pool.nodes,
-            forest.pool.meta,
-            out,
-            high,
-            part,
-            valid,
-        )
-        if not self.call.extreme:
-            low = out[:n].view(np.float64)
-            between = np.flatnonzero(valid[:n] & (part > 0.0))
-            low[between] = _between(low[between], high.view(np.float64)[between], part[between])
-
-    def release(self, groups: I64) -> None:
-        """Bags without tuples are empty already."""
-
-    def entries(self) -> int:
-        """Return how many different values are remembered."""
-        return len(self.forest.pool)
-
-    def nbytes(self) -> int:
-        """Size of the trees."""
-        return self.forest.nbytes
-
-    def save(self, groups: int) -> Saved:
-        """Return the trees in use."""
-        return self.forest.save(groups)
-
-    def load(self, saved: Saved) -> None:
-        """Take over saved trees."""
-        self.forest.load(saved)
-
-    def live_codes(self) -> list[I64]:
-        """Return the codes of the values in the bags."""
-        pool = self.forest.pool
-        return [pool.nodes[pool.live(), KEY]] if self.comparing.interned else []
-
-    def check(self, live: I64) -> None:
-        """Assert the invariants of the trees."""
-        self.forest.check(live)
-
-
-def _between(low: F64, high: F64, part: F64) -> F64:
-    """Return the point that divides low to high as `part`. Equal ends are the point itself."""
-    with np.errstate(invalid="ignore", over="ignore"):
-        return np.where(low == high, low, low * (1.0 - part) + high * part)
 
 
 class TopK:

@@ -16,7 +16,7 @@ from windrow.kernels.groups import GROUP, TIME, WEIGHT, name_emissions
 from windrow.operators.aggregate.batch import Accumulator, Batch
 from windrow.operators.aggregate.extremes import BestAlive
 from windrow.operators.aggregate.op import EXPIRY_COLUMN, GROUP_COLUMN, Call
-from windrow.operators.aggregate.ordered import Quantile
+from windrow.operators.aggregate.quantile import Quantile
 from windrow.operators.delta import Delta
 from windrow.operators.vector import I64, Vector
 
@@ -34,7 +34,7 @@ def refill_extreme(fold: Accumulator, old: Accumulator, waiting: Delta, groups: 
         left.load(old.save(groups))
         left.reserve(groups)
         _fold(left, waiting, groups, -1)
-        endless = _rows(old.call, old.comparing.kind, *left.forest.values())
+        endless = _rows(old.call, old.comparing.kind, *left.bags.values(groups))
     _fold(fold, waiting, groups, 1)
     _fold(fold, endless, groups, 1)
 

@@ -1,0 +1,219 @@
+"""MEDIAN, QUANTILE, and MIN and MAX where tuples leave unannounced: sorted bags."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from windrow.kernels.extents import FREE, HEAD, LARGEST, LINE, USED
+from windrow.kernels.sorted_bags import (
+    COMPARISONS,
+    ENTRIES,
+    FIRST,
+    LEVELS,
+    LINKS,
+    META,
+    NEXT,
+    Bags,
+    Order,
+    Quantiles,
+    list_entries,
+    list_separators,
+    quantiles,
+)
+from windrow.operators.aggregate.batch import Batch
+from windrow.operators.aggregate.comparing import Comparing
+from windrow.operators.aggregate.op import Call
+from windrow.operators.interner import Interner
+from windrow.operators.state.key_table import grown
+from windrow.operators.task import Saved
+from windrow.operators.vector import F64, I64, Bools
+
+PATH: I64 = np.zeros((2, LEVELS), np.int64)
+
+
+class SortedBags:
+    """A sorted bag a group (see `kernels/sorted_bags.py`).
+
+    Invariants, asserted by `check`:
+      1. keys ascend in a leaf and from leaf to leaf; every value has copies;
+      2. leaves of a tree are not empty, and are linked in the order of the tree;
+      3. a tree's record counts its copies, and those before its cursor;
+      4. lines are in use by one bag or free, and are at most 64 bytes a value.
+    """
+
+    def __init__(self) -> None:
+        self.roots: I64 = np.zeros(0, np.int64)
+        self.words: I64 = np.zeros(2 * LINE << LARGEST, np.int64)
+        self.meta: I64 = np.zeros(META, np.int64)
+        self.meta[USED] = 1 << LARGEST  # so that 0 is none
+
+    @property
+    def arrays(self) -> Bags:
+        """What the kernels read and write."""
+        return Bags(self.roots, self.words, self.meta, np.zeros_like(PATH))
+
+    def reserve(self, groups: int) -> None:
+        """Make room for groups."""
+        self.roots = grown(self.roots, groups)  # type: ignore[assignment]
+
+    def grow(self) -> None:
+        """Make room for values."""
+        self.words = grown(self.words, len(self.words) + 1)  # type: ignore[assignment]
+
+    def __len__(self) -> int:
+        return int(self.meta[ENTRIES])
+
+    def entries(self, groups: int) -> I64:
+        """Return group, key and copies of each value, by group and in order."""
+        found = np.empty((3, len(self)), np.int64)
+        listed = list_entries(self.arrays, groups, found)
+        assert listed == len(self), "values are lost"
+        return found
+
+    def values(self, groups: int) -> tuple[I64, I64]:
+        """Return the group and the key of each value."""
+        found = self.entries(groups)
+        return found[0], found[1]
+
+    def keys(self) -> I64:
+        """Return all keys that are compared with others: of values, and between blocks."""
+        between = np.empty(int(self.meta[USED]) >> LARGEST, np.int64)
+        count = list_separators(self.arrays, len(self.roots), between)
+        return np.concatenate([self.entries(len(self.roots))[1], between[:count]])
+
+    def save(self, groups: int) -> Saved:
+        """Return the bags in use."""
+        words = self.words[: self.meta[USED] * LINE].copy()
+        return {"roots": self.roots[:groups].copy(), "words": words, "meta": self.meta.copy()}
+
+    def load(self, saved: Saved) -> None:
+        """Take over saved bags."""
+        roots, words, meta = saved["roots"], saved["words"], saved["meta"]
+        assert isinstance(roots, np.ndarray)
+        assert isinstance(words, np.ndarray)
+        assert isinstance(meta, np.ndarray)
+        self.roots, self.words, self.meta = roots.copy(), words.copy(), meta.copy()
+
+    @property
+    def nbytes(self) -> int:
+        """Exact size of the arrays."""
+        return self.roots.nbytes + self.words.nbytes + self.meta.nbytes
+
+    def check(self, live: I64, *, ascending: bool) -> None:
+        """Assert the invariants; `ascending`: keys are in the order of whole numbers."""
+        planted = np.flatnonzero(self.roots)
+        assert np.isin(planted, live).all(), "a group without tuples has a bag"
+        group, key, copies = self.entries(len(self.roots))
+        if ascending:
+            assert ((np.diff(key) > 0) | (np.diff(group) > 0)).all(), "invariant 1: order"
+        assert (copies > 0).all(), "invariant 1: a value without copies"
+        lines = sum(self._lines_of(int(self.roots[g]), copies[group == g]) for g in planted)
+        free = sum(self._free(size) for size in range(LARGEST + 1))
+        assert lines + free + (1 << LARGEST) == self.meta[USED], "invariant 4: lines are lost"
+        assert lines <= len(self) + 2 * len(planted), "invariant 4: lines are wasted"
+
+    def _lines_of(self, root: int, copies: I64) -> int:
+        """Return the lines of a bag, and assert what is true of it alone."""
+        if root > 0:
+            return self._lines(root)
+        _, top, height, total, cursor, below, _, _ = self.words[-root * LINE :][:LINE].tolist()
+        assert total == copies.sum(), "invariant 3: copies"
+        blocks, lines = [top], 1 + self._lines(top)
+        for _ in range(height):
+            blocks = [b for above in blocks for b in self._below(above)]
+            lines += sum(map(self._lines, blocks))
+        counts = [int(self.words[b * LINE + HEAD]) >> 2 for b in blocks]
+        assert min(counts) > 0, "invariant 2: an empty leaf"
+        links = [int(self.words[b * LINE + LINKS]) for b in blocks]
+        assert [n & NEXT for n in links] == [*blocks[1:], 0], "invariant 2: leaves after"
+        assert [n >> 32 for n in links] == [0, *blocks[:-1]], "invariant 2: leaves before"
+        passed = sum(counts[: blocks.index(cursor)])
+        assert below == copies[:passed].sum(), "invariant 3: the cursor"
+        return lines
+
+    def _lines(self, block: int) -> int:
+        return 1 << (int(self.words[block * LINE + HEAD]) & 3)
+
+    def _below(self, block: int) -> list[int]:
+        count, start = int(self.words[block * LINE + HEAD]) >> 2, block * LINE + FIRST
+        values = start + (4 << LARGEST) - 1
+        return self.words[values : values + count].tolist()
+
+    def _free(self, size: int) -> int:
+        """Return the lines in free extents of one size."""
+        found, at = 0, int(self.meta[FREE + size])
+        while at:
+            found += 1 << size
+            at = int(self.words[at * LINE + 2])
+        return found
+
+
+class Quantile:
+    """QUANTILE, MEDIAN; MIN and MAX of signed input: a bag a group, in order."""
+
+    def __init__(self, call: Call, interner: Interner) -> None:
+        self.call = call
+        self.comparing = Comparing.of(call.args[0].type, interner)
+        self.bags = SortedBags()
+        known = {"min": 0.0, "max": 1.0, "median": 0.5}
+        self.fraction = known[call.name] if call.name in known else float(call.parameters[0])
+
+    @property
+    def comparisons(self) -> int:
+        """Values compared so far."""
+        return int(self.bags.meta[COMPARISONS])
+
+    def reserve(self, groups: int) -> None:
+        """Make room."""
+        self.bags.reserve(groups)
+
+    def fold(self, batch: Batch, out: I64, valid: Bools) -> None:
+        """Change the bags; interpolate between neighbours."""
+        n = batch.emissions
+        found = Quantiles(out, np.empty(n, np.int64), np.empty(n, np.float64), valid)
+        takes, bits = batch.takes(self.call), batch.bits(self.call)
+        order = Order(self.comparing.kind, *self.comparing.bytes)
+        start = 0
+        while True:
+            bags = self.bags.arrays
+            start = quantiles(batch.events, takes, bits, self.fraction, order, bags, found, start)
+            if start == len(batch):
+                break
+            self.bags.grow()
+        if not self.call.extreme:
+            low, high, part = out[:n].view(np.float64), found.high.view(np.float64), found.part
+            between = np.flatnonzero(valid[:n] & (part > 0.0))
+            low[between] = _between(low[between], high[between], part[between])
+
+    def release(self, groups: I64) -> None:
+        """Bags without tuples are empty already."""
+
+    def entries(self) -> int:
+        """Return how many different values are remembered."""
+        return len(self.bags)
+
+    def nbytes(self) -> int:
+        """Size of the bags."""
+        return self.bags.nbytes
+
+    def save(self, groups: int) -> Saved:
+        """Return the bags in use."""
+        return self.bags.save(groups)
+
+    def load(self, saved: Saved) -> None:
+        """Take over saved bags."""
+        self.bags.load(saved)
+
+    def live_codes(self) -> list[I64]:
+        """Return the codes of the values in the bags, and of those between blocks."""
+        return [self.bags.keys()] if self.comparing.interned else []
+
+    def check(self, live: I64) -> None:
+        """Assert the invariants of the bags."""
+        self.bags.check(live, ascending=not self.comparing.interned)
+
+
+def _between(low: F64, high: F64, part: F64) -> F64:
+    """Return the point that divides low to high as `part`. Equal ends are the point itself."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        return np.where(low == high, low, low * (1.0 - part) + high * part)
