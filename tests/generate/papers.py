@@ -8,6 +8,7 @@ from random import Random
 
 from tests.generate.papers_queries import NRR, RELATION, STREAMS, Choices, QueryWriter
 from tests.papers.script import (
+    FAILING,
     Action,
     Advance,
     Case,
@@ -20,13 +21,26 @@ from tests.papers.script import (
     Timed,
     Update,
 )
-from tests.reference.papers.description import Query, Stream, Table, is_stream, sources_of
+from tests.reference.papers.description import (
+    Agg,
+    Block,
+    Col,
+    Item,
+    Query,
+    Stream,
+    Table,
+    Window,
+    is_stream,
+    sources_of,
+)
 from tests.reference.papers.values import Row
 
 STRATEGIES = ("upa", "auto", "negative", "direct")
 GAPS = (0, 0, 0, 0, 1, 1, 1, 2, 3, 5)
 KEYS = (1, 1, 1, 2, 2, None)
 VALUES = (1, 1, 0, 2, None)
+LATE = 3
+"""The value of rows that may be late: no other row has it, so that none is deleted in its place."""
 
 Event = tuple[int, int, str, int, Row]
 """(ts, order inside the instant, name, sign, row)."""
@@ -50,12 +64,22 @@ def _case(choices: Choices) -> Case:
     rng = choices.rng
     count = rng.choice((2, 3)) if choices.use("many queries", 0.15) else 1
     queries = tuple(QueryWriter(choices).query() for _ in range(count))
+    raises = None
+    if count > 1 and choices.use("failing aggregate", 0.25):
+        place, raises = rng.randrange(count), rng.choice((1, 2, 3))
+        queries = (*queries[:place], failing_query(rng), *queries[place:])
     keyed = choices.use("keyed", 0.15)
     script, until = ScriptWriter(choices, queries, keyed=keyed).script()
     strategies = tuple(rng.choice(STRATEGIES) for _ in queries)
     for strategy in strategies:
         choices.note(strategy)
-    return Case(queries, strategies, script, until, keyed, None, frozenset(choices.used))
+    return Case(queries, strategies, script, until, keyed, raises, frozenset(choices.used))
+
+
+def failing_query(rng: Random) -> Query:
+    """A query whose aggregate, the user's own, raises once: others must not suffer from it."""
+    source = Stream(rng.choice(STREAMS), "u", Window("range", 5))
+    return Query(Block((source,), (Item(Agg(FAILING, Col("u", "k")), "c1"),)))
 
 
 @dataclass(slots=True)
@@ -173,14 +197,13 @@ class ScriptWriter:
         for name in order:
             actions.append(Push(name, tuple(e[4] for e in batch if e[2] == name)))
         self.reached = batch[-1][0]
+        actions += self._late_change(self.reached)
         if self.choices.use("heartbeat", 0.5):
             stream = self.rng.choice(STREAMS) if self.rng.random() < 0.2 else None
             actions.append(Advance(self.reached, stream))
         return actions
 
-    def _update(
-        self, name: str, changes: tuple[Timed, ...], earliest: int | None
-    ) -> list[Action]:
+    def _update(self, name: str, changes: tuple[Timed, ...], earliest: int | None) -> list[Action]:
         """Changes with their times, or, if all are of one instant, made when it is reached."""
         [first, *others] = sorted({ts for ts, _, _ in changes if ts is not None})
         reachable = name == RELATION and not others and (earliest is None or earliest >= first)
@@ -188,30 +211,51 @@ class ScriptWriter:
             return [Advance(first), Update(name, tuple((None, s, row) for _, s, row in changes))]
         return [Update(name, changes)]
 
+    def _late_change(self, reached: int) -> list[Action]:
+        """A row of a relation whose time may be behind the query's clock; rows there stay."""
+        alone = len(self.queries) == 1 and "late registration" not in self.choices.used
+        if self.keyed or not alone or not self._reads_relation():
+            return []
+        if not self.choices.use("late change", 0.08):
+            return []
+        row: Row = (self.rng.choice(KEYS), LATE)
+        return [Update(RELATION, ((reached - self.rng.choice((1, 1, 2, 4)), 1, row),))]
+
+    def _reads_relation(self) -> bool:
+        sources = (s for query in self.queries for s in sources_of(query.body))
+        return any(isinstance(s, Table) and s.retroactive for s in sources)
+
     # ------------------------------------------------------------------ what queries do
 
     def _places(self, batches: int) -> dict[int, list[Action]]:
         """Where queries are registered, looked at, restarted, reported and dropped."""
         places: dict[int, list[Action]] = {}
         for number, query in enumerate(self.queries):
-            born = 0
+            born, ends = 0, batches
             if batches > 1 and self.choices.use("late registration", 0.12):
                 born = self.rng.randrange(1, batches)
+            dropped = len(self.queries) > 1 and born < batches and self.choices.use("drop", 0.15)
+            if dropped:
+                ends = self.rng.randint(born + 1, batches)
             places.setdefault(born, []).append(Register(number))
-            view = not is_stream(query)
-            if view and self.choices.use("failing report", 0.06):
-                every, raises = self.rng.choice((1, 2, 3)), self.rng.choice((1, 1, 2))
-                places[born].append(Report(number, every, raises))
-            for feature, share, action in (
-                ("restart", 0.15, Restart(number)),
-                ("look", 0.35 if view else 0.0, Look(number)),
-            ):
-                if share and self.choices.use(feature, share):
-                    at = self.rng.randint(born, batches)
-                    places.setdefault(at, []).append(action)
-            if len(self.queries) > 1 and born < batches and self.choices.use("drop", 0.15):
-                places.setdefault(self.rng.randint(born + 1, batches), []).append(Drop(number))
+            for action in self._of_query(number, query):
+                at = born if isinstance(action, Report) else self.rng.randint(born, ends)
+                places.setdefault(at, []).append(action)
+            if dropped:
+                places.setdefault(ends, []).append(Drop(number))
         return places
+
+    def _of_query(self, number: int, query: Query) -> list[Action]:
+        """What happens to one query while it stands."""
+        actions: list[Action] = []
+        view, use = not is_stream(query), self.choices.use
+        if view and use("look", 0.35):
+            actions.append(Look(number))
+        if view and use("failing report", 0.06):
+            actions.append(Report(number, self.rng.choice((1, 2, 3)), self.rng.choice((1, 1, 2))))
+        elif use("restart", 0.15):
+            actions.append(Restart(number))
+        return actions
 
     def _between(self, number: int, places: dict[int, list[Action]]) -> list[Action]:
         return places.get(number, [])

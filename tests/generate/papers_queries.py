@@ -25,6 +25,7 @@ from tests.reference.papers.description import (
     Table,
     Times,
     Window,
+    period_of,
 )
 
 STREAMS = ("a", "b", "c")
@@ -225,7 +226,9 @@ class QueryWriter:
 
     def _grouped(self, block: Block, columns: list[Col], ask: Ask) -> Block:
         values = [c for c in columns if c.name != "ts"] or columns
-        group = tuple(dict.fromkeys(self.rng.choice(values) for _ in range(self.rng.choice((0, 1, 1)))))
+        group = tuple(
+            dict.fromkeys(self.rng.choice(values) for _ in range(self.rng.choice((0, 1, 1))))
+        )
         aggs = [self._aggregate(values) for _ in range(2)]
         shown: list[Expr | Agg] = list(group) if self.rng.random() < 0.8 else []
         shown += aggs[: self.rng.choice((1, 1, 2))]
@@ -237,7 +240,9 @@ class QueryWriter:
             items = (*items[:-1], Item(aggs[0], items[-1].name))
         having: tuple[Compare, ...] = ()
         if self.choices.use("having", 0.15):
-            having = (Compare(self.rng.choice(aggs), self.rng.choice(OPS), self.rng.choice((1, 2))),)
+            having = (
+                Compare(self.rng.choice(aggs), self.rng.choice(OPS), self.rng.choice((1, 2))),
+            )
         block = replace(block, items=items, group=group, having=having)
         if ask.internal or ask.windowable:
             return block
@@ -266,9 +271,7 @@ class QueryWriter:
         mixed = mixed and ask.depth == 0 and self.choices.use("mixed", 0.06)
         if mixed:
             return self._mixed(ask), ()
-        sources: list[Source] = []
-        for i in range(count):
-            sources.append(self._source(ask, first=i == 0, written=written))
+        sources = [self._source(ask, first=i == 0, written=written) for i in range(count)]
         if ask.internal and not any(isinstance(s, Stream | Derived) for s in sources):
             sources[0] = self._stream(ask, written=written)
         return tuple(sources), ()
@@ -369,7 +372,9 @@ class QueryWriter:
             case "rows":
                 return Window("rows", rng.choice(COUNTS), internal=internal)
             case "partition":
-                return Window("partition", rng.choice(COUNTS), internal=internal, key=rng.choice(keys))
+                return Window(
+                    "partition", rng.choice(COUNTS), internal=internal, key=rng.choice(keys)
+                )
             case "since":
                 return Window("since", rng.choice((0, 4, 8)))
             case _:
@@ -443,8 +448,6 @@ def has_internal(sources: tuple[Source, ...]) -> bool:
 
 def slides(body: Block | SetOp) -> bool:
     """Whether a window of the body's scope slides over time."""
-    from tests.reference.papers.description import period_of
-
     return period_of(body) is not None
 
 
@@ -452,6 +455,9 @@ def counts(block: Block) -> bool:
     """Whether all sources but relations are windows that slide over rows."""
     streams = [s for s in block.sources if not isinstance(s, Table)]
     return bool(streams) and all(
-        isinstance(s, Stream | Derived) and s.window is not None and s.window.kind == "rows" and s.window.slide
+        isinstance(s, Stream | Derived)
+        and s.window is not None
+        and s.window.kind == "rows"
+        and s.window.slide
         for s in streams
     )

@@ -3,10 +3,12 @@
 Engine, papers' oracle and DuckDB oracle must agree at every instant. The first differences are made
 small and shown; the summary counts cases by feature. Exit code 1 if anything differs.
 """
+# ruff: noqa: T201 - a command prints
 
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 import time
 from collections import Counter
@@ -16,7 +18,11 @@ from dataclasses import dataclass, field
 
 from tests.generate.papers import random_case
 from tests.papers.judge import Difference, judge
+from tests.papers.script import Case
 from tests.papers.shrink import shrunk
+
+Kind = tuple[str, str]
+"""Who differs, and in what."""
 
 CHUNK = 100
 """Cases that one job does before it reports."""
@@ -38,17 +44,24 @@ class Options:
     features: frozenset[str] = frozenset()
     without: frozenset[str] = frozenset()
     duckdb_share: float = 1.0
-    shrink: bool = True
+
+    def case(self, seed: int) -> Case:
+        """The case of a seed."""
+        return random_case(seed, self.features, self.without)
+
+    def asks_duckdb(self, seed: int) -> bool:
+        """Whether DuckDB judges the case of a seed, too."""
+        return (seed * 0.6180339887) % 1 < self.duckdb_share
 
 
 @dataclass(slots=True)
 class Tally:
-    """What came of many cases."""
+    """What came of many cases: by seed, in what way those differ that do."""
 
     cases: int = 0
     features: Counter[str] = field(default_factory=Counter)
     refused: Counter[str] = field(default_factory=Counter)
-    differences: list[tuple[int, str]] = field(default_factory=list)
+    differences: list[tuple[int, Kind]] = field(default_factory=list)
 
     def add(self, other: Tally) -> None:
         """Add what another job has found."""
@@ -59,42 +72,42 @@ class Tally:
 
 
 def judged(seed: int, options: Options) -> Tally:
-    """Judge one case; a difference is made small and written out."""
-    case = random_case(seed, options.features, options.without)
-    duckdb = (seed * 0.6180339887) % 1 < options.duckdb_share
-    verdict = judge(case, duckdb=duckdb)
+    """Judge one case."""
+    case = options.case(seed)
+    verdict = judge(case, duckdb=options.asks_duckdb(seed))
     tally = Tally(1)
-    if verdict.refused is not None:
-        tally.refused[verdict.refused] += 1
-        if not any(reason in verdict.refused for reason in EXPECTED_REFUSALS):
-            tally.differences.append((seed, f"refused: {verdict.refused}\n{case}"))
+    if verdict.refused is None:
+        tally.features += Counter(case.features)
+        kinds = dict.fromkeys(map(kind_of, verdict.differences))
+        tally.differences += [(seed, kind) for kind in [*kinds][:1]]
         return tally
-    tally.features += Counter(case.features)
-    if verdict.differences:
-        tally.differences.append((seed, report(seed, verdict.differences, options)))
+    tally.refused[verdict.refused] += 1
+    if not any(reason in verdict.refused for reason in EXPECTED_REFUSALS):
+        tally.differences.append((seed, ("engine", f"refused: {verdict.refused}")))
     return tally
 
 
-def report(seed: int, found: list[Difference], options: Options) -> str:
+def written(seed: int, kind: Kind, options: Options) -> str:
     """Write out the smallest case that differs in the same way."""
-    case = random_case(seed, options.features, options.without)
-    kind = kind_of(found[0])
 
-    def fails(smaller: object) -> bool:
+    def fails(case: Case) -> bool:
         try:
-            verdict = judge(smaller, duckdb=kind[0] == "duckdb")  # type: ignore[arg-type]
-        except Exception:  # noqa: BLE001  a case that makes no sense
+            verdict = judge(case, duckdb=kind[0] == "duckdb")
+        except Exception:
             return False
+        if verdict.refused is not None:
+            return kind[1] == f"refused: {verdict.refused}"
         return any(kind_of(d) == kind for d in verdict.differences)
 
-    small = shrunk(case, fails) if options.shrink else case
+    small = shrunk(options.case(seed), fails)
     verdict = judge(small)
-    return "\n".join([str(small), *map(str, verdict.differences)])
+    found = [verdict.refused] if verdict.refused else verdict.differences
+    return "\n".join([f"--- seed {seed}", str(small), *map(str, found)])
 
 
-def kind_of(difference: Difference) -> tuple[str, str]:
+def kind_of(difference: Difference) -> Kind:
     """In what way a case differs."""
-    return difference.who, difference.where.partition(" at ")[0]
+    return difference.who, re.sub(r" (at|of) (-?\d+|None)", "", difference.where)
 
 
 def chunk(seeds: range, options: Options) -> Tally:
@@ -129,9 +142,10 @@ def parsed(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--features", default="", help="only cases with all of these, by commas")
     parser.add_argument("--without", default="", help="no case with any of these")
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--duckdb", type=float, default=1.0, help="share of cases DuckDB judges too")
-    parser.add_argument("--show", type=int, default=5, help="how many differences are written out")
-    parser.add_argument("--no-shrink", action="store_true")
+    parser.add_argument(
+        "--duckdb", type=float, default=0.25, help="share of cases DuckDB judges too"
+    )
+    parser.add_argument("--show", type=int, default=3, help="how many of a kind are written out")
     return parser.parse_args(arguments)
 
 
@@ -143,15 +157,14 @@ def names(text: str) -> frozenset[str]:
 def main(arguments: list[str]) -> int:
     """Run the command; return its exit code."""
     said = parsed(arguments)
-    options = Options(
-        names(said.features), names(said.without), said.duckdb, shrink=not said.no_shrink
-    )
-    total, started = Tally(), time.monotonic()
+    options = Options(names(said.features), names(said.without), said.duckdb)
+    total, started, shown = Tally(), time.monotonic(), Counter[Kind]()
     for tally in tallies(said.seed, said.cases, options, said.jobs):
-        before = len(total.differences)
         total.add(tally)
-        for seed, text in total.differences[before : said.show]:
-            print(f"--- seed {seed}\n{text}\n", flush=True)
+        for seed, kind in tally.differences:
+            shown[kind] += 1
+            if shown[kind] <= said.show:
+                print(written(seed, kind, options), end="\n\n", flush=True)
         if total.cases % (CHUNK * 10) == 0:
             rate = total.cases / (time.monotonic() - started)
             found = len(total.differences)
@@ -164,6 +177,8 @@ def print_summary(total: Tally, seed: int, seconds: float) -> None:
     """Print what was tried and what was found."""
     for feature, count in sorted(total.features.items()):
         print(f"{count:8} {feature}")
+    for kind, count in Counter(kind for _, kind in total.differences).most_common():
+        print(f"{count:8} differ: {': '.join(kind)}")
     for reason, count in total.refused.most_common():
         print(f"{count:8} refused: {reason}")
     print(

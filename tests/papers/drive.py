@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from contextlib import suppress
+from copy import deepcopy
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import Any
 
 import pyarrow as pa
@@ -13,6 +15,7 @@ import pyarrow as pa
 import windrow as wr
 from tests.generate.papers_queries import NRR, RELATION, STREAMS
 from tests.papers.script import (
+    FAILING,
     Advance,
     Case,
     Drop,
@@ -29,13 +32,18 @@ from tests.reference.papers.description import is_stream
 from tests.reference.papers.rendering import to_sql
 from tests.reference.papers.values import Row
 from tests.reference.papers.worlds import World
+from windrow.core.errors import BindError, ParseError, SemanticError
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 Change = tuple[int, int, Row]
 
 
-class Boom(Exception):
+class RefusedError(Exception):
+    """A query is refused; the first line of the reason."""
+
+
+class CallbackError(Exception):
     """What a callback raises."""
 
 
@@ -71,6 +79,35 @@ def declarations(*, keyed: bool) -> str:
     return ";\n".join(texts)
 
 
+class FailingSum:
+    """SUM as a user writes it. When `calls` values have come, it raises."""
+
+    calls: int | None = None
+
+    def init(self) -> int | None:
+        return None
+
+    def add(self, state: int | None, value: int) -> int:
+        if FailingSum.calls is not None:
+            FailingSum.calls -= 1
+            if FailingSum.calls == 0:
+                FailingSum.calls = None
+                raise CallbackError
+        return (state or 0) + value
+
+    def result(self, state: int | None) -> int | None:
+        return state
+
+
+@cache
+def _declared(*, keyed: bool) -> Any:
+    """A fresh database, to be copied: declaring takes as long as all the rest of a case."""
+    wr.register_aggregate(FAILING, FailingSum, (pa.int64(),), pa.int64())
+    db = wr.connect(engine="local")
+    db.execute(declarations(keyed=keyed))
+    return db
+
+
 @dataclass(slots=True)
 class Drive:
     """One database, its handles, and the world as it should be."""
@@ -82,9 +119,9 @@ class Drive:
     simulation: Simulation = field(init=False)
 
     def __post_init__(self) -> None:
-        self.db = wr.connect(engine="local")
-        self.db.execute(declarations(keyed=self.case.keyed))
+        self.db = deepcopy(_declared(keyed=self.case.keyed))
         self.simulation = Simulation(self.case)
+        FailingSum.calls = self.case.raises
 
     def run(self) -> None:
         """Follow the script to its end, then let time pass, and drain."""
@@ -96,7 +133,7 @@ class Drive:
         last = Advance(self.case.until)
         self._do(last)
         self.simulation.apply(last)
-        with suppress(Boom):
+        with suppress(CallbackError):
             self.db.drain()
         for number, handle in self.handles.items():
             self._read(number)
@@ -105,7 +142,7 @@ class Drive:
                 self.seen[number].final = rows_of(handle.answer())
 
     def _do(self, action: object) -> None:
-        with suppress(Boom):
+        with suppress(CallbackError):
             self._try(action)
 
     def _try(self, action: object) -> None:
@@ -119,10 +156,7 @@ class Drive:
             case Advance(ts, stream):
                 self.db.advance(ts, stream=stream)
             case Register(number):
-                text = to_sql(self.case.queries[number])
-                strategy = self.case.strategies[number]
-                self.handles[number] = self.db.query(text, strategy=strategy, name=f"q{number}")
-                self.seen[number] = Seen()
+                self._register(number)
             case Drop(number):
                 self._read(number)
                 self.seen[number].ends = self.simulation.clock(number)
@@ -135,6 +169,14 @@ class Drive:
             case Report(number, every, raises):
                 self._report(number, every, raises)
 
+    def _register(self, number: int) -> None:
+        text, strategy = to_sql(self.case.queries[number]), self.case.strategies[number]
+        try:
+            self.handles[number] = self.db.query(text, strategy=strategy, name=f"q{number}")
+        except (ParseError, BindError, SemanticError) as error:
+            raise RefusedError(str(error).splitlines()[0]) from error
+        self.seen[number] = Seen()
+
     def _report(self, number: int, every: int, raises: int) -> None:
         reports, calls = self.seen[number].reports, [0]
 
@@ -142,7 +184,7 @@ class Drive:
             calls[0] += 1
             reports[at] = Counter(rows_of(answer))
             if calls[0] == raises:
-                raise Boom
+                raise CallbackError
 
         self.handles[number].report(every=every, to=to)
 

@@ -8,6 +8,9 @@ from tests.reference.papers.description import Query
 from tests.reference.papers.rendering import to_sql
 from tests.reference.papers.values import Row
 
+FAILING = "failing_sum"
+"""The aggregate that raises where a case says so."""
+
 Timed = tuple[int | None, int, Row]
 """(ts, sign, row) of a relation's change; without a ts it takes effect when it is pushed."""
 

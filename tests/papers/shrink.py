@@ -95,6 +95,8 @@ def simpler_queries(query: Query) -> Iterator[Query]:
 
 def _simpler(node: Any) -> Iterator[Any]:
     for f in fields(node):
+        if f.name == "kind" and getattr(node, "restore", False):
+            continue
         value = getattr(node, f.name)
         for smaller in _simpler_value(f.name, value):
             yield replace(node, **{f.name: smaller})

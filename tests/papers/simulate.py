@@ -112,10 +112,19 @@ class Simulation:
         now = self.newest()
         for ts, sign, row in sorted(changes, key=lambda c: _order(now if c[0] is None else c[0])):
             effective = now if ts is None else ts
+            if self._is_late(name, effective):
+                continue
             for change in self._effects(name, Change(effective, sign, row)):
                 self.history.setdefault(name, []).append(change)
                 for query in self._running():
                     query.relations.setdefault(name, []).append(change)
+
+    def _is_late(self, name: str, ts: int | None) -> bool:
+        """Whether a change is behind the clock of a query that reads its relation."""
+        if ts is None:
+            return False
+        clocks = (self._clock(q.query) for q in self._running() if name in q.reads)
+        return any(clock is not None and ts < clock for clock in clocks)
 
     def _effects(self, name: str, change: Change) -> list[Change]:
         """With a key a row replaces the row of its key."""

@@ -29,7 +29,8 @@ from typing import Any, NamedTuple
 from windrow.kernels.extents import HEAD, LARGEST, LINE, USED, free_extent, take_extent
 from windrow.kernels.extremes import BYTES, compare, order_key, value_of
 from windrow.kernels.groups import CLOSES, EMISSION, GROUP, WEIGHT
-from windrow.kernels.jit import kernel
+from windrow.kernels.jit import kernel, melted
+from windrow.kernels.prefetch import place
 
 LINKS, FIRST = 1, 2
 ROOT, HEIGHT, TOTAL, CURSOR, BELOW = 1, 2, 3, 4, 5
@@ -73,63 +74,66 @@ class Quantiles(NamedTuple):
     valid: Any
 
 
-@kernel
+@melted
 def count_of(words, x):
     """Return how many entries a block has."""
     return words[x * LINE + HEAD] >> 2
 
 
-@kernel
+@melted
 def values_at(words, x):
     """Return where the values of a block begin."""
     return x * LINE + FIRST + (4 << (words[x * LINE + HEAD] & 3)) - 1
 
 
-@kernel
+@melted
 def up_to(words, at, n, key, order, meta):
     """Return how many of the n ascending keys from `at` on are not above a key."""
-    first = at
+    first, looks = at, 0
     if order.kind == BYTES:
         while n > 0:
             half = (n + 1) >> 1
-            meta[COMPARISONS] += 1
+            looks += 1
             middle = words[at + half - 1]
             if compare(middle, key, order.kind, order.arena, order.starts, order.lengths) <= 0:
                 at += half
                 n -= half
             else:
                 n = half - 1
-        return at - first
-    while n > 1:  # without a branch: which half it is cannot be predicted
-        half = n >> 1
-        meta[COMPARISONS] += 1
-        at += half * (words[at + half - 1] <= key)
-        n -= half
-    if n == 1:
-        meta[COMPARISONS] += 1
-        at += words[at] <= key
+    else:
+        while n > 1:  # without a branch: which half it is cannot be predicted
+            half = n >> 1
+            looks += 1
+            at += half * (words[place(at + half - 1)] <= key)
+            n -= half
+        if n == 1:
+            looks += 1
+            at += words[place(at)] <= key
+    meta[COMPARISONS] += looks
     return at - first
 
 
-@kernel
+@melted
 def put_entry(words, x, at, key, value):
     """Insert an entry into a block that has room."""
     keys, values, n = x * LINE + FIRST, values_at(words, x), count_of(words, x)
     for i in range(n, at, -1):
-        words[keys + i] = words[keys + i - 1]
-        words[values + i] = words[values + i - 1]
-    words[keys + at] = key
-    words[values + at] = value
+        words[place(keys + i)] = words[place(keys + i - 1)]
+    for i in range(n, at, -1):
+        words[place(values + i)] = words[place(values + i - 1)]
+    words[place(keys + at)] = key
+    words[place(values + at)] = value
     words[x * LINE + HEAD] += 4
 
 
-@kernel
+@melted
 def cut_entry(words, x, at):
     """Remove an entry from a block."""
     keys, values, n = x * LINE + FIRST, values_at(words, x), count_of(words, x)
-    for i in range(at, n - 1):
-        words[keys + i] = words[keys + i + 1]
-        words[values + i] = words[values + i + 1]
+    for i in range(keys + at, keys + n - 1):
+        words[place(i)] = words[place(i + 1)]
+    for i in range(values + at, values + n - 1):
+        words[place(i)] = words[place(i + 1)]
     words[x * LINE + HEAD] -= 4
 
 
@@ -146,12 +150,12 @@ def move_entries(words, source, start, target):
     words[target * LINE + HEAD] += (n - start) << 2
 
 
-@kernel
+@melted
 def copies_in(words, x):
     """Return the copies in a leaf."""
     values, total = values_at(words, x), 0
     for i in range(count_of(words, x)):
-        total += words[values + i]
+        total += words[place(values + i)]
     return total
 
 
@@ -188,7 +192,7 @@ def plant(bags, g):
     return record
 
 
-@kernel
+@melted
 def leaf_of(bags, record, key, order):
     """Return the leaf where a key is or belongs; `path` gets the way there."""
     words, path, at = bags.words, bags.path, record * LINE
@@ -228,14 +232,10 @@ def add_block(bags, record, level, key, block):
 
 
 @kernel
-def insert_entry(bags, g, leaf, at, key, w):
-    """Insert a new value into a leaf; the leaf grows, or is split."""
+def insert_into_full(bags, g, leaf, at, key, w):
+    """Insert a new value into a full leaf: the leaf grows, or is split."""
     words, meta = bags.words, bags.meta
-    meta[ENTRIES] += 1
     size = words[leaf * LINE + HEAD] & 3
-    if count_of(words, leaf) < (4 << size) - 1:
-        put_entry(words, leaf, at, key, w)
-        return
     if size < LARGEST:
         bags.roots[g] = resized(bags, leaf, size + 1)
         put_entry(words, bags.roots[g], at, key, w)
@@ -347,19 +347,17 @@ def shrink_leaf(bags, g):
 
 
 @kernel
-def remove_entry(bags, g, leaf, at):
-    """Remove a value that has no copies from its leaf."""
-    bags.meta[ENTRIES] -= 1
-    cut_entry(bags.words, leaf, at)
+def shrink(bags, g):
+    """Give back what a group's bag no longer needs after a removal."""
     if bags.roots[g] > 0:
         shrink_leaf(bags, g)
-    elif count_of(bags.words, leaf) < SPARSE:
-        record = -bags.roots[g]
-        thin_out(bags, record)
-        shrink_tree(bags, g, record)
+        return
+    record = -bags.roots[g]
+    thin_out(bags, record)
+    shrink_tree(bags, g, record)
 
 
-@kernel
+@melted
 def has_room(bags, g):
     """Tell whether a change of a group's bag finds lines enough, even if every block is split."""
     root, blocks = bags.roots[g], 1
@@ -370,7 +368,7 @@ def has_room(bags, g):
     return (bags.meta[USED] + (blocks << LARGEST)) * LINE <= len(bags.words)
 
 
-@kernel
+@melted
 def add_copies(bags, g, key, w, order):
     """Add w copies of a value to a group's bag. Needs room (see `has_room`)."""
     words = bags.words
@@ -391,16 +389,25 @@ def add_copies(bags, g, key, w, order):
             words[at + BELOW] += w
     keys = leaf * LINE + FIRST
     i = up_to(words, keys, count_of(words, leaf), key, order, bags.meta)
+    size = words[leaf * LINE + HEAD] & 3
     if i == 0 or words[keys + i - 1] != key:
-        insert_entry(bags, g, leaf, i, key, w)
+        bags.meta[ENTRIES] += 1
+        if count_of(words, leaf) < (4 << size) - 1:
+            put_entry(words, leaf, i, key, w)
+        else:
+            insert_into_full(bags, g, leaf, i, key, w)
         return
     copies = values_at(words, leaf) + i - 1
     words[copies] += w
     if words[copies] == 0:
-        remove_entry(bags, g, leaf, i - 1)
+        bags.meta[ENTRIES] -= 1
+        cut_entry(words, leaf, i - 1)
+        # a block of a tree is thinned out below `SPARSE`; an only leaf at a quarter of its room
+        if count_of(words, leaf) < (SPARSE if bags.roots[g] < 0 else 1 << size):
+            shrink(bags, g)
 
 
-@kernel
+@melted
 def size_of(bags, g):
     """Return the copies in a group's bag."""
     x = bags.roots[g]
@@ -409,7 +416,7 @@ def size_of(bags, g):
     return copies_in(bags.words, x) if x else 0
 
 
-@kernel
+@melted
 def find_copy(bags, g, k):
     """Return leaf and place of the k-th copy, from 0, and the copies up to that value's last."""
     words, root = bags.words, bags.roots[g]
@@ -421,8 +428,8 @@ def find_copy(bags, g, k):
             below -= copies_in(words, leaf)
     while True:
         values, n, passed, i = values_at(words, leaf), count_of(words, leaf), below, 0
-        while i < n and k >= passed + words[values + i]:
-            passed += words[values + i]
+        while i < n and k >= passed + words[place(values + i)]:
+            passed += words[place(values + i)]
             i += 1
         if i < n:
             break
@@ -432,19 +439,19 @@ def find_copy(bags, g, k):
     return leaf, i, passed + words[values + i]
 
 
-@kernel
+@melted
 def read_quantile(bags, g, fraction, kind, e, out):
     """Fill in emission e: the two values about (n - 1)·fraction of a group."""
     words, n = bags.words, size_of(bags, g)
     out.valid[e] = n > 0
     if n <= 0:
         return
-    place = (n - 1) * fraction
-    k = int(place)
+    exact = (n - 1) * fraction
+    k = int(exact)
     leaf, i, end = find_copy(bags, g, k)
     key = words[leaf * LINE + FIRST + i]
     out.low[e] = out.high[e] = value_of(key, kind)
-    out.part[e] = place - k
+    out.part[e] = exact - k
     if out.part[e] > 0.0 and k + 1 >= end:  # the next copy is of the next value
         if i + 1 == count_of(words, leaf):
             leaf, i = words[leaf * LINE + LINKS] & NEXT, -1

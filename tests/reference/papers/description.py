@@ -245,16 +245,21 @@ def period_of(body: Body) -> int | None:
     return next((w.period for w in scope_windows(body) if w.period), None)
 
 
+def is_refreshed_around(query: Query) -> bool:
+    """Whether a sub-query is refreshed with the query around it: one that is no stream."""
+    return not is_stream(query) and query.kind != "wstream"
+
+
 def scope_windows(body: Body) -> Iterator[Window]:
     """The windows whose SLIDE is that of the query around them."""
     if isinstance(body, SetOp):
         for side in (body.left, body.right):
-            if not is_stream(side) and side.kind != "wstream":
+            if is_refreshed_around(side):
                 yield from scope_windows(side.body)
         return
     yield from windows_of(body)
     for source in body.sources:
-        if isinstance(source, Sub) and not is_stream(source.query) and source.query.kind != "wstream":
+        if isinstance(source, Sub) and is_refreshed_around(source.query):
             yield from scope_windows(source.query.body)
     for member in body.members:
         yield from scope_windows(member.inner)

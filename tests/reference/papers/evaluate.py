@@ -83,7 +83,7 @@ def answers(query: Query, run: Run) -> Bags:
     """
     if query.kind == "wstream":
         return bags_of(relation_of(query, run), run)
-    assert query.kind in ("view", "rstream") and not is_internal(query.body)
+    assert not is_stream(query), "a stream has no answer"
     return body_answers(query.body, run, restore=query.restore)
 
 
@@ -257,7 +257,8 @@ def block_rows(block: Block, results: Sequence[Result], columns: Columns, at: in
 
 def shown(query: Query, run: Run, at: int) -> list[Row]:
     """The answer of an instant in the order that ORDER BY asks for, of a block without SLIDE."""
-    assert isinstance(query.body, Block) and period_of(query.body) is None
+    assert isinstance(query.body, Block)
+    assert period_of(query.body) is None
     results, columns = from_where(query.body, run)
     return block_rows(query.body, results, columns, at)
 
@@ -318,7 +319,7 @@ def from_where(
         for bound in [b for b in bounds if {b.left, b.right} <= here]:
             results = op.within(results, columns, bound, times)
             bounds.remove(bound)
-    assert not waiting and not bounds, "all conditions are about sources of the block"
+    assert not (waiting or bounds), "all conditions are about sources of the block"
     for member in block.members:
         results = member_results(member, results, columns, run)
     return results, columns
@@ -356,9 +357,7 @@ def member_results(
         found, inner_columns = block_results(inner, run), tuple(Col("", c) for c in inner.columns)
     else:
         found, inner_columns = from_where(inner, run, outer)
-    return op.restricted(
-        results, columns, found, inner_columns, terms, negated=member.negated
-    )
+    return op.restricted(results, columns, found, inner_columns, terms, negated=member.negated)
 
 
 def aliases_of(term: Compare | Expr | int) -> frozenset[str]:

@@ -33,17 +33,14 @@ def selected(results: Iterable[Result], columns: Columns, terms: Sequence[Compar
 def joined(left: Iterable[Result], right: Sequence[Result]) -> list[Result]:
     """⋈ without a condition: pairs, alive while both parts are.
 
-    THESIS 3.2.2: "the expiration time of each join result is the minimum of the expiration times of
-    the individual tuples participating in the result"; 3.2.1: "if a tuple is generated at time ts,
-    it is assumed that all results that it produces, possibly by joining with other tuples which
-    have arrived previously and have not yet expired from their windows, are also generated at
-    time ts".
+    NEG 3: "the output tuple expires whenever any of its composing tuples expires"; THESIS 3.2.1: "if
+    a tuple is generated at time ts, it is assumed that all results that it produces, possibly by
+    joining with other tuples which have arrived previously and have not yet expired from their
+    windows, are also generated at time ts".
     """
     pairs = ((one, other, one.alive & other.alive) for one in left for other in right)
     return [
-        Result(
-            one.row + other.row, later(one.ts, other.ts), alive, sooner(one.end, other.end)
-        )
+        Result(one.row + other.row, later(one.ts, other.ts), alive, sooner(one.end, other.end))
         for one, other, alive in pairs
         if alive
     ]
@@ -87,8 +84,8 @@ def within(
 ) -> list[Result]:
     """WINDOW(A, B) = w: |A.ts - B.ts| < w; DWINDOW(A, B) = w: 0 <= B.ts - A.ts < w.
 
-    WJOIN 2: a window between two streams bounds how far apart in time their tuples may be; it does
-    not say how long a result lives.
+    WJOIN 1: "WINDOW(A,B) defines the time window between tuples in A, B": it says who meets, not
+    how long a result lives.
     """
     left, right = columns.index(times[bound.left]), columns.index(times[bound.right])
     least = 0 if bound.directed else 1 - bound.width
@@ -151,12 +148,9 @@ def members(
     kept: list[Result] = []
     for result in left:
         x = value_of(value, dict(zip(columns, result.row, strict=True)))
-        any_, equal, null = (
-            {at for r in inner if match(r.row[0]) for at in r.alive}
-            for match in (lambda _: True, lambda v: compares(x, "=", v), lambda v: v is None)
-        )
-        false = equal | null | (any_ if x is None else set())
-        alive = result.alive - false if negated else result.alive & equal
+        equal = {at for r in inner if compares(x, "=", r.row[0]) for at in r.alive}
+        unknown = {at for r in inner if x is None or r.row[0] is None for at in r.alive}
+        alive = result.alive - equal - unknown if negated else result.alive & equal
         kept.append(Result(result.row, result.ts, frozenset(alive), result.end))
     return [r for r in kept if r.alive]
 
@@ -256,7 +250,7 @@ def combined(kind: str, left: Counter[Row], right: Counter[Row], *, keep_all: bo
 
 
 def held(bags: Bags, before: Counter[Row], period: int, run: Run) -> Bags:
-    """SLIDE: the answer of the last multiple of the period; `before` the first one, as over nothing.
+    """SLIDE: the answer of the last multiple of the period; `before` the first, as over nothing.
 
     THESIS Def. 2.1: "If results are updated periodically, then Q(τ) must reflect the state of the
     inputs as of the most recent update."

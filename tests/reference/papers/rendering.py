@@ -14,7 +14,6 @@ from tests.reference.papers.description import (
     PairBound,
     Plus,
     Query,
-    SetOp,
     Source,
     Stream,
     Sub,
@@ -27,6 +26,7 @@ def to_sql(query: Query) -> str:
     """A query with its output operator."""
     text = body_sql(query.body)
     if query.kind == "view":
+        assert not query.restore, "RESTORE goes with ISTREAM or RSTREAM"
         return text
     window = window_sql(query.window) if query.window else ""
     return f"{query.kind.upper()}({text}){window}{' RESTORE' if query.restore else ''}"

@@ -97,7 +97,9 @@ def net_increases(bags: Bags, run: Run, sign: int = 1) -> list[Arrival]:
     found: list[Arrival] = []
     for at in run.instants:
         now = bags[at]
-        found += [Arrival(at, row) for row in (now - before if sign > 0 else before - now).elements()]
+        found += [
+            Arrival(at, row) for row in (now - before if sign > 0 else before - now).elements()
+        ]
         before = now
     return in_order(found)
 

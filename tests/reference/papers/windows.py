@@ -30,8 +30,8 @@ def arrived(stream: Stream, at: int) -> list[int]:
 def range_window(stream: Stream, at: int, width: int) -> list[int]:
     """[RANGE t]: ts <= τ < ts + t.
 
-    THESIS 2.1.1: windows "defined in terms of a time interval"; NEG 1: "a tuple expires as soon as
-    it is older than the window".
+    NEG 3: "if a tuple ti from stream Si carries a timestamp ts, then tuple ti should expire at time
+    ts + wi".
     """
     return [i for i in arrived(stream, at) if at < stream[i].ts + width]
 
@@ -128,7 +128,6 @@ def passings(window: Window, stream: Stream, run: Run) -> set[int]:
     """
     assert window.slide is not None
     jumps = {
-        at: len(arrived(stream, at)) // window.slide
-        for at in range(run.begin - 1, run.end + 1)
+        at: len(arrived(stream, at)) // window.slide for at in range(run.begin - 1, run.end + 1)
     }
     return {at for at in run.instants if jumps[at] > jumps[at - 1]}

@@ -137,7 +137,7 @@ class SortedBags:
     def _below(self, block: int) -> list[int]:
         count, start = int(self.words[block * LINE + HEAD]) >> 2, block * LINE + FIRST
         values = start + (4 << LARGEST) - 1
-        return self.words[values : values + count].tolist()
+        return [int(x) for x in self.words[values : values + count]]
 
     def _free(self, size: int) -> int:
         """Return the lines in free extents of one size."""
