@@ -319,7 +319,7 @@ def from_where(
         for bound in [b for b in bounds if {b.left, b.right} <= here]:
             results = op.within(results, columns, bound, times)
             bounds.remove(bound)
-    assert not (waiting or bounds), "all conditions are about sources of the block"
+    assert not [*waiting, *bounds], "all conditions are about sources of the block"
     for member in block.members:
         results = member_results(member, results, columns, run)
     return results, columns
