@@ -100,9 +100,14 @@ class FailingSum:
 
 
 @cache
+def _registered() -> None:
+    wr.register_aggregate(FAILING, FailingSum, (pa.int64(),), pa.int64())
+
+
+@cache
 def _declared(*, keyed: bool) -> Any:
     """A fresh database, to be copied: declaring takes as long as all the rest of a case."""
-    wr.register_aggregate(FAILING, FailingSum, (pa.int64(),), pa.int64())
+    _registered()
     db = wr.connect(engine="local")
     db.execute(declarations(keyed=keyed))
     return db

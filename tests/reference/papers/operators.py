@@ -34,8 +34,8 @@ def joined(left: Iterable[Result], right: Sequence[Result]) -> list[Result]:
     """⋈ without a condition: pairs, alive while both parts are.
 
     NEG 3: "the output tuple expires whenever any of its composing tuples expires". THESIS 3.2.1:
-    "if a tuple is generated at time ts, it is assumed that all results that it produces, possibly by
-    joining with other tuples which have arrived previously and have not yet expired from their
+    "if a tuple is generated at time ts, it is assumed that all results that it produces, possibly
+    by joining with other tuples which have arrived previously and have not yet expired from their
     windows, are also generated at time ts".
     """
     pairs = ((one, other, one.alive & other.alive) for one in left for other in right)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 FULL = 2_000_000
 NAMES = ("join", "group", "group_slide", "distinct", "negation", "join_group")
 TWINS = tuple(f"twin_{name}" for name in NAMES)
-OTHERS = ("long_window", "strategies", "latency", "start")
+OTHERS = ("long_window", "strategies", "latency", "start", "medians", "spellings")
 
 Case = Callable[[], "list[Bar]"]
 
@@ -89,12 +89,18 @@ def cases(chosen: tuple[str, ...], rows: int, repeats: int) -> Iterator[tuple[st
     for work in WORKLOADS:
         if f"twin_{work.name}" in chosen:
             yield f"twin_{work.name}", partial(measure.against_twin, work, twin, repeats)
-    yield from own_cases(chosen, rows)
+    yield from own_cases(chosen, rows, repeats)
 
 
-def own_cases(chosen: tuple[str, ...], rows: int) -> Iterator[tuple[str, Case]]:
+def own_cases(chosen: tuple[str, ...], rows: int, repeats: int) -> Iterator[tuple[str, Case]]:
     """Yield the parts in which windrow is measured against itself or a limit."""
-    from windrow.cli.bench import long_window, startup, strategies  # noqa: PLC0415 - as above
+    from windrow.cli.bench import (  # noqa: PLC0415 - as above
+        long_window,
+        medians,
+        spellings,
+        startup,
+        strategies,
+    )
 
     share = min(1.0, rows / FULL)
     parts: dict[str, Case] = {
@@ -102,5 +108,7 @@ def own_cases(chosen: tuple[str, ...], rows: int) -> Iterator[tuple[str, Case]]:
         "strategies": lambda: strategies.measure(share),
         "latency": lambda: [startup.latency(share)],
         "start": startup.starts,
+        "medians": lambda: medians.measure(rows, repeats),
+        "spellings": lambda: spellings.measure(share, repeats),
     }
     yield from ((name, case) for name, case in parts.items() if name in chosen)
