@@ -76,6 +76,13 @@ def _case(choices: Choices) -> Case:
     return Case(queries, strategies, script, until, keyed, raises, frozenset(choices.used))
 
 
+def calls_failing(query: Query) -> bool:
+    """Whether a query's own aggregate may raise, so that its answer is unknown from then on."""
+    body = query.body
+    calls = (i.expr for i in body.items) if isinstance(body, Block) else ()
+    return any(isinstance(call, Agg) and call.function == FAILING for call in calls)
+
+
 def failing_query(rng: Random) -> Query:
     """A query whose aggregate, the user's own, raises once: others must not suffer from it."""
     source = Stream(rng.choice(STREAMS), "u", Window("range", 5))
@@ -249,6 +256,8 @@ class ScriptWriter:
         """What happens to one query while it stands."""
         actions: list[Action] = []
         view, use = not is_stream(query), self.choices.use
+        if calls_failing(query):
+            return actions
         if view and use("look", 0.35):
             actions.append(Look(number))
         if view and use("failing report", 0.06):

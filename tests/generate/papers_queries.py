@@ -271,10 +271,18 @@ class QueryWriter:
         mixed = mixed and ask.depth == 0 and self.choices.use("mixed", 0.06)
         if mixed:
             return self._mixed(ask), ()
+        if count > 1 and self.choices.use("nrr beside relation", 0.06):
+            return self._beside(ask), ()
         sources = [self._source(ask, first=i == 0, written=written) for i in range(count)]
         if ask.internal and not any(isinstance(s, Stream | Derived) for s in sources):
             sources[0] = self._stream(ask, written=written)
         return tuple(sources), ()
+
+    def _beside(self, ask: Ask) -> tuple[Source, ...]:
+        """A stream with a relation and an NRR: which version of one meets a row of the other?"""
+        stream = self._stream(ask, written=True)
+        relation = Table(RELATION, self._alias())
+        return stream, relation, Table(NRR, self._alias(), retroactive=False)
 
     def _source(self, ask: Ask, *, first: bool, written: bool) -> Source:
         use = self.choices.use

@@ -185,9 +185,9 @@ class Drive:
     def _report(self, number: int, every: int, raises: int) -> None:
         reports, calls = self.seen[number].reports, [0]
 
-        def to(at: int, answer: pa.Table) -> None:
+        def to(at: object, answer: pa.Table) -> None:
             calls[0] += 1
-            reports[at] = Counter(rows_of(answer))
+            reports[_instant(at)] = Counter(rows_of(answer))
             if calls[0] == raises:
                 raise CallbackError
 

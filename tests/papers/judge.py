@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
+from tests.generate.papers import calls_failing
 from tests.papers.drive import Drive, Glance, RefusedError, Seen, declarations
-from tests.papers.script import FAILING, Case, Report
+from tests.papers.script import Case, Report
 from tests.papers.simulate import Standing
 from tests.reference import histories
 from tests.reference.oracle import Oracle
 from tests.reference.papers.description import (
-    Agg,
     Block,
     Body,
     Derived,
@@ -81,13 +81,6 @@ def judge(case: Case, *, duckdb: bool = True) -> Verdict:
         if duckdb and not any(d.query == number for d in verdict.differences if d.who == DUCKDB):
             verdict.differences += compare_duckdb(case, number, standing)
     return verdict
-
-
-def calls_failing(query: Query) -> bool:
-    """Whether a query's own aggregate may have raised, so that its answer is unknown."""
-    body = query.body
-    calls = (i.expr for i in body.items) if isinstance(body, Block) else ()
-    return any(isinstance(call, Agg) and call.function == FAILING for call in calls)
 
 
 def bound(query: Query, *, keyed: bool) -> BoundQuery:
