@@ -18,13 +18,17 @@ from tests.reference.papers.worlds import Arrival, Change, World, first_event
 
 @dataclass(slots=True)
 class Standing:
-    """What one query has seen, from `since`, its clock at registration."""
+    """What one query has seen, from `since`, its clock at registration.
+
+    `untimed`: a relation that it reads has changed without a time of its own.
+    """
 
     query: Query
     since: int | None
     streams: dict[str, list[Arrival]]
     relations: dict[str, list[Change]]
     ended: bool = False
+    untimed: bool = False
 
     @property
     def reads(self) -> frozenset[str]:
@@ -59,6 +63,7 @@ class Simulation:
     history: dict[str, list[Change]] = field(default_factory=dict)
     keys: dict[str, dict[object, Row]] = field(default_factory=dict)
     standing: dict[int, Standing] = field(default_factory=dict)
+    untimed: set[str] = field(default_factory=set)
 
     def apply(self, action: Action) -> None:
         """Let an action happen."""
@@ -110,6 +115,10 @@ class Simulation:
 
     def _update(self, name: str, changes: tuple[Timed, ...]) -> None:
         now = self.newest()
+        if any(ts is None for ts, _, _ in changes):
+            self.untimed.add(name)
+        for query in self._running():
+            query.untimed |= bool(self.untimed & query.reads)
         for ts, sign, row in sorted(changes, key=lambda c: _order(now if c[0] is None else c[0])):
             effective = now if ts is None else ts
             if self._is_late(name, effective):
@@ -144,7 +153,8 @@ class Simulation:
             name: [c if name == NRR else _not_before(c, since) for c in changes]
             for name, changes in self.history.items()
         }
-        self.standing[number] = Standing(query, since, {}, seen)
+        self.standing[number] = made = Standing(query, since, {}, seen)
+        made.untimed = bool(self.untimed & made.reads)
 
 
 def _order(ts: int | None) -> tuple[bool, int]:
