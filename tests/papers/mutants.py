@@ -1,0 +1,92 @@
+"""``python -m tests.papers.mutants``: bugs put back on purpose, each found by the random cases.
+
+A mutant is a patch of the engine that brings one bug back. It is found if a case among the first
+`CASES` differs. A patch is written with the fix that it undoes: it replaces a name of the engine
+for the time of the search.
+"""
+# ruff: noqa: T201 - a command prints
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass
+from unittest import mock
+
+from tests.papers.__main__ import Options, judged, written
+
+CASES = 2000
+"""Within so many cases each bug must be found."""
+
+Patch = Callable[[], AbstractContextManager[object]]
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """A bug: its number, what it does, and how it is put back; no patches where none is written."""
+
+    number: str
+    what: str
+    patches: tuple[Patch, ...] = ()
+
+
+def replacing(target: str, wrong: object) -> Patch:
+    """Return a patch that replaces a name of the engine, such as ``windrow.a.b.Class.method``."""
+    return lambda: mock.patch(target, wrong)
+
+
+MUTANTS: tuple[Mutant, ...] = (
+    Mutant("1", "INTERNAL emits the net of an instant, so an equal result hides a new one"),
+    Mutant("1b", "a window on a sub-query holds net insertions"),
+    Mutant("2", "an NRR is read at the time of a relation's row"),
+    Mutant("3", "an aggregate over [ROWS n SLIDE m INTERNAL] skips a value that does not change"),
+    Mutant("4", "RESTORE counts rows by value, not results"),
+    Mutant("4b", "ISTREAM RESTORE streams net insertions"),
+    Mutant("5", "a query over relations with rows is empty until one of them changes"),
+    Mutant("5b", "a view over relations alone emits no changes"),
+    Mutant("6", "an error of one query loses the push for the queries after it"),
+    Mutant("7", "a relation's late change takes effect at the clock"),
+    Mutant("8", "answer() with LIMIT by a key that is not selected is shown in any order"),
+    Mutant("8b", "before the first event answer() has a row that no change has emitted"),
+)
+
+
+def search(mutant: Mutant, cases: int = CASES, first: int = 1) -> tuple[int, str] | None:
+    """Return the number of cases after which a mutant is found, and the smallest case."""
+    options = Options(duckdb_share=0.0)
+    with ExitStack() as stack:
+        for patch in mutant.patches:
+            stack.enter_context(patch())
+        for count, seed in enumerate(range(first, first + cases), 1):
+            differences = judged(seed, options).differences
+            if differences:
+                return count, written(*differences[0], options)
+    return None
+
+
+def ready() -> Iterator[Mutant]:
+    """The mutants that have a patch."""
+    return (mutant for mutant in MUTANTS if mutant.patches)
+
+
+def main(arguments: list[str]) -> int:
+    """Search for all mutants, or for those whose numbers are given; 1 if one is not found."""
+    missed = 0
+    for mutant in MUTANTS:
+        if arguments and mutant.number not in arguments:
+            continue
+        if not mutant.patches:
+            print(f"{mutant.number:3} no patch yet: {mutant.what}")
+            continue
+        found = search(mutant)
+        missed += found is None
+        after = "NOT FOUND" if found is None else f"found after {found[0]} cases"
+        print(f"{mutant.number:3} {after}: {mutant.what}", flush=True)
+        if found is not None:
+            print(found[1], end="\n\n", flush=True)
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
