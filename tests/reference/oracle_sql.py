@@ -181,11 +181,11 @@ def join_select(node: Join | SemiJoin | AntiJoin, left: str, right: str) -> str:
 
 
 def nrr_join_select(node: NrrJoin, left: str, versions: str) -> str:
-    """⋈NRR: `versions` holds N at each ts of the left tuples, as its ``__at``."""
+    """⋈NRR: `versions` holds N at each ``__met`` of the left tuples, as its ``__at``."""
     on = _on_sql(node.on, node.left.schema, node.table.schema)
     both = listed(columns_sql(node.left.schema, "l"), columns_sql(node.table.schema, "r"))
     head = listed("l.__at", "l.__ts", both)
-    return f"SELECT {head} FROM {left} l JOIN {versions} r ON r.__at = l.__ts AND {on}"
+    return f"SELECT {head} FROM {left} l JOIN {versions} r ON r.__at = l.__met AND {on}"
 
 
 def union_select(node: UnionAll, inputs: Sequence[str]) -> str:

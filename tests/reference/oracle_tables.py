@@ -44,6 +44,9 @@ from windrow.plan.windows import Range, Until
 
 Instants = tuple[int, ...]
 
+UNTIMED = 2**61
+"""How far below the ts of tuples the times of rows of relations lie."""
+
 HIDDEN = (Field("__ts", BIGINT), Field("__seq", BIGINT))
 
 
@@ -195,8 +198,8 @@ class Tables:
 
     def relation(self, node: Plan, at: Instants) -> str:
         """The table of a relation node's answers at each of `at`: ``__at``, ``__ts``, columns."""
-        if id(node) in self._timed and _is_made(node) and _reads_streams(node):
-            return self._born(node, at)
+        if id(node) in self._timed and (_is_made(node) or isinstance(node, Table)):
+            return self._born(node, at) if _reads_streams(node) else self._appeared(node, at)
         return self._answers(node, at)
 
     def _answers(self, node: Plan, at: Instants) -> str:
@@ -216,6 +219,33 @@ class Tables:
         return self._make(
             (id(node), at, "born"),
             lambda: sql.born_select(node.schema, self._answers(node, at), self.changes(node)),
+        )
+
+    def _with_times(self, node: Plan, at: Instants) -> str:
+        """The answers, and as of when each looks at an NRR, ``__met``.
+
+        An update at τ "affects only those stream tuples which arrive after time τ" [THESIS 3.3.1],
+        so a result looks at N as of the largest ts of its stream tuples, and rows of relations,
+        which have none, have no say [Def. 3.1; semantics.md 10]. A result of relations alone looks
+        at N as of when it was produced: when the last of its rows came, or the query began.
+        """
+        met = f"CASE WHEN __ts < {-UNTIMED // 2} THEN __ts + {UNTIMED} ELSE __ts END AS __met"
+        return self._make(
+            (id(node), at, "with times"),
+            lambda: f"SELECT *, {met} FROM {self.relation(node, at)}",
+        )
+
+    def _appeared(self, node: Plan, at: Instants) -> str:
+        """The answers of relations alone: when each row came, below the ts of every tuple.
+
+        So the largest ts of a result is that of its tuples, if there are any.
+        """
+        names = sql.columns_sql(node.schema)
+        begun = 0 if self._begins is None else self._begins
+        ts = f"greatest(__ts, {begun}) - {UNTIMED} AS __ts"
+        return self._make(
+            (id(node), at, "appeared"),
+            lambda: f"SELECT {sql.listed('__at', ts, names)} FROM {self._born(node, at)}",
         )
 
     def changes(self, node: Plan) -> str:
@@ -244,11 +274,9 @@ class Tables:
             case Join(left, right) | SemiJoin(left, right) | AntiJoin(left, right):
                 return sql.join_select(node, self.relation(left, at), self.relation(right, at))
             case NrrJoin(left, table):
-                met = self.relation(left, at)
-                if self._integers(f"SELECT 1 FROM {met} WHERE __ts IS NULL LIMIT 1"):
-                    met = self._born(left, at)
-                times = f"SELECT DISTINCT __ts FROM {met} WHERE __ts IS NOT NULL ORDER BY __ts"
-                versions = self.relation(table, tuple(self._integers(times)))
+                met = self._with_times(left, at)
+                times = f"SELECT DISTINCT __met FROM {met} WHERE __met IS NOT NULL ORDER BY __met"
+                versions = self._answers(table, tuple(self._integers(times)))
                 return sql.nrr_join_select(node, met, versions)
             case UnionAll(inputs):
                 return sql.union_select(node, [self.relation(source, at) for source in inputs])

@@ -78,6 +78,8 @@ def _narrow(plan: Plan, read: frozenset[str]) -> Plan:
         case NrrJoin(left, _, on) if not rows_appear(left):
             # Tuples of different times meet different versions: their times tell them apart.
             times = {n.time_column for n in nodes_of(left) if isinstance(n, Scan)}
+            if not times:
+                return plan
             return replace(plan, left=_only(left, read | columns_of_on(on) | times))
         case Hold(source):  # a row is told from others by all its columns
             return replace(plan, source=_narrow(source, names_of(source)))

@@ -176,9 +176,10 @@ def lower_nrr_join(
     Where the left edge can be predicted it is, under every strategy: the death of a tuple would
     otherwise have to tell which of several equal tuples, of different times, has died. Rows that
     appear when a value changes keep all their columns: a row with another value is another row.
+    So do results of relations alone.
     """
     times = frozenset(s.time_column for s in scans_under(plan.left))
-    if rows_appear(plan.left):
+    if rows_appear(plan.left) or not times:
         times |= frozenset(plan.left.schema.names)
     needs = wanted.plus(_reads(plan.on) | times)
     strategy, renews = builder.strategy, builder.renews
