@@ -110,7 +110,8 @@ def window_select(node: Window, stream: str, instants: str) -> str:
 
 
 def _count_window_select(node: Window, stream: str, instants: str) -> str:
-    kept = listed("i.__at", "s.__ts", columns_sql(node.schema, "s"))
+    own = f"s.__ts AS {quote(node.ts_column)}" if node.ts_column else ""
+    kept = listed("i.__at", "s.__ts", columns_sql(node.source.schema, "s"), own)
     match node.spec:
         case Rows(count, step):
             # __upto: how many tuples the window has slid over, the largest k·step up to τ.

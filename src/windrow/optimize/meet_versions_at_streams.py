@@ -22,7 +22,8 @@ from dataclasses import dataclass, replace
 
 from windrow.core.types import BOOLEAN
 from windrow.optimize.grouped_versions import says_when_it_leaves
-from windrow.optimize.rewriting import names_of, renamed
+from windrow.optimize.place_exchanges import plain
+from windrow.optimize.rewriting import names_of, renamed, times_under
 from windrow.plan.binding.joins import join_on
 from windrow.plan.expressions import Call, Column, Expr, columns_of, conjunction, conjuncts
 from windrow.plan.nodes import (
@@ -43,9 +44,11 @@ from windrow.plan.nodes import (
     Table,
     TopN,
     UnionAll,
+    Window,
     as_column,
     nodes_of,
 )
+from windrow.plan.windows import PartitionRows, Rows
 
 
 def meet_versions_at_streams(plan: Plan) -> Plan:
@@ -62,10 +65,10 @@ def meet_versions_at_streams(plan: Plan) -> Plan:
     └─ Project taxes.rate
        └─ Project bids.ts, bids.sku, bids.price, items.sku, items.owner, taxes.sku, taxes.rate
           └─ Join on bids.sku = items.sku
-             ├─ Join NRR on bids.sku = taxes.sku
+             ├─ Join as of the tuple's time on bids.sku = taxes.sku
              │  ├─ Window NOW
              │  │  └─ Stream bids
-             │  └─ Relation taxes (non-retroactive)
+             │  └─ Non retroactive relation taxes
              └─ Relation items
     """
     if not isinstance(plan, NrrJoin) or says_when_it_leaves(plan.left) or _is_settled(plan.left):
@@ -98,7 +101,9 @@ def _tells_times(plan: Plan) -> bool:
             return _is_made(plan) or _tells_times(source)
         case Project(source=source):
             shown = {c.expr.name for c in plan.columns if _as_it_was(c)}
-            return _is_made(plan) or (_tells_times(source) and _times(source) <= shown)
+            return _is_made(plan) or (
+                _tells_times(source) and times_under(source) & names_of(source) <= shown
+            )
         case Join(left=left, right=right):
             return _tells_times(left) and _tells_times(right)
         case NrrJoin(left=left):
@@ -106,17 +111,20 @@ def _tells_times(plan: Plan) -> bool:
         case UnionAll():
             return says_when_it_leaves(plan)
         case _:
-            return not _has_no_time(plan)
+            return not _has_no_time(plan) and not _hides_times(plan)
 
 
 def _as_it_was(column: Named) -> bool:
     return isinstance(column.expr, Column) and column.expr.name == column.name
 
 
-def _times(plan: Plan) -> frozenset[str]:
-    """Return the times of declared streams that a plan shows."""
-    scans = (n for n in nodes_of(plan) if isinstance(n, Scan))
-    return frozenset(s.time_column for s in scans) & names_of(plan)
+def _hides_times(plan: Plan) -> bool:
+    """Tell whether a window counts tuples of a derived stream, which do not show their times."""
+    match plan:
+        case Window(source=source, spec=Rows() | PartitionRows(), ts_column=None):
+            return not times_under(source) & names_of(source)
+        case _:
+            return False
 
 
 def _has_no_time(plan: Plan) -> bool:
@@ -181,6 +189,7 @@ class _Branch:
             on = join_on(list(conditions), names_of(whole), frozenset(own))
             return _Branch(None, (NrrJoin(whole, plan.table, on),), (), columns)
         mine, others = _parted(conditions, names_of(self.timed) | frozenset(own))
+        mine += _implied((*self.terms, *others), names_of(self.timed), frozenset(own))
         on = join_on(list(mine), names_of(self.timed), frozenset(own))
         return replace(
             self,
@@ -231,8 +240,31 @@ def _branches(plan: Plan) -> list[_Branch]:
             return [b.met(plan) for b in _branches(left)]
         case UnionAll(inputs=inputs) if not says_when_it_leaves(plan):
             return [b for below in inputs for b in _under_names(plan, below)]
+        case Window() if _hides_times(plan):
+            alias = plan.schema.names[0].partition(".")[0]
+            return [_Branch(replace(plan, ts_column=f"{alias}.#ts"), (), (), own)]
         case _:
             return [_Branch(plan, (), (), own)]
+
+
+def _implied(
+    terms: Iterable[Expr], left: frozenset[str], right: frozenset[str]
+) -> tuple[Expr, ...]:
+    """Return a = n for all a = r and r = n: a row of N that no r can be joined with is not met."""
+    equal: dict[Expr, list[Expr]] = {}
+    for term in terms:
+        match term:
+            case Call("eq", (a, b)) if a.type == b.type:
+                equal.setdefault(plain(a), []).append(b)
+                equal.setdefault(plain(b), []).append(a)
+    return tuple(
+        Call("eq", (a, n), BOOLEAN, a.nullable or n.nullable)
+        for others in equal.values()
+        for a in others
+        if columns_of(a) and columns_of(a) <= left
+        for n in others
+        if columns_of(n) and columns_of(n) <= right
+    )
 
 
 def _under_names(union: UnionAll, below: Plan) -> list[_Branch]:
