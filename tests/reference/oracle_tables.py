@@ -61,14 +61,17 @@ def _database() -> duckdb.DuckDBPyConnection:
 class Tables:
     """Tables of the nodes of one plan in one world, at instants up to `until` if given."""
 
-    def __init__(self, root: Plan, world: World, until: int | None) -> None:
+    def __init__(
+        self, root: Plan, world: World, until: int | None, begins: int | None = None
+    ) -> None:
         self._world = world
         self._until = until
         self._connection = _database().cursor()
         self._made: dict[object, str] = {}
         self._loads: list[str] = []
         self._instants: dict[int, Instants] = {}
-        self._begins = min(self._events(root), default=None)
+        registered = () if begins is None else (begins,)
+        self._begins = min((*registered, *self._events(root)), default=None)
         # Whose tuples' ts somebody reads: all below the left input of an NRR join.
         self._timed = {
             id(below)
