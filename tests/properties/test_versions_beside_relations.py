@@ -6,7 +6,7 @@ Def. 3.1 looks NRRs up as of each tuple's own ts. Rows of relations have no ts a
 
 from __future__ import annotations
 
-from itertools import permutations
+from itertools import cycle, permutations
 
 import pytest
 from hypothesis import given, note
@@ -24,8 +24,19 @@ from windrow.core.time import BEGINNING
 
 
 @given(st.data())
-@examples(60)
+@examples(10)
+def test_any_spelling_meets_the_version_of_the_tuples(data: st.DataObject) -> None:
+    assert_versions(data)
+
+
+@pytest.mark.long
+@given(st.data())
+@examples(150)
 def test_every_spelling_meets_the_version_of_the_tuples(data: st.DataObject) -> None:
+    assert_versions(data)
+
+
+def assert_versions(data: st.DataObject) -> None:
     text = data.draw(beside_relations())
     world = data.draw(worlds_of(text, max_rows=6))
     plan = data.draw(drives(world))
@@ -79,9 +90,8 @@ SPELLINGS = (
 
 @pytest.mark.parametrize("window", ["RANGE 20", "ROWS 2", "RANGE 20 SLIDE 2", "UNBOUNDED"])
 def test_flat_and_nested_spellings_agree(window: str) -> None:
-    for text in SPELLINGS:
-        for strategy in STRATEGIES:
-            assert_same(text.format(w=window), WORLD, Drive(strategy, cuts=(3, 6)))
+    for text, strategy in zip(SPELLINGS, cycle(STRATEGIES), strict=False):
+        assert_same(text.format(w=window), WORLD, Drive(strategy, cuts=(3, 6)))
 
 
 @pytest.mark.parametrize(
@@ -97,6 +107,6 @@ def test_flat_and_nested_spellings_agree(window: str) -> None:
 )
 def test_equal_results_of_different_times_are_different_results(inner: str) -> None:
     text = f"SELECT x.k, n.s FROM ({inner}) AS x, n WHERE x.k = n.k"
-    for strategy in STRATEGIES:
+    for strategy in ("upa", "negative"):
         assert_same(text, WORLD, Drive(strategy, cuts=(3, 6)))
     assert_sharded(text, WORLD, ShardedDrive(2, "auto", cuts=(3, 6)))

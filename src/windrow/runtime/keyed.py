@@ -82,13 +82,14 @@ class StoredRows:
 
     def take(self, places: I64) -> pa.RecordBatch:
         """Return the rows of some places, in their order. O(places), amortised."""
-        starts = np.cumsum([0, *(len(chunk) for chunk in self.chunks)])
-        owner = np.searchsorted(starts, places, side="right") - 1
-        parts, came = [], []
-        for i in np.unique(owner).tolist():
-            mine = np.flatnonzero(owner == i)
-            parts.append(self.chunks[i].take(_numbers(places[mine] - starts[i])))
-            came.append(mine)
+        parts, came, start = [], [], 0
+        for chunk in self.chunks:
+            stop = start + len(chunk)
+            mine = np.flatnonzero((places >= start) & (places < stop))
+            if len(mine):
+                parts.append(chunk.take(_numbers(places[mine] - start)))
+                came.append(mine)
+            start = stop
         if not parts:
             return pa.RecordBatch.from_pylist([], schema=self.schema)
         if len(parts) == 1:
@@ -122,12 +123,14 @@ class KeyedRows:
 
     Invariants, asserted by `check`:
       1. no two keys have one row;
-      2. every place is that of a stored row, or `NOWHERE`.
+      2. every place is that of a stored row, or `NOWHERE`;
+      3. `live` counts the keys that have a row.
     """
 
     def __init__(self, key: tuple[Field, ...], schema: pa.Schema) -> None:
         self.numbers = RowNumbers(key)
         self.stored = StoredRows(schema)
+        self.live = 0
         self.place: I64 = np.empty(0, np.int64)
         self.since: I64 = np.empty(0, np.int64)
         self._reserve()
@@ -158,14 +161,16 @@ class KeyedRows:
     def _before(self, keys: I64, new: I64) -> I64:
         """Return the place of the row that each row's key has when it comes."""
         before = self.place[keys]
+        came = np.arange(len(keys))
         last = np.empty(self.numbers.capacity, np.int64)
-        last[keys] = np.arange(len(keys))
-        if (last[keys] == np.arange(len(keys))).all():
-            return before
-        # Some keys come more than once: of equal ones each replaces the one in front of it.
-        order = np.argsort(keys, kind="stable")
-        again = np.flatnonzero(keys[order][1:] == keys[order][:-1]) + 1
-        before[order[again]] = new[order[again - 1]]
+        last[keys] = came
+        again = last[keys] != came
+        if again.any():  # of rows with one key each replaces the one in front of it
+            last[keys[again]] = NOWHERE
+            several = np.flatnonzero(last[keys] == NOWHERE)
+            order = several[np.argsort(keys[several], kind="stable")]
+            behind = np.flatnonzero(keys[order][1:] == keys[order][:-1]) + 1
+            before[order[behind]] = new[order[behind - 1]]
         return before
 
     def _taken(self, rows: pa.RecordBatch, places: I64) -> pa.RecordBatch:
@@ -184,11 +189,9 @@ class KeyedRows:
 
     def _compact(self) -> None:
         """Drop rows that no key has any more, if they are many."""
-        if len(self.stored) <= SPARE:
+        if len(self.stored) <= 2 * self.live + SPARE:
             return
         used = np.flatnonzero(self.place != NOWHERE)
-        if len(self.stored) <= 2 * len(used) + SPARE:
-            return
         rows = self.stored.take(self.place[used])
         self.stored = StoredRows(self.stored.schema, [rows])
         self.place[used] = np.arange(len(used))
@@ -198,3 +201,4 @@ class KeyedRows:
         used = self.place[self.place != NOWHERE]
         assert len(np.unique(used)) == len(used), "invariant 1: two keys have one row"
         assert ((used >= 0) & (used < len(self.stored))).all(), "invariant 2: a row is missing"
+        assert len(used) == self.live, "invariant 3: rows are miscounted"

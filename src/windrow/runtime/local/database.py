@@ -276,6 +276,12 @@ class Database:
             if len(ts):
                 query.feed(name, ts, columns)
             self._run(query)
+        for query in self._alone():
+            self._run(query)
+
+    def _alone(self) -> list[RunningQuery]:
+        """Return the queries of relations alone: they go with the newest of all streams."""
+        return [q for q in self._running.values() if not q.streams]
 
     def _readers(self, name: str) -> list[RunningQuery]:
         return [q for q in self._running.values() if q.reads(name)]
