@@ -11,10 +11,11 @@ import pyarrow as pa
 
 from tests.reference import oracle_sql as sql
 from tests.reference.duckdb_sql import duckdb_type
-from tests.reference.histories import Row, World, rows_of
+from tests.reference.histories import Change, Row, World, rows_of
 from windrow.core.schema import Field, Schema
 from windrow.core.time import BEGINNING, FOREVER, last_multiple, next_multiple
 from windrow.core.types import BIGINT, INTERVAL, NULL, TIMESTAMP
+from windrow.plan.functions.moments import FIRST_MOMENT
 from windrow.plan.nodes import (
     Aggregate,
     AntiJoin,
@@ -83,13 +84,23 @@ class Tables:
     # ------------------------------------------------------------------ instants
 
     def _events(self, root: Plan) -> Iterator[int]:
-        """When a query may begin: with a tuple, or with a change of a retroactive relation."""
+        """When a query may begin: with a tuple, or with a change of a retroactive relation.
+
+        Rows that were always there are an event for queries of relations alone: they stand at the
+        first moment of all before any time is known [semantics.md 4].
+        """
+        alone = not _reads_streams(root)
         for node in walk(root):
             match node:
                 case Scan(stream):
                     yield from self._world.streams[stream.name].times
                 case Table(relation) if relation.retroactive:
                     yield from self._world.relations[relation.name].times
+                    if alone and any(ts == BEGINNING for ts, *_ in self._changes_of(relation.name)):
+                        yield FIRST_MOMENT
+
+    def _changes_of(self, relation: str) -> list[Change]:
+        return self._world.relations[relation].changes
 
     def instants(self, node: Plan) -> Instants:
         """Every instant at which the node's answer can change, and some more, ascending.

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pytest
 from click.testing import CliRunner
 
-from windrow.cli.bench import long_window, measure, startup, strategies
+from windrow.cli.bench import long_window, measure, relations, startup, strategies
 from windrow.cli.bench.answers import Check
 from windrow.cli.bench.data import Scale, streams
 from windrow.cli.bench.kernel import NAMES, OTHERS, TWINS
@@ -58,6 +58,11 @@ def with_a_row_twice(table: pa.Table) -> pa.Table:
 
 
 @by_workload
+def test_relations_are_pushed_to_and_their_answers_checked() -> None:
+    bars = relations.measure(TINIEST, repeats=1)
+    assert [bar.check for bar in bars] == ["equal"] * len(bars)
+
+
 def test_each_workload_answers_as_every_polars_form(work: Workload) -> None:
     for bar in measure.against_polars(work, streams(TINY), TINY, 1):
         assert bar.check == "equal"

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 FULL = 2_000_000
 NAMES = ("join", "group", "group_slide", "distinct", "negation", "join_group")
 TWINS = tuple(f"twin_{name}" for name in NAMES)
-OTHERS = ("long_window", "strategies", "latency", "start")
+OTHERS = ("long_window", "strategies", "relations", "latency", "start")
 
 Case = Callable[[], "list[Bar]"]
 
@@ -94,12 +94,13 @@ def cases(chosen: tuple[str, ...], rows: int, repeats: int) -> Iterator[tuple[st
 
 def own_cases(chosen: tuple[str, ...], rows: int) -> Iterator[tuple[str, Case]]:
     """Yield the parts in which windrow is measured against itself or a limit."""
-    from windrow.cli.bench import long_window, startup, strategies  # noqa: PLC0415 - as above
+    from windrow.cli.bench import long_window, relations, startup, strategies  # noqa: PLC0415
 
     share = min(1.0, rows / FULL)
     parts: dict[str, Case] = {
         "long_window": lambda: [long_window.measure(share)],
         "strategies": lambda: strategies.measure(share),
+        "relations": lambda: relations.measure(share),
         "latency": lambda: [startup.latency(share)],
         "start": startup.starts,
     }
