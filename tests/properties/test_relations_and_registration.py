@@ -147,6 +147,9 @@ class Story:
         times = [pushed if t is None else t for t, pushed, _, r in known.changes if r == row]
         if sign < 0 and (known.copies(row) < 1 or (now if ts is None else ts) < max(times)):
             return  # deletions of what is not there, or not yet, are tested elsewhere
+        met = {row[0] for one in readers for rows in one.streams.values() for row in rows}
+        if name == NRR and (now if ts is None else ts) in met:
+            return  # it does not reach tuples of its instant that were answered before it
         pushed = {"k": [row[0]], "w": [row[1]], "s": [row[2]], "_sign": [sign]}
         if ts is not None:
             pushed["_ts"] = [ts]

@@ -58,11 +58,6 @@ def with_a_row_twice(table: pa.Table) -> pa.Table:
 
 
 @by_workload
-def test_relations_are_pushed_to_and_their_answers_checked() -> None:
-    bars = relations.measure(TINIEST, repeats=1)
-    assert [bar.check for bar in bars] == ["equal"] * len(bars)
-
-
 def test_each_workload_answers_as_every_polars_form(work: Workload) -> None:
     for bar in measure.against_polars(work, streams(TINY), TINY, 1):
         assert bar.check == "equal"
@@ -170,3 +165,8 @@ def test_a_scale_keeps_three_matches_a_tuple(rows: int) -> None:
     assert scale.rows == rows
     assert scale.window == 3 * scale.keys
     assert scale.window % scale.slide == 0
+
+
+def test_relations_are_pushed_to_and_their_answers_checked() -> None:
+    bars = relations.measure(TINIEST, repeats=1)
+    assert [bar.check for bar in bars] == ["equal"] * len(bars)
