@@ -24,7 +24,7 @@ from windrow.runtime.local.database import Database
 from windrow.runtime.local.handover import handed_over
 from windrow.runtime.local.query import RunningQuery
 
-RELATIONS = (RELATION, NRR)
+RELATIONS = (NRR, RELATION)  # the rows of an instant meet changes that came before them
 
 
 @dataclass(frozen=True, slots=True)

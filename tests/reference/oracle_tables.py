@@ -71,8 +71,8 @@ class Tables:
         self._made: dict[object, str] = {}
         self._loads: list[str] = []
         self._instants: dict[int, Instants] = {}
-        registered = () if begins is None else (begins,)
-        self._begins = min((*registered, *self._events(root)), default=None)
+        self._registered = () if begins is None else (begins,)
+        self._begins = min((*self._registered, *self._events(root)), default=None)
         # Whose tuples' ts somebody reads: all below the left input of an NRR join.
         self._timed = {
             id(below)
@@ -87,9 +87,10 @@ class Tables:
         """When a query may begin: with a tuple, or with a change of a retroactive relation.
 
         Rows that were always there are an event for queries of relations alone: they stand at the
-        first moment of all before any time is known [semantics.md 4].
+        first moment of all before any time is known [semantics.md 4]; not for those that were
+        registered later, over what was there.
         """
-        alone = not _reads_streams(root)
+        alone = not self._registered and not _reads_streams(root)
         for node in walk(root):
             match node:
                 case Scan(stream):

@@ -100,10 +100,9 @@ def _tells_times(plan: Plan) -> bool:
         case Filter(source=source):
             return _is_made(plan) or _tells_times(source)
         case Project(source=source):
-            shown = {c.expr.name for c in plan.columns if _as_it_was(c)}
-            return _is_made(plan) or (
-                _tells_times(source) and times_under(source) & names_of(source) <= shown
-            )
+            shown = {c.name for c in plan.columns if _as_it_was(c)}
+            seen = times_under(source) & names_of(source) <= shown
+            return _is_made(plan) or (seen and _tells_times(source))
         case Join(left=left, right=right):
             return _tells_times(left) and _tells_times(right)
         case NrrJoin(left=left):
