@@ -154,9 +154,11 @@ class KeyedRows:
         places = np.column_stack([old, new]).ravel()
         made = np.flatnonzero(places != NOWHERE)
         by = made // 2
+        signs = np.where(made % 2, 1, -1)
+        self.live += int(signs.sum())
         taken = self._taken(rows, places[made])
         self._compact()
-        return Replaced(at[by], np.where(made % 2, 1, -1), taken, kept[by], np.flatnonzero(refused))
+        return Replaced(at[by], signs, taken, kept[by], np.flatnonzero(refused))
 
     def _before(self, keys: I64, new: I64) -> I64:
         """Return the place of the row that each row's key has when it comes."""

@@ -53,16 +53,23 @@ class CountedRows:
         more = self.numbers.capacity - len(self.count)
         self.count = np.concatenate([self.count, np.zeros(more, np.int64)])
         self.newest = np.concatenate([self.newest, np.full(more, BEGINNING)])
-        late = np.isin(rows, np.unique(rows[ts < self.newest[rows]]))
-        wrong = np.zeros(len(ts), np.bool_)
-        in_time, behind = np.flatnonzero(~late), np.flatnonzero(late)
-        wrong[in_time] = self._at_the_end(rows[in_time], sign[in_time])
-        if len(behind):
-            wrong[behind] = self._in_between(Events(rows[behind], ts[behind], sign[behind]))
+        wrong = self._wrong(Events(rows, ts, sign))
         kept = np.flatnonzero(~wrong)
-        np.add.at(self.count, rows[kept], sign[kept])
-        np.maximum.at(self.newest, rows[kept], ts[kept])
-        self.past.append(Events(rows[kept], ts[kept], sign[kept]))
+        taken = Events(rows[kept], ts[kept], sign[kept])
+        np.add.at(self.count, taken.rows, taken.sign)
+        np.maximum.at(self.newest, taken.rows, taken.ts)
+        self.past.append(taken)
+        return wrong
+
+    def _wrong(self, changes: Events) -> Bools:
+        """Tell which changes delete what is not there: most come after all others of their row."""
+        before = changes.ts < self.newest[changes.rows]
+        if not before.any():
+            return self._at_the_end(changes.rows, changes.sign)
+        mixed = np.isin(changes.rows, changes.rows[before])
+        wrong = np.zeros(len(mixed), np.bool_)
+        wrong[~mixed] = self._at_the_end(changes.rows[~mixed], changes.sign[~mixed])
+        wrong[mixed] = self._in_between(changes.of(changes.rows[before]))
         return wrong
 
     def _at_the_end(self, rows: I64, sign: I64) -> Bools:
