@@ -110,3 +110,13 @@ def test_equal_results_of_different_times_are_different_results(inner: str) -> N
     for strategy in ("upa", "negative"):
         assert_same(text, WORLD, Drive(strategy, cuts=(3, 6)))
     assert_sharded(text, WORLD, ShardedDrive(2, "auto", cuts=(3, 6)))
+
+
+@pytest.mark.parametrize("early", ["auto", "none", "{a}", "{a, r}"])
+def test_early_aggregation_meets_the_same_versions(early: str) -> None:
+    """What meets the NRR is an input of the join with the relation, and may be aggregated first."""
+    text = (
+        "SELECT n.s, COUNT(*) AS c, SUM(a.id) AS t FROM a [RANGE 20], r, n"
+        " WHERE a.k = r.k AND a.k = n.k GROUP BY n.s"
+    )
+    assert_same(text, WORLD, Drive("auto", cuts=(3, 6), early_aggregation=early))
