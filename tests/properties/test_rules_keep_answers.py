@@ -17,13 +17,13 @@ from windrow.optimize.pull_negation_above_join import pull_negation_above_join
 from windrow.optimize.push_filter_below_project import push_filter_below_project
 from windrow.optimize.push_negation_below_join import push_negation_below_join
 from windrow.optimize.rewriting import Rule
-from windrow.optimize.rules import RULES, apply_rules
+from windrow.optimize.rules import PREPARING, RULES, apply_rules
 from windrow.plan.nodes import Plan
 
 pytestmark = pytest.mark.long
 
 ALONE: tuple[tuple[Rule, ...], ...] = (
-    *((rule,) for rule in RULES),
+    *((rule,) for rule in (*PREPARING, *RULES)),
     (push_negation_below_join,),
     (pull_negation_above_join,),
 )
@@ -81,6 +81,9 @@ BY_HAND = (
     "SELECT a.v FROM a [RANGE 5], r WHERE a.k = r.k AND "
     "NOT EXISTS (SELECT * FROM c [RANGE 4] WHERE c.k = a.k)",
     "SELECT a.v FROM a [RANGE 5], n WHERE a.k = n.k AND n.w > 0 AND a.v > 0",
+    "SELECT a.v, n.w FROM a [RANGE 5], r, n WHERE a.k = r.k AND r.w = n.w AND a.v > 0",
+    "SELECT x.v, n.w FROM (SELECT a.k, a.v FROM a [ROWS 2], r WHERE a.k = r.k UNION ALL "
+    "SELECT k, w FROM r) AS x, n WHERE x.k = n.k",
     f"SELECT a.k, COUNT(*), SUM(b.v) FILTER (WHERE a.x > 0) FROM {JOIN} AND a.id > 1 "
     "GROUP BY a.k HAVING a.k = 1",
     "SELECT COUNT(*) FROM a [RANGE 5] WHERE v > 0",

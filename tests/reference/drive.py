@@ -24,7 +24,7 @@ from windrow.runtime.local.database import Database
 from windrow.runtime.local.handover import handed_over
 from windrow.runtime.local.query import RunningQuery
 
-RELATIONS = (RELATION, NRR)
+RELATIONS = (NRR, RELATION)  # the rows of an instant meet changes that came before them
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,9 +140,10 @@ def stream_table(rows: Sequence[Row]) -> pa.Table:
 
 
 def relation_rows(changes: Sequence[Change]) -> pa.Table:
+    """Return changes as they are pushed: what was always there has no time."""
     return pa.table(
         {
-            "_ts": pa.array([ts for ts, _, _ in changes], pa.int64()),
+            "_ts": pa.array([None if ts == BEGINNING else ts for ts, _, _ in changes], pa.int64()),
             "_sign": pa.array([sign for _, sign, _ in changes], pa.int64()),
             "k": pa.array([row[0] for _, _, row in changes], pa.int64()),
             "w": pa.array([row[1] for _, _, row in changes], pa.int64()),

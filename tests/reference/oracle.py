@@ -25,12 +25,20 @@ class Oracle:
 
     `until` is the last instant of interest. Only a stream of whole answers (`Rstream`)
     needs it, as that never ends by itself: without `until` it ends with the first refresh
-    after the last change.
+    after the last change. `begins` is when a query begins that is registered over relations with
+    rows: no later than then.
     """
 
-    def __init__(self, query: Plan | Query, world: World, *, until: int | None = None) -> None:
+    def __init__(
+        self,
+        query: Plan | Query,
+        world: World,
+        *,
+        until: int | None = None,
+        begins: int | None = None,
+    ) -> None:
         self._root = query.root if isinstance(query, Query) else query
-        self._tables = Tables(self._root, world, until)
+        self._tables = Tables(self._root, world, until, begins)
         self._answers: dict[int, Counter[Row]] = {}
 
     def instants(self) -> list[int]:

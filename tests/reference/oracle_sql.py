@@ -110,7 +110,8 @@ def window_select(node: Window, stream: str, instants: str) -> str:
 
 
 def _count_window_select(node: Window, stream: str, instants: str) -> str:
-    kept = listed("i.__at", "s.__ts", columns_sql(node.schema, "s"))
+    own = f"s.__ts AS {quote(node.ts_column)}" if node.ts_column else ""
+    kept = listed("i.__at", "s.__ts", columns_sql(node.source.schema, "s"), own)
     match node.spec:
         case Rows(count, step):
             # __upto: how many tuples the window has slid over, the largest k·step up to τ.
@@ -181,11 +182,11 @@ def join_select(node: Join | SemiJoin | AntiJoin, left: str, right: str) -> str:
 
 
 def nrr_join_select(node: NrrJoin, left: str, versions: str) -> str:
-    """⋈NRR: `versions` holds N at each ts of the left tuples, as its ``__at``."""
+    """⋈NRR: `versions` holds N at each ``__met`` of the left tuples, as its ``__at``."""
     on = _on_sql(node.on, node.left.schema, node.table.schema)
     both = listed(columns_sql(node.left.schema, "l"), columns_sql(node.table.schema, "r"))
     head = listed("l.__at", "l.__ts", both)
-    return f"SELECT {head} FROM {left} l JOIN {versions} r ON r.__at = l.__ts AND {on}"
+    return f"SELECT {head} FROM {left} l JOIN {versions} r ON r.__at = l.__met AND {on}"
 
 
 def union_select(node: UnionAll, inputs: Sequence[str]) -> str:

@@ -11,11 +11,12 @@ import pyarrow as pa
 
 from tests.reference import oracle_sql as sql
 from tests.reference.duckdb_sql import duckdb_type
-from tests.reference.histories import Row, World, rows_of
+from tests.reference.histories import Change, Row, World, rows_of
 from windrow.core.schema import Field, Schema
 from windrow.core.time import BEGINNING, FOREVER, last_multiple, next_multiple
 from windrow.core.types import BIGINT, INTERVAL, NULL, TIMESTAMP
 from windrow.optimize.identify_results import identify_results
+from windrow.plan.functions.moments import FIRST_MOMENT
 from windrow.plan.nodes import (
     Aggregate,
     AntiJoin,
@@ -48,6 +49,9 @@ from windrow.plan.windows import Range, Until
 
 Instants = tuple[int, ...]
 
+UNTIMED = 2**61
+"""How far below the ts of tuples the times of rows of relations lie."""
+
 HIDDEN = (Field("__ts", BIGINT), Field("__seq", BIGINT))
 
 
@@ -62,14 +66,17 @@ def _database() -> duckdb.DuckDBPyConnection:
 class Tables:
     """Tables of the nodes of one plan in one world, at instants up to `until` if given."""
 
-    def __init__(self, root: Plan, world: World, until: int | None) -> None:
+    def __init__(
+        self, root: Plan, world: World, until: int | None, begins: int | None = None
+    ) -> None:
         self._world = world
         self._until = until
         self._connection = _database().cursor()
         self._made: dict[object, str] = {}
         self._loads: list[str] = []
         self._instants: dict[int, Instants] = {}
-        self._begins = min(self._events(root), default=None)
+        self._registered = () if begins is None else (begins,)
+        self._begins = min((*self._registered, *self._events(root)), default=None)
         self._by_result: dict[int, Plan] = {}
         # Whose tuples' ts somebody reads: all below the left input of an NRR join.
         self._timed = {
@@ -82,13 +89,24 @@ class Tables:
     # ------------------------------------------------------------------ instants
 
     def _events(self, root: Plan) -> Iterator[int]:
-        """When a query may begin: with a tuple, or with a change of a retroactive relation."""
+        """When a query may begin: with a tuple, or with a change of a retroactive relation.
+
+        Rows that were always there are an event for queries of relations alone: they stand at the
+        first moment of all before any time is known [semantics.md 4]; not for those that were
+        registered later, over what was there.
+        """
+        alone = not self._registered and not _reads_streams(root)
         for node in walk(root):
             match node:
                 case Scan(stream):
                     yield from self._world.streams[stream.name].times
                 case Table(relation) if relation.retroactive:
                     yield from self._world.relations[relation.name].times
+                    if alone and any(ts == BEGINNING for ts, *_ in self._changes_of(relation.name)):
+                        yield FIRST_MOMENT
+
+    def _changes_of(self, relation: str) -> list[Change]:
+        return self._world.relations[relation].changes
 
     def instants(self, node: Plan) -> Instants:
         """Every instant at which the node's answer can change, and some more, ascending.
@@ -221,8 +239,8 @@ class Tables:
 
     def relation(self, node: Plan, at: Instants) -> str:
         """The table of a relation node's answers at each of `at`: ``__at``, ``__ts``, columns."""
-        if id(node) in self._timed and _is_made(node) and _reads_streams(node):
-            return self._born(node, at)
+        if id(node) in self._timed and (_is_made(node) or isinstance(node, Table)):
+            return self._born(node, at) if _reads_streams(node) else self._appeared(node, at)
         return self._answers(node, at)
 
     def _answers(self, node: Plan, at: Instants) -> str:
@@ -242,6 +260,33 @@ class Tables:
         return self._make(
             (id(node), at, "born"),
             lambda: sql.born_select(node.schema, self._answers(node, at), self.changes(node)),
+        )
+
+    def _with_times(self, node: Plan, at: Instants) -> str:
+        """The answers, and as of when each looks at an NRR, ``__met``.
+
+        An update at τ "affects only those stream tuples which arrive after time τ" [THESIS 3.3.1],
+        so a result looks at N as of the largest ts of its stream tuples, and rows of relations,
+        which have none, have no say [Def. 3.1; semantics.md 10]. A result of relations alone looks
+        at N as of when it was produced: when the last of its rows came, or the query began.
+        """
+        met = f"CASE WHEN __ts < {-UNTIMED // 2} THEN __ts + {UNTIMED} ELSE __ts END AS __met"
+        return self._make(
+            (id(node), at, "with times"),
+            lambda: f"SELECT *, {met} FROM {self.relation(node, at)}",
+        )
+
+    def _appeared(self, node: Plan, at: Instants) -> str:
+        """The answers of relations alone: when each row came, below the ts of every tuple.
+
+        So the largest ts of a result is that of its tuples, if there are any.
+        """
+        names = sql.columns_sql(node.schema)
+        begun = 0 if self._begins is None else self._begins
+        ts = f"greatest(__ts, {begun}) - {UNTIMED} AS __ts"
+        return self._make(
+            (id(node), at, "appeared"),
+            lambda: f"SELECT {sql.listed('__at', ts, names)} FROM {self._born(node, at)}",
         )
 
     def changes(self, node: Plan) -> str:
@@ -270,11 +315,9 @@ class Tables:
             case Join(left, right) | SemiJoin(left, right) | AntiJoin(left, right):
                 return sql.join_select(node, self.relation(left, at), self.relation(right, at))
             case NrrJoin(left, table):
-                met = self.relation(left, at)
-                if self._integers(f"SELECT 1 FROM {met} WHERE __ts IS NULL LIMIT 1"):
-                    met = self._born(left, at)
-                times = f"SELECT DISTINCT __ts FROM {met} WHERE __ts IS NOT NULL ORDER BY __ts"
-                versions = self.relation(table, tuple(self._integers(times)))
+                met = self._with_times(left, at)
+                times = f"SELECT DISTINCT __met FROM {met} WHERE __met IS NOT NULL ORDER BY __met"
+                versions = self._answers(table, tuple(self._integers(times)))
                 return sql.nrr_join_select(node, met, versions)
             case UnionAll(inputs):
                 return sql.union_select(node, [self.relation(source, at) for source in inputs])

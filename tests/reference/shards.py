@@ -14,6 +14,7 @@ from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tests.generate.catalog import DECLARATIONS, STREAMS
 from tests.reference.drive import bounds_of, events, read, relation_rows, stream_table
@@ -211,6 +212,7 @@ def _inputs(shards: ShardSet, batch: list[Event]) -> dict[int, pa.Table]:
         if WEIGHT in port.carries:
             table = relation_rows([(ts, sign, row) for ts, _, sign, row in rows])
             table = table.rename_columns([{"_sign": WEIGHT}.get(n, n) for n in table.column_names])
+            table = table.set_column(0, TIME, pc.fill_null(table[TIME], BEGINNING))
         else:
             table = stream_table([row for *_, row in rows])
             table = table.append_column(TIME, table["ts"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from tests.spark.running import Runner, add, locally, program_of
 from windrow.core.errors import InputError
 from windrow.generate.files import write_piece
 from windrow.plan.session import Session
+from windrow.runtime.spark.dead import read_dead
 from windrow.runtime.spark.frame import build_frame, changes_of
 from windrow.runtime.spark.sources import CORRUPT, Opened, parsed_value
 
@@ -181,3 +183,33 @@ def test_a_stream_that_falls_silent_lets_the_others_go_on(
         time.sleep(0.2)
     query.stop()
     assert found == {("1", "1"): 2, ("5", "2"): 1}
+
+
+def test_a_change_of_a_relation_behind_the_clock_is_a_dead_letter(
+    runner: Runner, tmp_path: Path
+) -> None:
+    """It changes nothing; those without a time are never late."""
+    first = [{"k": 1, "owner": "ada", "_ts": 1}]
+    then = [{"k": 1, "owner": name, "_ts": t} for t, name in ((2, "late"), (4, "eve"), (None, "x"))]
+    batches = [(first, range(1, 5)), (then, range(5, 9))]
+    columns = pa.schema({"k": pa.int64(), "owner": pa.string(), "_ts": pa.int64()}.items())
+    for n, (rows, times) in enumerate(batches):
+        tuples = pa.table({"t": times, "k": [1] * len(times)})
+        changes = pa.Table.from_pylist(rows, columns)
+        write_piece(tmp_path / "s" / f"{n}.parquet", tuples, 1_700_000_000 + n)
+        write_piece(tmp_path / "r" / f"{n}.parquet", changes, 1_700_000_000 + n)
+    using = f"USING parquet OPTIONS (maxFilesPerTrigger '1', path '{tmp_path}"
+    declarations = f"""
+        CREATE STREAM s (t BIGINT, k BIGINT) {using}/s') TIMESTAMP BY t;
+        CREATE RELATION hosts (k BIGINT, owner STRING) {using}/r', updates 'stream');
+    """
+    queries = {"owned": "SELECT t, owner FROM s [RANGE 5] JOIN hosts ON s.k = hosts.k"}
+    pushes: list[tuple[str, Any]] = []
+    for rows, times in batches:
+        pushes += [("hosts", rows), ("s", [{"t": t, "k": 1} for t in times])]
+    wanted = locally(declarations, queries, pushes)
+    got = runner.run(program_of(declarations, queries), frames={})
+    assert got == wanted
+    assert {owner for _, _, owner in got["owned"]} == {"ada", "eve", "x"}
+    (letter,) = read_dead(runner.checkpoint, "hosts").to_pylist()
+    assert (letter["_reason"], json.loads(letter["_row"])["owner"]) == ("late", "late")

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pytest
 from click.testing import CliRunner
 
-from windrow.cli.bench import long_window, measure, startup, strategies
+from windrow.cli.bench import long_window, measure, relations, startup, strategies
 from windrow.cli.bench.answers import Check
 from windrow.cli.bench.data import Scale, streams
 from windrow.cli.bench.kernel import NAMES, OTHERS, TWINS
@@ -165,3 +165,8 @@ def test_a_scale_keeps_three_matches_a_tuple(rows: int) -> None:
     assert scale.rows == rows
     assert scale.window == 3 * scale.keys
     assert scale.window % scale.slide == 0
+
+
+def test_relations_are_pushed_to_and_their_answers_checked() -> None:
+    bars = relations.measure(TINIEST, repeats=1)
+    assert [bar.check for bar in bars] == ["equal"] * len(bars)

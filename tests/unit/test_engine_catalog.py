@@ -43,6 +43,9 @@ def moments() -> Database:
 
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
 # -- relations ---------------------------------------------------------------------------------
 
 
@@ -188,11 +191,88 @@ def test_times_of_a_relation_may_be_moments(moments: Database) -> None:
     assert seen == [["y"], ["x", "y"], ["x", "y", "z"]]
 
 
-def test_a_relation_has_neither_heartbeat_nor_late_rows(shop: Database) -> None:
+def test_a_relation_has_no_heartbeat(shop: Database) -> None:
     with pytest.raises(InputError, match="no heartbeat"):
         shop.advance(5, stream="bag")
-    with pytest.raises(InputError, match="no row of it is late"):
-        shop.late("bag")
+
+
+def test_a_change_behind_the_clock_is_late_and_changes_nothing(shop: Database) -> None:
+    """The issue: "it is late: count it and show it as late rows are shown"."""
+    query = shop.query("SELECT s.k, word FROM s [RANGE 100] JOIN bag ON s.k = bag.k")
+    shop.push("bag", [{"k": 1, "word": "early", "_ts": 3}])
+    shop.push("s", [{"ts": 10, "k": 1}])
+    shop.push("bag", [{"k": 1, "word": "late", "_ts": 9}, {"k": 1, "word": "now", "_ts": 10}])
+    shop.push("bag", [{"k": 1, "word": "early", "_ts": 5, "_sign": -1}])
+    shop.push("bag", [{"k": 1, "word": "untimed"}])
+    assert sorted(row["word"] for row in rows(query)) == ["early", "now", "untimed"]
+    assert shop.late("bag").to_pylist() == [
+        {"_ts": 9, "_sign": 1, "k": 1, "word": "late"},
+        {"_ts": 5, "_sign": -1, "k": 1, "word": "early"},
+    ]
+    stats = query.stats()
+    assert (stats["late"], stats["late_by_relation"]) == (2, {"bag": 2})
+    assert len(shop.rejected("bag")) == 0
+
+
+def test_a_change_is_not_late_if_nobody_has_looked(shop: Database) -> None:
+    shop.push("s", [{"ts": 10, "k": 1}])
+    shop.push("bag", [{"k": 1, "word": "a", "_ts": 3}])
+    assert (len(shop.late("bag")), shop.late("bag").column_names[:2]) == (0, ["_ts", "_sign"])
+    query = shop.query("SELECT word FROM bag")
+    assert rows(query) == [{"word": "a"}]
+    shop.execute(f"DROP QUERY {query.name}")
+    shop.push("bag", [{"k": 2, "word": "b", "_ts": 4}])
+    assert len(shop.late("bag")) == 1, "the query had answered for 4 before it was dropped"
+
+
+def test_a_late_row_of_a_key_is_late_and_not_rejected(shop: Database) -> None:
+    query = shop.query(OWNED)
+    shop.push("owners", [{"k": 1, "owner": "ada", "_ts": 8}])
+    shop.push("s", [{"ts": 10, "k": 1}])
+    shop.push("owners", [{"k": 1, "owner": "eve", "_ts": 7}, {"k": 2, "owner": "bob", "_ts": 9}])
+    assert (len(shop.late("owners")), len(shop.rejected("owners"))) == (2, 0)
+    assert rows(query) == [{"k": 1, "owner": "ada"}]
+
+
+def test_a_new_query_sees_rows_with_times_at_once(shop: Database) -> None:
+    shop.push("s", [{"ts": 10, "k": 1}])
+    shop.push("bag", [{"k": n, "word": "a", "_ts": n} for n in (1, 2, 3, 20)])
+    query = shop.query("SELECT COUNT(*) AS n FROM bag")
+    assert rows(query) == [{"n": 3}]
+    shop.advance(20)
+    assert [tuple(row.values())[1:] for row in query.changes().to_pylist()] == [
+        (1, 3),
+        (-1, 3),
+        (1, 4),
+    ]
+
+
+def test_a_view_of_relations_alone_is_kept_and_not_made_anew(shop: Database) -> None:
+    query = shop.query("SELECT k, COUNT(*) AS n FROM bag GROUP BY k")
+    for word in "ab":
+        shop.push("bag", [{"k": 1, "word": word}])
+    told = [(row["_sign"], row["n"]) for row in query.changes().to_pylist()]
+    assert told in ([(1, 1), (-1, 1), (1, 2)], [(1, 2)])
+    shop.push("bag", [{"k": 1, "word": "a", "_sign": -1}])
+    changes = query.changes().to_pylist()
+    assert [(row["_sign"], row["n"]) for row in changes] == [(-1, 2), (1, 1)]
+    assert query.stats()["operators"][0]["tuples_in"] == 3
+    shop.advance(7)
+    shop.push("bag", [{"k": 1, "word": "c"}])
+    assert {row["_ts"] for row in query.changes().to_pylist()} == {
+        EPOCH + timedelta(microseconds=7)
+    }
+
+
+def test_without_streams_rows_without_times_take_effect_after_those_with() -> None:
+    db = windrow.connect()
+    db.execute("CREATE RELATION r (k BIGINT PRIMARY KEY, w STRING)")
+    query = db.query("SELECT w FROM r")
+    db.push("r", [{"k": 1, "w": "a", "_ts": 5}])
+    db.push("r", [{"k": 1, "w": "b"}])
+    assert rows(query) == [{"w": "b"}]
+    db.push("r", [{"k": 1, "w": "c", "_ts": 4}])
+    assert (rows(query), len(db.late("r")), len(db.rejected("r"))) == ([{"w": "b"}], 1, 0)
 
 
 # -- queries come and go -----------------------------------------------------------------------

@@ -324,7 +324,7 @@ def test_a_placement_stays_as_results_keep_what_they_met(other: str) -> None:
     assert q.answer().num_rows == 0
 
 
-@pytest.mark.parametrize("second", ["b [ROWS 3]", "r AS b"])
+@pytest.mark.parametrize("second", ["b [ROWS 3]"])
 def test_what_does_not_say_when_it_leaves_is_refused_with_the_reason(second: str) -> None:
     db = wr.connect()
     db.execute(DECLARED)

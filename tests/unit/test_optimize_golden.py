@@ -21,7 +21,7 @@ from windrow.optimize.preaggregate_joins import preaggregate_joins
 from windrow.optimize.pull_negation_above_join import pull_negation_above_join
 from windrow.optimize.push_negation_below_join import push_negation_below_join
 from windrow.optimize.rewriting import Rule
-from windrow.optimize.rules import RULES, apply_rules
+from windrow.optimize.rules import PREPARING, RULES, apply_rules
 from windrow.optimize.showing import bound
 from windrow.plan.explain import explain_text
 
@@ -69,6 +69,6 @@ def test_plans_are_rewritten_as_written_down(path: Path) -> None:
 
 
 def test_every_rule_has_its_file() -> None:
-    rules = (*RULES, push_negation_below_join, pull_negation_above_join)
+    rules = (*PREPARING, *RULES, push_negation_below_join, pull_negation_above_join)
     names = {rule.__name__ for rule in rules}  # type: ignore[attr-defined]
     assert names <= {path.stem.removeprefix("optimize_") for path in FILES}

@@ -24,6 +24,7 @@ from tests.reference.histories import Row, World
 from tests.reference.oracle import Oracle
 
 from windrow.core.types import BIGINT
+from windrow.plan.functions.moments import FIRST_MOMENT
 from windrow.plan.nodes import (
     AggregateCall,
     Delay,
@@ -69,10 +70,14 @@ def test_a_relation_holds_the_net_of_its_changes():
     assert history(values(table("t", "v"), "t.v"), world) == ["1: +10", "2: +10", "4: -10"]
 
 
-def test_what_was_always_in_a_relation_is_no_event():
-    oracle = Oracle(table("t", "v"), World(relations={"t": always((10,), (10,))}))
-    assert oracle.instants() == []
+def test_what_was_always_in_a_relation_is_an_event_of_queries_of_relations_alone():
+    """Before any time is known they stand at the first moment, and are kept as any other query."""
+    always_there = {"t": always((10,), (10,))}
+    oracle = Oracle(table("t", "v"), World(relations=always_there))
+    assert oracle.instants() == [FIRST_MOMENT]
     assert oracle.answer(0) == Counter({(10,): 2})
+    both = UnionAll((values(window("s", 5), "s.v"), values(table("t", "v"), "t.v")))
+    assert Oracle(both, World({"s": ticks()}, always_there)).instants() == []
 
 
 RENAMED = updates((0, 1, (1, 100)), (3, -1, (1, 100)), (3, 1, (1, 200)))

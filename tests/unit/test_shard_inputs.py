@@ -12,6 +12,7 @@ from tests.generate.queries import queries
 from tests.reference.shards import ShardedDrive, ShardSet, program_of
 
 import windrow as wr
+from windrow.core.time import BEGINNING
 from windrow.plan.catalog import Stream
 from windrow.plan.nodes import Route
 from windrow.runtime.shards.layout import layout_of
@@ -101,6 +102,53 @@ def test_a_query_of_relations_alone_tells_the_same_on_shards(
     assert max(ts for ts, *_ in found) == (5_000_000 if with_stream else 12_000_000)
 
 
+@pytest.mark.parametrize("with_stream", [True, False])
+@pytest.mark.parametrize("shards", [1, 3])
+def test_rows_without_times_are_shown_when_they_are_heard_of(
+    shards: int, *, with_stream: bool
+) -> None:
+    """Also by a query of relations alone, before any time is known; and they are never late."""
+    names = ("q", "other") if with_stream else ("q",)
+    other = f"{STREAMS}CREATE QUERY other AS SELECT k AS x FROM a [RANGE 1 SECOND];"
+    script = f"{OWNERS}CREATE QUERY q AS {BY_OWNER};" + (other if with_stream else "")
+    there = ShardSet(Program(script, names, shards=shards))
+    found = Counter()
+    for owner in ("ada", "bob", "ada"):
+        rows = changes_of_owners((0, 1, owner)).rename_columns(["_ts", "_weight", "k", "owner"])
+        untimed = rows.set_column(0, "_ts", pa.array([BEGINNING], pa.int64()))
+        found += counted(there.batch(dealt(there, {"owners": untimed}), {}))
+        there.restart()
+    shown = Counter()
+    for (_, sign, *row), copies in found.items():
+        shown[tuple(row)] += sign * copies
+    assert {row: n for row, n in shown.items() if n} == {("ada", 2): 1, ("bob", 1): 1}
+    assert not any(sum(s.late.values()) for s in there.shards)
+
+
+@pytest.mark.parametrize("shards", [1, 3])
+def test_changes_of_relations_behind_the_clock_are_late_on_shards(shards: int) -> None:
+    script = (
+        OWNERS
+        + STREAMS
+        + """
+    CREATE QUERY q AS SELECT a.k, owner FROM a [RANGE 60 SECONDS] JOIN owners ON a.k = owners.k;
+    """
+    )
+    there = ShardSet(Program(script, ("q",), shards=shards))
+    found = Counter()
+    for reached, changes in (
+        (10, [(3, 10, "ada")]),
+        (12, [(9, 10, "late"), (10, 10, "bob"), (8, -10, "ada")]),
+        (14, [(12, 10, "joe")]),
+    ):
+        rows = changes_of_owners(*changes).rename_columns(["_ts", "_weight", "k", "owner"])
+        found += counted(there.batch(dealt(there, {"owners": rows, "a": tuples(reached)}), {}))
+        there.restart()
+    assert {owner for *_, owner in found} == {"ada", "bob", "joe"}
+    assert all(sign > 0 for _, sign, *_ in found)
+    assert sum(s.late["owners"] for s in there.shards) == 2
+
+
 KEYED = """
 CREATE STREAM a (ts TIMESTAMP, k BIGINT) TIMESTAMP BY ts;
 CREATE RELATION hosts (k BIGINT PRIMARY KEY, owner STRING){using};
@@ -161,7 +209,7 @@ def test_a_row_replaces_the_one_of_its_key_on_shards(query: str, shards: int) ->
     found += there.batch({}, {}, drain=True)
     if query != "owners":
         assert netted(found) == netted([told_by_key(query)])
-    assert sum(s.late.get("hosts", 0) for s in there.shards) == (query == "owned")
+    assert sum(s.late.get("hosts", 0) for s in there.shards) == ("hosts" in BY_KEY[query])
 
 
 def told_by_key(query: str) -> pa.Table:

@@ -52,6 +52,7 @@ class Stage:
     A source has no task: its changes are given to `Dataflow.step`. `structure` says in what state
     is kept and, after "; ", why that was chosen. `node` is the part of the logical plan that the
     stage was made for. `watch` looks at the task after each step, if there is something to watch.
+    `begins`: whether a change of a source is an event with which a query can begin.
     """
 
     label: str
@@ -64,6 +65,7 @@ class Stage:
     structure: str = ""
     node: Plan | None = None
     watch: Watch | None = None
+    begins: bool = True
 
     @property
     def sort(self) -> tuple[bool, bool]:
@@ -142,7 +144,7 @@ class Dataflow:
         """
         if self.begun:
             return self._round(sources, clock, start=start, ends=ends)
-        before, sources = parted(sources, start)
+        before, sources = parted(sources, start, self.stages)
         first = self.opened(before, start)
         return Delta.concat([first, self._round(sources, clock, start=start, ends=ends)])
 
@@ -263,11 +265,17 @@ class Dataflow:
                 stage.task.check()
 
 
-def parted(sources: dict[int, Delta], start: int) -> tuple[dict[int, Delta], dict[int, Delta]]:
-    """Return what was there before a query's first event, as of then, and what has come since."""
+def parted(
+    sources: dict[int, Delta], start: int, stages: list[Stage]
+) -> tuple[dict[int, Delta], dict[int, Delta]]:
+    """Return what was there before a query's first event, as of then, and what has come since.
+
+    What was there meets a relation that does not reach back as of the first event, changes of that
+    instant included.
+    """
     before, since = {}, {}
     for i, delta in sources.items():
-        old, since[i] = delta.split(start - 1)
+        old, since[i] = delta.split(start - 1 if stages[i].begins else start)
         if len(old):
             before[i] = Delta(np.full(len(old), start), old.columns, old.exp, old.weight)
     return before, since

@@ -126,7 +126,7 @@ class LeveledFlow:
         start = reach.start
         self._first = self.begun <= level
         if self._first:
-            before, given = parted(given, start)
+            before, given = parted(given, start, self.physical.stages)
             self.flow.begun = False
             self._before = self._round(level, before, self._before, Reach(start, start))
             self.flow.begun = True

@@ -41,7 +41,7 @@ from windrow.optimize.place_exchanges import place_exchanges
 from windrow.optimize.place_negation import NegationPlace, place_negations
 from windrow.optimize.preaggregate_joins import Preaggregated, all_joined, preaggregate_joins
 from windrow.optimize.preaggregate_panes import Partials, preaggregate_panes
-from windrow.optimize.rules import MOVES, RULES, apply_rules
+from windrow.optimize.rules import MOVES, RULES, apply_rules, prepared
 from windrow.optimize.statistics import UNKNOWN, Statistics
 from windrow.plan.expiring import strategy_under
 from windrow.plan.nodes import Aggregate, Plan, Query, is_stream, nodes_of
@@ -218,7 +218,7 @@ def _rewritten(
 ) -> tuple[Plan, tuple[NegationPlace, ...]]:
     """Return a plan after the rules, and where its negations are placed."""
     placed: tuple[NegationPlace, ...] = ()
-    root = bound_refreshes(identify_results(root))
+    root = bound_refreshes(identify_results(prepared(root)))
     if strategy == "auto":  # before columns are pruned: a projection would part ▷ from ⋈
         root, placed = place_negations(apply_rules(root, MOVES), statistics)
     return apply_rules(root, RULES), placed

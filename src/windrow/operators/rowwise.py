@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import pyarrow as pa
 
+from windrow.core.types import BIGINT
 from windrow.operators.arrow import vector_from_arrow, vector_to_arrow
 from windrow.operators.delta import Delta
 from windrow.operators.evaluate import compile_expr, compile_predicate
@@ -89,3 +90,18 @@ class ProjectTask(Stateless):
         }
         for name, type_, evaluate in self._computed:
             made[name] = vector_from_arrow(evaluate(arrays, len(delta)), type_, self._interner)
+
+
+class OwnTimeTask(Stateless):
+    """S → S with the ts of each tuple as a column."""
+
+    def __init__(self, name: str) -> None:
+        self.counters = Counters()
+        self.name = name
+
+    def step(self, inputs: tuple[Delta, ...], clock: int) -> Delta:
+        """Write each tuple's ts beside its columns."""
+        (delta,) = inputs
+        out = delta.replace_columns({**delta.columns, self.name: Vector(BIGINT, delta.ts)})
+        self._count(delta, out)
+        return out

@@ -51,7 +51,7 @@ def joined_versions(plan: NrrJoin, slide: int | None = None) -> Join | None:
     [True, False]
     """
     leaves = _leaves(plan)
-    if not all(map(_says_when_it_leaves, leaves)) or not all(leaf.schema.names for leaf in leaves):
+    if not all(map(says_when_it_leaves, leaves)) or not all(leaf.schema.names for leaf in leaves):
         return None
     made = _joined(plan, _versions(plan, _life(leaves, slide)))
     assert isinstance(made, Join), "whatever meets a relation is joined with its versions"
@@ -65,14 +65,15 @@ def _leaves(plan: Plan) -> list[Plan]:
     return inputs_joined(plan)
 
 
-def _says_when_it_leaves(plan: Plan) -> bool:
+def says_when_it_leaves(plan: Plan) -> bool:
+    """Tell whether every tuple says at birth when it leaves."""
     match plan:
         case Window(spec=spec):
             return isinstance(spec, Range | Unbounded | Since)
         case NrrJoin(left=left):
-            return _says_when_it_leaves(left)
+            return says_when_it_leaves(left)
         case Filter() | Project() | Join() | UnionAll() | Exchange():
-            return all(map(_says_when_it_leaves, inputs_of(plan)))
+            return all(map(says_when_it_leaves, inputs_of(plan)))
         case _:
             return False
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from windrow.optimize.rewriting import columns_of_on, names_of, rows_appear
+from windrow.optimize.rewriting import columns_of_on, names_of, rows_appear, times_under
 from windrow.plan.expressions import columns_of
 from windrow.plan.nodes import (
     Aggregate,
@@ -22,7 +22,6 @@ from windrow.plan.nodes import (
     Table,
     Window,
     as_column,
-    nodes_of,
 )
 from windrow.plan.windows import PartitionRows, Rows, Until
 
@@ -80,7 +79,9 @@ def _narrow(plan: Plan, read: frozenset[str]) -> Plan:
             return replace(plan, left=_only(left, read | met), right=_only(right, met))
         case NrrJoin(left, _, on) if not rows_appear(left):
             # Tuples of different times meet different versions: their times tell them apart.
-            times = {n.time_column for n in nodes_of(left) if isinstance(n, Scan)}
+            times = times_under(left)
+            if not times:
+                return plan
             return replace(plan, left=_only(left, read | columns_of_on(on) | times))
         case Hold(source):  # a row is told from others by all its columns
             return replace(plan, source=_narrow(source, names_of(source)))

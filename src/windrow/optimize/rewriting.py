@@ -13,8 +13,10 @@ from windrow.plan.nodes import (
     Plan,
     Project,
     Refresh,
+    Scan,
     Table,
     TopN,
+    Window,
     nodes_of,
 )
 
@@ -53,3 +55,10 @@ def reads_relation(plan: Plan) -> bool:
 def rows_appear(plan: Plan) -> bool:
     """Tell whether some rows have the time of their appearing, on which every column has a say."""
     return any(isinstance(node, Aggregate | TopN | Refresh) for node in nodes_of(plan))
+
+
+def times_under(plan: Plan) -> frozenset[str]:
+    """Return the columns with the own times of tuples that a plan reads."""
+    scans = {n.time_column for n in nodes_of(plan) if isinstance(n, Scan)}
+    windows = (n for n in nodes_of(plan) if isinstance(n, Window))
+    return frozenset(scans) | {w.ts_column for w in windows if w.ts_column is not None}

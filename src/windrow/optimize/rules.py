@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from windrow.optimize.meet_versions_at_streams import meet_versions_at_streams
 from windrow.optimize.merge_filter_into_join import merge_filter_into_join
 from windrow.optimize.merge_filters import merge_filters
 from windrow.optimize.merge_projections import merge_projections
@@ -20,6 +21,10 @@ from windrow.optimize.push_filter_below_window import push_filter_below_window
 from windrow.optimize.rewriting import Rule
 from windrow.plan.nodes import Plan, inputs_of
 from windrow.plan.rebuilding import with_inputs
+
+PREPARING: tuple[Rule, ...] = (
+    meet_versions_at_streams,  # by itself: the others would hide the times that it looks for
+)
 
 MOVES: tuple[Rule, ...] = (
     merge_projections,  # first: filters then pass one projection, not many
@@ -48,6 +53,11 @@ def apply_rules(plan: Plan, rules: Sequence[Rule] = RULES) -> Plan:
             return plan
         plan = rewritten
     raise AssertionError("the rules undo one another")
+
+
+def prepared(plan: Plan) -> Plan:
+    """Return the plan in the form that the other rules, and operators, ask for."""
+    return apply_rules(plan, PREPARING)
 
 
 def _one_pass(plan: Plan, rules: Sequence[Rule]) -> Plan:

@@ -116,22 +116,24 @@ class Table:
 class Window:
     """S [spec] at τ: the tuples of the stream `source` that the window holds at τ.
 
-    With `expiry_column`, each tuple also tells when it leaves (a BIGINT in clock units).
+    With `expiry_column`, each tuple also has when it leaves (a BIGINT in clock units); with
+    `ts_column`, its own ts, which tuples of a derived stream do not show otherwise.
     """
 
     source: Plan
     spec: WindowSpec
     expiry_column: str | None = None
+    ts_column: str | None = None
 
     def __post_init__(self) -> None:
         assert is_stream(self.source), "only a stream can be windowed"
 
     @cached_property
     def schema(self) -> Schema:
-        """The stream's columns, then the expiry if asked for."""
-        if self.expiry_column is None:
-            return self.source.schema
-        return self.source.schema + Schema((Field(self.expiry_column, BIGINT, nullable=False),))
+        """The stream's columns, then the expiry and the ts if asked for."""
+        asked = (self.expiry_column, self.ts_column)
+        more = tuple(Field(name, BIGINT, nullable=False) for name in asked if name is not None)
+        return self.source.schema + Schema(more) if more else self.source.schema
 
 
 @dataclass(frozen=True, slots=True)

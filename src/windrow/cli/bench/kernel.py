@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 FULL = 2_000_000
 NAMES = ("join", "group", "group_slide", "distinct", "negation", "join_group")
 TWINS = tuple(f"twin_{name}" for name in NAMES)
-OTHERS = ("internal", "long_window", "strategies", "latency", "start", "medians", "spellings")
+OTHERS = (
+    *("internal", "long_window", "strategies", "relations", "latency", "start", "medians"),
+    "spellings",
+)
 
 Case = Callable[[], "list[Bar]"]
 
@@ -99,6 +102,7 @@ def own_cases(chosen: tuple[str, ...], rows: int, repeats: int) -> Iterator[tupl
     from windrow.cli.bench import (  # noqa: PLC0415 - as above
         long_window,
         medians,
+        relations,
         spellings,
         startup,
         strategies,
@@ -108,6 +112,7 @@ def own_cases(chosen: tuple[str, ...], rows: int, repeats: int) -> Iterator[tupl
     parts: dict[str, Case] = {
         "long_window": lambda: [long_window.measure(share)],
         "strategies": lambda: strategies.measure(share),
+        "relations": lambda: relations.measure(share),
         "latency": lambda: [startup.latency(share)],
         "start": startup.starts,
         "medians": lambda: medians.measure(rows, repeats),

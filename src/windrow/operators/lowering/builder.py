@@ -193,7 +193,7 @@ class Builder:
     def source(self, source: Source, label: str) -> Edge:
         """Add an input."""
         self.sources[len(self.stages)] = source
-        self.stages.append(Stage(label, source.schema, signed=True))
+        self.stages.append(Stage(label, source.schema, signed=True, begins=source.begins))
         return Edge(len(self.stages) - 1, source.schema, None)
 
     def add(  # noqa: PLR0913 - a stage has that many parts

@@ -22,10 +22,10 @@ from windrow.operators.join import (
 from windrow.operators.lowering.builder import Builder, Edge, Wanted
 from windrow.operators.lowering.conditions import leaves_in_order, residual_of
 from windrow.operators.lowering.distincts import add_distinct
-from windrow.operators.lowering.lags import scans_under, time_lag
+from windrow.operators.lowering.lags import time_lag
 from windrow.operators.lowering.multi import considered, lower_many, tree_notes
 from windrow.operators.task import Task
-from windrow.optimize.rewriting import rows_appear
+from windrow.optimize.rewriting import rows_appear, times_under
 from windrow.plan.expressions import columns_of
 from windrow.plan.nodes import (
     AntiJoin,
@@ -176,9 +176,10 @@ def lower_nrr_join(
     Where the left edge can be predicted it is, under every strategy: the death of a tuple would
     otherwise have to tell which of several equal tuples, of different times, has died. Rows that
     appear when a value changes keep all their columns: a row with another value is another row.
+    So do results of relations alone.
     """
-    times = frozenset(s.time_column for s in scans_under(plan.left))
-    if rows_appear(plan.left):
+    times = times_under(plan.left)
+    if rows_appear(plan.left) or not times:
         times |= frozenset(plan.left.schema.names)
     needs = wanted.plus(_reads(plan.on) | times)
     renews, builder.renews = builder.renews, False

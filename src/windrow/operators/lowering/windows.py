@@ -5,6 +5,7 @@ from __future__ import annotations
 from windrow.core.schema import Schema
 from windrow.operators.lowering.builder import Builder, Edge, Wanted
 from windrow.operators.lowering.streams import lower_stream
+from windrow.operators.rowwise import OwnTimeTask
 from windrow.operators.task import Task
 from windrow.operators.window import (
     PartitionRowsWindow,
@@ -23,7 +24,13 @@ def lower_window(builder: Builder, plan: Window, wanted: Wanted) -> Edge:
     """Lower a window; under `negative` its tuples leave by negative tuples at once."""
     spec = plan.spec
     reads = wanted.columns | _reads(spec)
-    stream = lower_stream(builder, plan.source, Wanted(reads - {plan.expiry_column}))
+    stream = lower_stream(
+        builder, plan.source, Wanted(reads - {plan.expiry_column, plan.ts_column})
+    )
+    if plan.ts_column is not None:
+        schema = stream.schema + Schema((plan.schema[plan.ts_column],))
+        task_of_ts = OwnTimeTask(plan.ts_column)
+        stream = builder.add(task_of_ts, (stream,), schema, stream.kind, label="Own time")
     task, kind, structure = _task(plan, stream.schema, wanted.slide)
     schema = stream.schema
     if plan.expiry_column is not None:

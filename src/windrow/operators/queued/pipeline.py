@@ -98,7 +98,7 @@ class Pipeline:
         """Take what came up to `clock`; return the root's changes that show by then."""
         self._start = start
         if not self.flow.begun:
-            before, sources = parted(sources, start)
+            before, sources = parted(sources, start, self.flow.stages)
             self.opens(start)
             self._show(self.flow.opened(before, start), start)
             self._take_over(start)

@@ -18,6 +18,7 @@ from windrow.operators.lower import require_early_inputs
 from windrow.operators.queued import Processor
 from windrow.operators.task import Saved
 from windrow.plan.catalog import Relation, Stream
+from windrow.plan.functions.moments import FIRST_MOMENT
 from windrow.plan.nodes import Query
 from windrow.plan.session import Session
 from windrow.plan.settings import check_setting, checked_algorithm, checked_early
@@ -31,7 +32,7 @@ from windrow.runtime.local.inputs import StreamInput
 from windrow.runtime.local.instants import Instant, counts_ticks, to_instant
 from windrow.runtime.local.memory import keep_freed_memory
 from windrow.runtime.local.query import RunningQuery
-from windrow.runtime.local.relations import RelationInput, change_fields
+from windrow.runtime.local.relations import RelationInput, change_fields, clock_of_times
 
 STRATEGIES = ("auto", "upa", "direct", "negative")
 
@@ -93,7 +94,7 @@ class Database:
                 if not (statement.if_not_exists and name.lower() in self._running):
                     self._start(result, None)
             case Drop(kind="QUERY", name=name):
-                self._running.pop(name.lower(), None)
+                self._retire(name.lower())
             case Drop(name=name):
                 self._forget(name)
         for entry in self.session.catalog.entries.values():
@@ -101,6 +102,16 @@ class Database:
                 self._streams.setdefault(entry.name, StreamInput(entry))
             else:
                 self._relations.setdefault(entry.name, RelationInput(entry))
+
+    def _retire(self, name: str) -> None:
+        """Drop a query; the instants that it has answered for stay answered."""
+        query = self._running.pop(name, None)
+        if query is None:
+            return
+        for relation in self._relations.values():
+            if query.reads(relation.relation.name):
+                passed = relation.passed.get(query.time_type, BEGINNING)
+                relation.passed[query.time_type] = max(passed, self._answered(query))
 
     def _forget(self, name: str) -> None:
         """Drop an input, unless a standing query reads it."""
@@ -172,13 +183,29 @@ class Database:
             running = RunningQuery(query, chosen, processor=self._processor)
         except BaseException:
             self.session.queries.pop(query.name.lower(), None)
-            self._running.pop(query.name.lower(), None)
+            self._retire(query.name.lower())
             raise
+        self._retire(query.name.lower())
+        self._show_relations(running)
+        self._running[query.name.lower()] = running
+
+    def _show_relations(self, running: RunningQuery) -> None:
+        """Let a new query see relations as they are; it begins with what they hold.
+
+        Rows that are there were there before the query; changes that are still to come wait.
+        """
+        now, begins = self.clock_of(running), False
         for relation in self._relations.values():
+            if not running.reads(relation.relation.name):
+                continue
             for changes in relation.history:
                 ts, sign, arrays = changes.on(running.time_type)
-                running.feed(relation.relation.name, ts, arrays, sign)
-        self._running[query.name.lower()] = running
+                there = ts <= now
+                begins |= relation.relation.retroactive and bool(there.any())
+                running.feed(relation.relation.name, np.where(there, BEGINNING, ts), arrays, sign)
+        if begins and now > BEGINNING:
+            running.start = now
+            running.run(now)
 
     def _strategy(self, given: str | None) -> str:
         """Return the strategy that is given, or that of the session."""
@@ -204,12 +231,38 @@ class Database:
         columns = read_columns(data, relation.name)
         extra = change_fields(columns)
         batch = to_batch(columns, relation.schema, relation.name, extra=extra)
-        now = {clock: self._newest(clock) for clock in Clock if self._on(clock)}
-        changes = target.accept(batch, now)
+        reached = self._reached(target, clock_of_times(batch))
+        changes = target.accept(batch, self._now(), reached)
         for query in self._readers(relation.name):
-            ts, sign, arrays = changes.on(query.time_type)
+            now = query.clock if query.streams else self.clock_of(query)
+            ts, sign, arrays = changes.on(query.time_type, now)
             query.feed(relation.name, np.maximum(ts, query.clock), arrays, sign)
             self._run(query)
+
+    def _now(self) -> dict[Clock, int]:
+        """Return how far each clock is; without any stream, the newest change of all relations."""
+        if self._streams:
+            return {clock: self._newest(clock) for clock in Clock if self._on(clock)}
+        newest = max((r.newest for r in self._relations.values()), default=BEGINNING)
+        return dict.fromkeys(Clock, newest)
+
+    def _reached(self, target: RelationInput, clock: Clock) -> int:
+        """Return the furthest instant that a query of a relation has answered for.
+
+        Where there are streams of both clocks, a number is meant for ticks and a time for the
+        others.
+        """
+        readers = self._readers(target.relation.name)
+        reached = [(q.time_type, self._answered(q)) for q in readers] + list(target.passed.items())
+        both = all(self._on(kind) for kind in Clock)
+        return max((at for kind, at in reached if not both or kind is clock), default=BEGINNING)
+
+    def _answered(self, query: RunningQuery) -> int:
+        """Return the instant up to which a query has answered, if only with nothing."""
+        if query.flow.begun:
+            return query.clock
+        clock = self.clock_of(query)
+        return clock if clock > FIRST_MOMENT or query.streams else BEGINNING
 
     def _on(self, clock: Clock) -> list[StreamInput]:
         """Return the streams whose time is of this kind: two kinds are never compared."""
@@ -223,6 +276,12 @@ class Database:
             if len(ts):
                 query.feed(name, ts, columns)
             self._run(query)
+        for query in self._alone():
+            self._run(query)
+
+    def _alone(self) -> list[RunningQuery]:
+        """Return the queries of relations alone: they go with the newest of all streams."""
+        return [q for q in self._running.values() if not q.streams]
 
     def _readers(self, name: str) -> list[RunningQuery]:
         return [q for q in self._running.values() if q.reads(name)]
@@ -236,15 +295,16 @@ class Database:
         """Return the query's clock: the least frontier of the streams it reads.
 
         A query of relations alone goes with the newest of all streams; without any, with the
-        newest change of what it reads.
+        newest change of what it reads; and before any time is known, it stands at the first moment
+        of all.
         """
         names = query.streams
         if names:
             return min(self._streams[n].frontier for n in names)
-        if self._streams:
-            return max(s.frontier for s in self._streams.values())
-        changed = [r.newest for n, r in self._relations.items() if query.reads(n)]
-        return max(changed, default=query.clock)
+        known = [s.frontier for s in self._streams.values()]
+        if not known:
+            known = [r.newest for n, r in self._relations.items() if query.reads(n)]
+        return max([query.clock, FIRST_MOMENT, *known])
 
     def held_back_by(self, query: RunningQuery) -> str | None:
         """Return the stream that the others wait for; None if all have come equally far."""
@@ -297,10 +357,13 @@ class Database:
             self._run(query, ends=True)
 
     def late(self, name: str) -> pa.Table:
-        """Return the tuples of a stream that came too late to be used."""
+        """Return the tuples of a stream that came too late to be used, or changes of a relation.
+
+        The latter with `_ts` and `_sign`.
+        """
         entry = self._entry(name)
         if isinstance(entry, Relation):
-            raise InputError(f'"{name}" is a relation: no row of it is late')
+            return self._relations[entry.name].late_rows()
         return _kept(self._streams[entry.name].late, entry)
 
     def rejected(self, name: str) -> pa.Table:
@@ -357,6 +420,10 @@ class Database:
         """Return how far a stream has come."""
         return self._streams[stream].frontier
 
+    def relations_of(self, name: str) -> tuple[str, ...]:
+        """Return the relations that a standing query reads."""
+        return tuple(n for n in self._relations if self.running(name).reads(n))
+
     def streams_of(self, name: str) -> tuple[str, ...]:
         """Return the streams that a standing query reads."""
         return self.running(name).streams
@@ -398,5 +465,5 @@ def _require_strategy(strategy: str) -> None:
         raise BindError(f'unknown strategy "{strategy}"', hint=f"Use {', '.join(STRATEGIES)}.")
 
 
-def _kept(tables: list[pa.Table], entry: Stream | Relation) -> pa.Table:
+def _kept(tables: list[pa.Table], entry: Stream) -> pa.Table:
     return pa.concat_tables(tables) if tables else entry.schema.arrow().empty_table()

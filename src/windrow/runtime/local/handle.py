@@ -50,11 +50,13 @@ class QueryHandle:
         """Return counters: tuples in and out, negatives, state, probes, late, and the clock."""
         running = self._db.running(self.name)
         late = {n: len(self._db.late(n)) for n in self._db.streams_of(self.name)}
+        changes = {n: len(self._db.late(n)) for n in self._db.relations_of(self.name)}
         return {
             **running.stats(),
             "held_back_by": self._db.held_back_by(running),
-            "late": sum(late.values()),
+            "late": sum(late.values()) + sum(changes.values()),
             "late_by_stream": late,
+            "late_by_relation": changes,
         }
 
     def reoptimize(

@@ -22,6 +22,7 @@ from windrow.operators.delta import Delta
 from windrow.operators.vector import I64
 from windrow.operators.view import View
 from windrow.plan.binding.durations import said_length
+from windrow.plan.functions.moments import FIRST_MOMENT
 from windrow.plan.settings import length_in
 from windrow.runtime.changelog import timed_column
 
@@ -58,10 +59,11 @@ class Recipient:
         self.due: int | None = None
         if not running.flow.begun:
             return
+        known = running.clock > FIRST_MOMENT
         columns, copies = running.rows()
         start = np.full(len(copies), running.clock)
         self._view.apply(Delta(start, columns, None, copies))
-        self.due = self._from(running.closed)
+        self.due = self._from(running.closed) if known else None
 
     def _from(self, instant: int) -> int:
         """Return the first multiple at or after an instant."""
@@ -75,7 +77,10 @@ class Recipient:
         """Report as of every multiple that no change can be about any more."""
         if self.due is None:
             assert running.start is not None, "a query that runs has started"
-            self.due = self._from(running.start)
+            if running.clock <= FIRST_MOMENT:  # no time is known yet
+                return
+            known = running.start > FIRST_MOMENT
+            self.due = self._from(running.start if known else running.clock)
         while not self.stopped and self.due < running.closed + running.ended:
             at = self.due
             self.due = at + self.period

@@ -1,6 +1,9 @@
 """Relations at the door: their changes over time, upserts by key, deletions by sign.
 
 R(τ) = the bag of rows whose signs up to and at τ sum to their number, never below 0
+
+A change with a `_ts` behind a clock that a query of the relation has reached is late: its instant
+has been answered for. It is kept apart and counted, as a late tuple is, and changes nothing.
 """
 
 from __future__ import annotations
@@ -13,19 +16,22 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.core.errors import InputError
-from windrow.core.schema import Field
+from windrow.core.schema import Field, Schema
 from windrow.core.time import BEGINNING, Clock
 from windrow.core.types import BIGINT, TIMESTAMP
 from windrow.operators.arrow import words_of
+from windrow.operators.fixed import array_of
 from windrow.operators.vector import I64, Bools
 from windrow.plan.catalog import Relation
-from windrow.runtime.keys import key_of
+from windrow.runtime.keyed import KeyedRows
+from windrow.runtime.local.counted import CountedRows
 from windrow.runtime.local.fitting import Given
 from windrow.runtime.local.ingest import Batch
 
 TIME, SIGN = "_ts", "_sign"
 
-Row = dict[str, object]
+KEY_MOVED = "its key has changed at a later time"
+NOT_THERE = "there is no such row to delete"
 
 
 def change_fields(columns: Mapping[str, Given]) -> tuple[Field, ...]:
@@ -41,6 +47,12 @@ def change_fields(columns: Mapping[str, Given]) -> tuple[Field, ...]:
     return Field(TIME, BIGINT if whole else TIMESTAMP), Field(SIGN, BIGINT)
 
 
+def clock_of_times(batch: Batch) -> Clock:
+    """Return the clock that the `_ts` of a batch are instants of."""
+    given = batch.columns.get(TIME)
+    return Clock.TIMESTAMP if given is not None and given.type == TIMESTAMP else Clock.TICKS
+
+
 @dataclass(frozen=True, slots=True)
 class Changes:
     """Rows that appear (+1) or go (-1). Those without a time of their own do so when pushed."""
@@ -51,152 +63,151 @@ class Changes:
     arrays: dict[str, pa.Array]
     pushed: Mapping[Clock, int]  # when, on each clock
 
-    def on(self, clock: Clock) -> tuple[I64, I64, dict[str, pa.Array]]:
-        """Return times, signs and columns in time order, as seen by queries of one clock."""
-        ts = np.where(self.timed, self.ts, self.pushed.get(clock, BEGINNING))
+    def __len__(self) -> int:
+        return len(self.ts)
+
+    def on(self, clock: Clock, now: int = BEGINNING) -> tuple[I64, I64, dict[str, pa.Array]]:
+        """Return times, signs and columns in time order, as seen by queries of one clock.
+
+        Rows without a time take effect no earlier than `now`.
+        """
+        ts = np.where(self.timed, self.ts, max(now, self.pushed.get(clock, BEGINNING)))
         if (ts[1:] >= ts[:-1]).all():
             return ts, self.sign, self.arrays
         order = np.argsort(ts, kind="stable")
-        rows = pa.array(order)
-        return ts[order], self.sign[order], {n: a.take(rows) for n, a in self.arrays.items()}
+        return ts[order], self.sign[order], _taken(self.arrays, order)
+
+    def take(self, rows: I64) -> Changes:
+        """Return the chosen ones."""
+        arrays = _taken(self.arrays, rows)
+        return Changes(self.ts[rows], self.timed[rows], self.sign[rows], arrays, self.pushed)
+
+    def in_order(self) -> Changes:
+        """Return them by time, those of one time as they came."""
+        if (self.ts[1:] >= self.ts[:-1]).all():
+            return self
+        return self.take(np.argsort(self.ts, kind="stable"))
 
 
 @dataclass(slots=True)
 class RelationInput:
-    """One relation: all its changes so far, and with a key the row that each key has now.
+    """One relation: all its changes so far, what was set aside, and what came too late.
 
-    Of a key whose row is gone, `current` has None and when it went.
+    `passed`: how far queries that no longer stand had come, on each clock.
     """
 
     relation: Relation
     history: list[Changes] = field(default_factory=list)
-    current: dict[str, tuple[int, Row | None]] = field(default_factory=dict)
     poison: list[pa.Table] = field(default_factory=list)
+    late: list[pa.Table] = field(default_factory=list)
+    passed: dict[Clock, int] = field(default_factory=dict)
     newest: int = BEGINNING
-    _events: dict[tuple[str, ...], list[tuple[int, int]]] | None = None
+    keyed: KeyedRows | None = None
+    counted: CountedRows | None = None
 
-    def accept(self, batch: Batch, pushed: Mapping[Clock, int]) -> Changes:
+    def __post_init__(self) -> None:
+        schema = self.relation.schema
+        if self.relation.key:
+            key = tuple(schema[name] for name in self.relation.key)
+            self.keyed = KeyedRows(key, schema.arrow())
+
+    def accept(
+        self, batch: Batch, pushed: Mapping[Clock, int], reached: int = BEGINNING
+    ) -> Changes:
         """Take rows in; return the changes they make.
 
         A row takes effect at its `_ts`, else when it is pushed. `_sign` -1 deletes it. With a
-        key, a row replaces the one that had its key. A row that would make the relation's past
-        impossible is set aside: a deletion of what is not there, a key's row before its last
-        change.
+        key, a row replaces the one that had its key. A row with a `_ts` before `reached` is late. A
+        row that would make the relation's past impossible is set aside: a deletion of what is not
+        there, a key's row before its last change.
         """
         if batch.poison is not None:
             self.poison.append(batch.poison)
-        columns = batch.arrays
-        given = columns.get(TIME)
-        timed: Bools = np.zeros(batch.rows, np.bool_)
-        if given is not None:
-            timed = given.is_valid().to_numpy(zero_copy_only=False)
-        clock = Clock.TIMESTAMP if given is not None and given.type == TIMESTAMP else Clock.TICKS
-        now = pushed.get(clock, max(pushed.values(), default=BEGINNING))
-        ts = _whole(given, batch.rows, now)
-        sign = _whole(columns.get(SIGN), batch.rows, 1)
-        if not np.isin(sign, (-1, 1)).all():
-            raise InputError(
-                f'_sign of "{self.relation.name}" must be 1 or -1', detail="Nothing was pushed."
-            )
-        order = np.argsort(ts, kind="stable")
-        rows = pa.array(order)
-        arrays = {f.name: columns[f.name].take(rows) for f in self.relation.schema}
-        changes = self._possible(Changes(ts[order], timed[order], sign[order], arrays, pushed))
+        given = self._given(batch, pushed)
+        late = given.timed & (given.ts < reached)
+        if late.any():
+            self._note_late(given.take(np.flatnonzero(late)), batch)
+            given = given.take(np.flatnonzero(~late))
+        changes = self._possible(given.in_order())
         self.history.append(changes)
         self.newest = max([self.newest, *changes.ts[-1:].tolist()])
         return changes
 
+    def _given(self, batch: Batch, pushed: Mapping[Clock, int]) -> Changes:
+        """Return the rows of a batch as they came; nothing is taken in if a sign is wrong."""
+        columns = batch.arrays
+        times = columns.get(TIME)
+        timed: Bools = np.zeros(batch.rows, np.bool_)
+        if times is not None:
+            timed = times.is_valid().to_numpy(zero_copy_only=False)
+        now = pushed.get(clock_of_times(batch), max(pushed.values(), default=BEGINNING))
+        sign = _whole(columns.get(SIGN), batch.rows, 1)
+        if not (np.abs(sign) == 1).all():
+            raise InputError(
+                f'_sign of "{self.relation.name}" must be 1 or -1', detail="Nothing was pushed."
+            )
+        arrays = {f.name: columns[f.name] for f in self.relation.schema}
+        return Changes(_whole(times, batch.rows, now), timed, sign, arrays, pushed)
+
+    def _note_late(self, changes: Changes, batch: Batch) -> None:
+        """Keep rows that came too late as they can be pushed again."""
+        moments = clock_of_times(batch) is Clock.TIMESTAMP
+        ts = array_of(changes.ts, TIMESTAMP if moments else BIGINT, None)
+        sign = array_of(changes.sign, BIGINT, None)
+        self.late.append(pa.table({TIME: ts, SIGN: sign, **changes.arrays}))
+
+    def late_rows(self) -> pa.Table:
+        """Return the rows that came too late, with `_ts` and `_sign`."""
+        if self.late:
+            return pa.concat_tables(self.late, promote_options="permissive")
+        return late_schema(self.relation.schema).empty_table()
+
     def _possible(self, changes: Changes) -> Changes:
-        if self.relation.key:
-            return self._upsert(changes)
-        if self._events is None and (changes.sign > 0).all():
+        if self.keyed is not None:
+            return self._upsert(self.keyed, changes)
+        if self.counted is None and (changes.sign > 0).all():
             return changes
         return self._checked(changes)
 
-    def _upsert(self, changes: Changes) -> Changes:
+    def _upsert(self, keyed: KeyedRows, changes: Changes) -> Changes:
         """Turn rows by key into deletions of what was there and insertions."""
-        kept: list[tuple[int, bool, int, Row]] = []
-        refused: list[Row] = []
-        for t, timed, sign, row in _rows(changes):
-            key = key_of(row[name] for name in self.relation.key)
-            since, old = self.current.get(key, (BEGINNING, None))
-            if t < since:
-                refused.append(row)
-                continue
-            if old is not None:
-                kept.append((t, timed, -1, old))
-            if sign > 0:
-                kept.append((t, timed, 1, row))
-            self.current[key] = t, row if sign > 0 else None
-        self._set_aside(refused, "its key has changed at a later time")
-        return self._as_changes(kept, changes)
+        schema = self.relation.schema.arrow()
+        rows = pa.RecordBatch.from_arrays([changes.arrays[n] for n in schema.names], schema=schema)
+        made = keyed.replace(rows, changes.ts, changes.sign)
+        self._set_aside(changes, made.refused, KEY_MOVED)
+        arrays = dict(zip(schema.names, made.rows.columns, strict=True))
+        return Changes(made.at, changes.timed[made.cause], made.sign, arrays, changes.pushed)
 
     def _checked(self, changes: Changes) -> Changes:
         """Set aside deletions of rows that are not there."""
-        if self._events is None:
-            self._events = {}
+        if self.counted is None:
+            self.counted = CountedRows(self.relation.schema)
             for past in self.history:
-                for t, _, sign, row in _rows(past):
-                    self._events.setdefault(_identity(row), []).append((t, sign))
-        kept: list[tuple[int, bool, int, Row]] = []
-        refused: list[Row] = []
-        for t, timed, sign, row in _rows(changes):
-            events = self._events.setdefault(_identity(row), [])
-            if sign < 0 and _fewest_from(events, t) < 1:
-                refused.append(row)
-                continue
-            events.append((t, sign))
-            kept.append((t, timed, sign, row))
-        self._set_aside(refused, "there is no such row to delete")
-        return self._as_changes(kept, changes)
+                self.counted.refused(past.arrays, past.ts, past.sign)
+        refused = self.counted.refused(changes.arrays, changes.ts, changes.sign)
+        if not refused.any():
+            return changes
+        self._set_aside(changes, np.flatnonzero(refused), NOT_THERE)
+        return changes.take(np.flatnonzero(~refused))
 
-    def _set_aside(self, rows: list[Row], reason: str) -> None:
-        if rows:
-            columns = {
-                name: pa.array(
-                    [None if r[name] is None else str(r[name]) for r in rows], pa.string()
-                )
-                for name in self.relation.schema.names
-            }
-            self.poison.append(pa.table({"_reason": pa.array([reason] * len(rows)), **columns}))
-
-    def _as_changes(self, kept: list[tuple[int, bool, int, Row]], source: Changes) -> Changes:
-        table = pa.Table.from_pylist([r for *_, r in kept], schema=self.relation.schema.arrow())
-        return Changes(
-            np.array([t for t, *_ in kept], np.int64),
-            np.array([timed for _, timed, *_ in kept], np.bool_),
-            np.array([sign for *_, sign, _ in kept], np.int64),
-            {n: table[n].combine_chunks() for n in table.schema.names},
-            source.pushed,
-        )
+    def _set_aside(self, changes: Changes, rows: I64, reason: str) -> None:
+        if not len(rows):
+            return
+        shown = {
+            name: pa.array([None if v is None else str(v) for v in a.to_pylist()], pa.string())
+            for name, a in _taken(changes.arrays, rows).items()
+        }
+        self.poison.append(pa.table({"_reason": pa.array([reason] * len(rows)), **shown}))
 
 
-def _rows(changes: Changes) -> list[tuple[int, bool, int, Row]]:
-    rows = pa.table(changes.arrays).to_pylist()
-    return list(
-        zip(changes.ts.tolist(), changes.timed.tolist(), changes.sign.tolist(), rows, strict=True)
-    )
+def late_schema(schema: Schema) -> pa.Schema:
+    """Return the columns of late changes of a relation."""
+    return Schema((Field(TIME, BIGINT), Field(SIGN, BIGINT), *schema.fields)).arrow()
 
 
-def _identity(row: Row) -> tuple[str, ...]:
-    """Return what equal rows have in common: NaN equals NaN, lists are compared by content."""
-    return tuple(map(repr, row.values()))
-
-
-def _fewest_from(events: list[tuple[int, int]], start: int) -> int:
-    """Return the least number of copies at any instant from `start` on.
-
-    >>> _fewest_from([(1, 1), (5, 1), (8, -1)], 3), _fewest_from([(5, 1)], 3)
-    (1, 0)
-    """
-    copies, fewest = 0, None
-    for t, sign in sorted(events, key=lambda event: (event[0], -event[1])):
-        if t > start and fewest is None:
-            fewest = copies
-        copies += sign
-        if fewest is not None:
-            fewest = min(fewest, copies)
-    return copies if fewest is None else fewest
+def _taken(arrays: Mapping[str, pa.Array], rows: I64) -> dict[str, pa.Array]:
+    chosen = array_of(rows, pa.int64(), None)
+    return {name: array.take(chosen) for name, array in arrays.items()}
 
 
 def _whole(array: pa.Array | None, rows: int, default: int) -> I64:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from windrow.core.time import BEGINNING, FOREVER, Clock
+from windrow.plan.functions.moments import FIRST_MOMENT
 
 if TYPE_CHECKING:
     from windrow.operators.task import Saved
@@ -44,6 +45,14 @@ class Heard:
         return Heard(
             min(self.first, other.first), max(self.newest, other.newest), self.rows + other.rows
         )
+
+
+def rows_without_times(relation: str) -> str:
+    """Return the name under which shards tell of a relation's rows that take effect when heard of.
+
+    It is that of no input. A query of relations alone begins with them.
+    """
+    return f"\0now {relation}"
 
 
 UNUSABLE = Heard(FOREVER, BEGINNING, 0)
@@ -129,11 +138,12 @@ class Clocks:
         """Return the clock of a query: the least of its streams.
 
         One of relations alone goes with the newest of all streams; without any, with the newest
-        change.
+        change; and before any time is known, it stands at the first moment of all.
         """
         if names:
             return min(self.streams[n].frontier for n in names)
-        return max((c.frontier for c in self.streams.values()), default=self.latest)
+        known = max((c.frontier for c in self.streams.values()), default=self.latest)
+        return max(known, FIRST_MOMENT)
 
     def held_back_by(self, names: tuple[str, ...]) -> str | None:
         """Return the stream that the others wait for; None if all have come equally far."""

@@ -14,7 +14,7 @@ from windrow.operators.interner import Interner
 from windrow.operators.lower import Physical
 from windrow.optimize.choose_partials import verdict
 from windrow.optimize.preaggregate_panes import Partials, refusals
-from windrow.optimize.rules import apply_rules
+from windrow.optimize.rules import apply_rules, prepared
 from windrow.plan.catalog import Stream
 from windrow.plan.nodes import Query
 from windrow.runtime.shards.joining import lowered
@@ -41,7 +41,7 @@ def choose_merging(program: Program) -> Choice:
     reasons = {
         n: f"not merged: {why[0]}"
         for n, query in enumerate(queries)
-        if (why := (*refusals(apply_rules(query.root)), *plans[n].unmerged))
+        if (why := (*refusals(apply_rules(prepared(query.root))), *plans[n].unmerged))
     }
     trial = _trial(queries, plans)
     chosen = frozenset() if mode == OFF else trial.unshared(able)

@@ -107,11 +107,15 @@ class ShardQuery:
         self.wiring, self.followed, self._buffers = wiring, dict(followed), waiting
         self._tie()
 
+    def reads(self, name: str) -> bool:
+        """Tell whether the query has an input of this name."""
+        return any(s.entry.name == name for s in self.wiring.physical.sources.values())
+
     def feed(self, port: int, ts: I64, columns: Mapping[str, pa.Array], weight: I64 | None) -> None:
         """Queue rows of a port of level 0."""
         for stage, reader in self._readers.get(port, ()):
             if isinstance(reader.source.entry, Relation):
-                ts = np.maximum(ts, self.due)  # what has passed is told when it is heard of
+                ts = np.maximum(ts, self.due)  # without a time: now
             self._buffers[stage].append(reader.read(ts, columns, weight))
 
     def expect(self, port: Port, table: pa.Table) -> None:

@@ -27,7 +27,14 @@ from windrow.operators.task import Saved
 from windrow.operators.vector import I64
 from windrow.plan.catalog import Relation, Stream
 from windrow.plan.nodes import Route
-from windrow.runtime.shards.clocks import UNUSABLE, Clocks, Heard, Moment, StreamClock
+from windrow.runtime.shards.clocks import (
+    UNUSABLE,
+    Clocks,
+    Heard,
+    Moment,
+    StreamClock,
+    rows_without_times,
+)
 from windrow.runtime.shards.following import follow, resume
 from windrow.runtime.shards.layout import Layout, wired
 from windrow.runtime.shards.pace import Pace, telling, told_by
@@ -60,8 +67,7 @@ class Shard:
         streams = {p.entry.name: p.entry for p in layout.ports if isinstance(p.entry, Stream)}
         self.clocks = Clocks({name: StreamClock(s) for name, s in streams.items()})
         upserting = [p for p in layout.ports if p.upserts]
-        keyed = [p.entry.name for p in upserting if p.entry is not None]
-        self.late = dict.fromkeys([*streams, *keyed], 0)
+        self.late = dict.fromkeys([p.entry.name for p in layout.ports if p.entry is not None], 0)
         self.rows_in = 0
         self._changes: dict[int, pa.Table] = {}
         self._staged: dict[int, list[pa.Table]] = {}
@@ -95,17 +101,30 @@ class Shard:
             assert heard.first >= clock.frontier, "a late tuple was merged"
             self._hear(name, heard)
             return table
-        if clock is not None and ts.min() < clock.frontier:
-            behind = ts < clock.frontier
-            self._hear(name, UNUSABLE)
-            if counts:
+        reached = self._answered(name) if clock is None else clock.frontier
+        behind = (ts < reached) & ((ts > BEGINNING) | (clock is not None))
+        if behind.any():
+            if clock is not None:
+                self._hear(name, UNUSABLE)
+            if counts and self._keeps(port):
                 self._late.setdefault(name, []).append(table.filter(pa.array(behind)))
             table = table.filter(pa.array(~behind))
             ts = ts[~behind]
         known = ts if clock is not None else ts[ts > BEGINNING]
         if len(known):
             self._hear(name, Heard(int(known.min()), int(known.max()), len(ts) if counts else 0))
+        if len(known) < len(ts):
+            self._hear(rows_without_times(name), UNUSABLE)
         return table
+
+    def _answered(self, relation: str) -> int:
+        """Return the furthest instant that a query of a relation had answered for by this batch."""
+        clocks = [max(q.due, self.clocks.of(q.streams)) for q in self.queries if q.reads(relation)]
+        return max(clocks, default=BEGINNING)
+
+    def _keeps(self, port: Port) -> bool:
+        """Tell whether this shard keeps late rows of a port: of rows that all have, one does."""
+        return port.route is not Route.ALL or self.number == 0
 
     def _hear(self, name: str, heard: Heard) -> None:
         before = self._heard.get(name)
@@ -175,6 +194,8 @@ class Shard:
             sources = query.wiring.physical.sources.values()
             names = {s.entry.name for s in sources if s.begins}
             firsts = [h.first for name, h in moment.heard.items() if name in names]
+            if not query.streams and moment.heard.keys() & set(map(rows_without_times, names)):
+                firsts.append(self.clocks.of(()))
             stop = None if moment.drain else moment.heard.get(told_by(query.output.number))
             query.reach(
                 query.clock if query.waits(moment) else self.clocks.of(query.streams),
@@ -215,8 +236,7 @@ class Shard:
         """Return the changes that rows of a keyed relation make; keep those that come too late."""
         assert port.entry is not None, "ports of level 0 have a declared input"
         changes, late = self._upserts[port.number].changes(table)
-        mine = port.route is not Route.ALL or self.number == 0  # all others have the same
-        if len(late) and mine and port.number in self._counting:
+        if len(late) and self._keeps(port) and port.number in self._counting:
             self._late.setdefault(port.entry.name, []).append(late)
         return changes.combine_chunks()
 
@@ -236,7 +256,7 @@ class Shard:
         assert isinstance(queries, list)
         self._build([Interner.load(q["interner"]) for q in queries])
         self.clocks.load(saved["clocks"])  # type: ignore[arg-type]
-        self.late = dict(saved["late"])  # type: ignore[call-overload]
+        self.late |= dict(saved["late"])  # type: ignore[call-overload]
         self.rows_in = int(saved["rows_in"])  # type: ignore[call-overload]
         for query, state in zip(self.queries, queries, strict=True):
             resume(self.program, query, state["followed"])

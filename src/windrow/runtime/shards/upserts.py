@@ -33,8 +33,8 @@ class Upserts:
 
     Invariants:
       1. `current` tells, by key, a place in `rows` and since when;
-      2. `gone` tells of other keys when their row went, until they have one again: no clock makes
-         rows of relations late, so one of before may come at any time.
+      2. `gone` tells of other keys when their row went, until they have one again: a row of before
+         may come as long as no query has answered for its time.
     """
 
     port: Port
