@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
 
@@ -13,10 +13,10 @@ from windrow.core.errors import BindError, InputError
 from windrow.core.time import BEGINNING, Clock
 from windrow.kernels.cache import tell_if_cold
 from windrow.language.statements import CreateQuery, Drop, Explain, Statement
-from windrow.operators.few import Incoming
 from windrow.operators.lower import require_early_inputs
 from windrow.operators.queued import Processor
 from windrow.operators.task import Saved
+from windrow.operators.vector import I64
 from windrow.plan.catalog import Relation, Stream
 from windrow.plan.nodes import Query
 from windrow.plan.session import Session
@@ -24,9 +24,10 @@ from windrow.plan.settings import check_setting, checked_algorithm, checked_earl
 from windrow.plan.unused import LOCAL, require_unset, require_used
 from windrow.runtime.local.early import followed, measured_placements
 from windrow.runtime.local.explain import explained
+from windrow.runtime.local.failing import Failures, failed_by, has_failed
 from windrow.runtime.local.handle import QueryHandle
 from windrow.runtime.local.handover import handed_over, measured, what_changed
-from windrow.runtime.local.ingest import Pushed, read_columns, to_batch
+from windrow.runtime.local.ingest import Batch, Pushed, read_columns, to_batch
 from windrow.runtime.local.inputs import StreamInput
 from windrow.runtime.local.instants import Instant, counts_ticks, to_instant
 from windrow.runtime.local.memory import keep_freed_memory
@@ -34,6 +35,9 @@ from windrow.runtime.local.query import RunningQuery
 from windrow.runtime.local.relations import RelationInput, change_fields
 
 STRATEGIES = ("auto", "upa", "direct", "negative")
+
+Arrived = tuple[str, I64, Batch]
+"""The name of a stream, and tuples of it that are in order, with their times."""
 
 
 class Database:
@@ -196,8 +200,7 @@ class Database:
             return
         stream = self._streams[entry.name]
         fitting = to_batch(data, entry.schema, entry.name, time=entry.time_column)
-        ts, batch = stream.accept(fitting)
-        self._deliver(entry.name, ts, batch.columns)
+        self._deliver((entry.name, *stream.accept(fitting)))
 
     def _push_relation(self, target: RelationInput, data: Pushed) -> None:
         relation = target.relation
@@ -206,10 +209,12 @@ class Database:
         batch = to_batch(columns, relation.schema, relation.name, extra=extra)
         now = {clock: self._newest(clock) for clock in Clock if self._on(clock)}
         changes = target.accept(batch, now)
-        for query in self._readers(relation.name):
+
+        def feed(query: RunningQuery) -> None:
             ts, sign, arrays = changes.on(query.time_type)
             query.feed(relation.name, np.maximum(ts, query.clock), arrays, sign)
-            self._run(query)
+
+        self._bring_up(self._readers(relation.name), feed)
 
     def _on(self, clock: Clock) -> list[StreamInput]:
         """Return the streams whose time is of this kind: two kinds are never compared."""
@@ -218,19 +223,76 @@ class Database:
     def _newest(self, clock: Clock) -> int:
         return max((s.frontier for s in self._on(clock)), default=BEGINNING)
 
-    def _deliver(self, name: str, ts: np.ndarray, columns: dict[str, Incoming]) -> None:
-        for query in self._readers(name):
-            if len(ts):
-                query.feed(name, ts, columns)
-            self._run(query)
+    def _deliver(self, arrived: Arrived) -> None:
+        """Feed tuples of one stream to the queries that read it, and bring these up to date."""
+        self._bring_up(self._readers(arrived[0]), lambda query: _feed(query, [arrived]))
 
     def _readers(self, name: str) -> list[RunningQuery]:
         return [q for q in self._running.values() if q.reads(name)]
 
-    def _run(self, query: RunningQuery, *, ends: bool = False) -> None:
-        query.run(self.clock_of(query), ends=ends)
-        if not ends and query.due:
+    def _bring_up(
+        self,
+        queries: list[RunningQuery],
+        feed: Callable[[RunningQuery], None],
+        *,
+        ends: bool = False,
+    ) -> None:
+        """Feed queries and bring them up to date; then let them report; then raise what was raised.
+
+        No function of the user's is called for a report before all queries have what was accepted,
+        so what it raises, pushes or drops cannot keep rows from a query.
+        """
+        failures = Failures()
+        for query in queries:
+            if query.failure is None:
+                self._step(query, feed, failures, ends=ends)
+        for query in queries:
+            if query.recipients and query.failure is None:
+                self._report(query, failures)
+        for query in queries:
+            if query.due and query.failure is None and not ends:
+                self._follow(query, failures)
+        failures.raise_first()
+
+    def _step(
+        self,
+        query: RunningQuery,
+        feed: Callable[[RunningQuery], None],
+        failures: Failures,
+        *,
+        ends: bool,
+    ) -> None:
+        """Feed one query and bring it up to date; it has failed if that raises."""
+        try:
+            feed(query)
+            query.run(self.clock_of(query), ends=ends)
+        except BaseException as error:  # an interrupt, too: others must not miss rows for it
+            failures.note(query.query.name, error)
+            query.failure = failed_by(query.query.name, error)
+
+    def _report(self, query: RunningQuery, failures: Failures) -> None:
+        """Make the reports that are due; those whose function raises are missed."""
+        for recipient in query.reporting():
+            while self._is_current(query) and recipient.is_due(query):
+                try:
+                    recipient.report(query)
+                except BaseException as error:
+                    failures.note(query.query.name, error)
+
+    def _follow(self, query: RunningQuery, failures: Failures) -> None:
+        """Let a query go on under a cheaper placement, if there is one."""
+        if not self._is_current(query):
+            return
+        try:
             self._running[query.query.name.lower()] = followed(query)
+        except BaseException as error:
+            failures.note(query.query.name, error)
+            if not isinstance(error, Exception):
+                query.failure = failed_by(query.query.name, error)
+
+    def _is_current(self, query: RunningQuery) -> bool:
+        """Whether a query is still there: a function that took a report may have dropped it."""
+        return self._running.get(query.query.name.lower()) is query
 
     def clock_of(self, query: RunningQuery) -> int:
         """Return the query's clock: the least frontier of the streams it reads.
@@ -263,13 +325,8 @@ class Database:
         self._require_open()
         self._require_input()
         heard = [(s, to_instant(instant, s.stream.clock)) for s in self._heard(instant, stream)]
-        for target, at in heard:
-            ts, batch = target.heartbeat(at)
-            for query in self._readers(target.stream.name):
-                if len(ts):
-                    query.feed(target.stream.name, ts, batch.columns)
-        for query in self._running.values():
-            self._run(query)
+        arrived = [(s.stream.name, *s.heartbeat(at)) for s, at in heard]
+        self._bring_up(list(self._running.values()), lambda query: _feed(query, arrived))
 
     def _heard(self, instant: Instant, stream: str | None) -> list[StreamInput]:
         if stream is None:
@@ -284,17 +341,13 @@ class Database:
         """End of input: every answer up to the last event time comes out."""
         self._require_open()
         self._drained = True
-        for target in self._streams.values():
-            ts, batch = target.end()
-            for query in self._readers(target.stream.name):
-                if len(ts):
-                    query.feed(target.stream.name, ts, batch.columns)
+        arrived = [(s.stream.name, *s.end()) for s in self._streams.values()]
         for clock in Clock:
             last = self._newest(clock)
             for target in self._on(clock):
                 target.frontier = max(target.frontier, last)
-        for query in self._running.values():
-            self._run(query, ends=True)
+        queries = list(self._running.values())
+        self._bring_up(queries, lambda query: _feed(query, arrived), ends=True)
 
     def late(self, name: str) -> pa.Table:
         """Return the tuples of a stream that came too late to be used."""
@@ -313,7 +366,14 @@ class Database:
         return pa.table({"_reason": pa.array([], pa.string())})
 
     def running(self, name: str) -> RunningQuery:
-        """Return a standing query by its name."""
+        """Return a standing query by its name; refuse one that has failed."""
+        found = self.standing(name)
+        if found.failure is not None:
+            raise has_failed(found.query.name, found.failure)
+        return found
+
+    def standing(self, name: str) -> RunningQuery:
+        """Return a standing query by its name, failed or not."""
         self._require_open()
         found = self._running.get(name)
         if found is None:
@@ -345,7 +405,7 @@ class Database:
 
         Its streams come at least as far as then; those that have gone on since stay.
         """
-        old = self.running(name)
+        old = self.standing(name)
         self._running[name] = new = RunningQuery.resumed(old.query, saved, self._processor)
         for recipient in old.recipients:
             recipient.join(new)
@@ -359,7 +419,7 @@ class Database:
 
     def streams_of(self, name: str) -> tuple[str, ...]:
         """Return the streams that a standing query reads."""
-        return self.running(name).streams
+        return self.standing(name).streams
 
     def _entry(self, name: str) -> Stream | Relation:
         return self.session.entry(name)
@@ -391,6 +451,13 @@ class Database:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def _feed(query: RunningQuery, arrived: Sequence[Arrived]) -> None:
+    """Feed a query what has arrived of the streams that it reads."""
+    for name, ts, batch in arrived:
+        if len(ts) and query.reads(name):
+            query.feed(name, ts, batch.columns)
 
 
 def _require_strategy(strategy: str) -> None:

@@ -74,6 +74,8 @@ class RunningQuery:
     seconds: float = 0.0  # that operators have taken
     counted_from: int | None = None
     recipients: list[Recipient] = field(default_factory=list)
+    failure: str | None = None
+    """What has stopped it in the midst of a step; it must not be used then."""
     _readers: dict[str, list[tuple[int, SourceReader]]] = field(init=False)
     _buffers: dict[int, list[Delta]] = field(init=False)
     _log: list[Delta] = field(default_factory=list)
@@ -188,7 +190,6 @@ class RunningQuery:
             out = net_per_instant(out)
         self.ended = ends
         self._publish(out)
-        self._report()
 
     def _is_due(self, waiting: list[Delta]) -> bool:
         """Tell whether any batch may have a change up to the clock: order is not certain here."""
@@ -219,12 +220,10 @@ class RunningQuery:
         if self.steps % SWEEP_CHECK == 0 and self.interner.wants_sweep:
             self._sweep()
 
-    def _report(self) -> None:
-        """Let recipients report what is due."""
-        if self.recipients:
-            self.recipients = [r for r in self.recipients if not r.stopped]
-            for recipient in self.recipients:
-                recipient.report(self)
+    def reporting(self) -> list[Recipient]:
+        """Return the recipients that have not stopped; the others are let go."""
+        self.recipients = [r for r in self.recipients if not r.stopped]
+        return list(self.recipients) if self.flow.begun else []
 
     def report(self, period: int, to: To) -> Recipient:
         """Report the answer from now on, as of every multiple of a period."""
@@ -245,6 +244,11 @@ class RunningQuery:
             live += self.view.live_codes()
         live += [code for r in self.recipients for code in r.live_codes()]
         self.interner.sweep(live)
+
+    @property
+    def unread(self) -> bool:
+        """Whether there are changes that nobody has read."""
+        return bool(self._log)
 
     def changes(self) -> pa.Table:
         """Return the changes since the last call: _ts, _sign, then the query's columns."""
@@ -452,6 +456,7 @@ class RunningQuery:
             "join_algorithm": self.query.join_algorithm,
             "early_aggregation": self.query.early_aggregation,
             "expiry": self.query.expiry.kind,
+            "failure": self.failure,
             "without_effect": {u.name: u.reason for u in unused(self.query, LOCAL)},
             "seconds": self.seconds,
             "counted_since": self.counted_since,

@@ -71,17 +71,21 @@ class Recipient:
         """Take changes that the query has just told."""
         self._later.append(told)
 
-    def report(self, running: RunningQuery) -> None:
-        """Report as of every multiple that no change can be about any more."""
+    def is_due(self, running: RunningQuery) -> bool:
+        """Tell whether there is a multiple that no change can be about any more."""
         if self.due is None:
             assert running.start is not None, "a query that runs has started"
             self.due = self._from(running.start)
-        while not self.stopped and self.due < running.closed + running.ended:
-            at = self.due
-            self.due = at + self.period
-            self._fold(at)
-            instant = timed_column(np.array([at]), running.time_type)[0].as_py()
-            self.to(instant, running.table(*self._view.rows()))
+        return not self.stopped and self.due < running.closed + running.ended
+
+    def report(self, running: RunningQuery) -> None:
+        """Report as of the multiple that is due. It is not due again, whatever `to` raises."""
+        assert self.due is not None, "a report is due"
+        at = self.due
+        self.due = at + self.period
+        self._fold(at)
+        instant = timed_column(np.array([at]), running.time_type)[0].as_py()
+        self.to(instant, running.table(*self._view.rows()))
 
     def _fold(self, at: int) -> None:
         """Fold in the changes up to an instant; those about later ones wait."""

@@ -83,8 +83,6 @@ class RelationInput:
         impossible is set aside: a deletion of what is not there, a key's row before its last
         change.
         """
-        if batch.poison is not None:
-            self.poison.append(batch.poison)
         columns = batch.arrays
         given = columns.get(TIME)
         timed: Bools = np.zeros(batch.rows, np.bool_)
@@ -98,6 +96,8 @@ class RelationInput:
             raise InputError(
                 f'_sign of "{self.relation.name}" must be 1 or -1', detail="Nothing was pushed."
             )
+        if batch.poison is not None:
+            self.poison.append(batch.poison)
         order = np.argsort(ts, kind="stable")
         rows = pa.array(order)
         arrays = {f.name: columns[f.name].take(rows) for f in self.relation.schema}
