@@ -49,7 +49,14 @@ AFTER = dict.fromkeys(WINDOW_WORDS, BARE_WINDOW) | {
     "ORDER": "Write ORDER BY.",
 }
 """What was probably meant by a word that was taken for a name, so that the next does not fit."""
-CLAUSES = ("USING", "OPTIONS", "TIMESTAMP BY", "SLACK")
+CLAUSES = ("USING", "OPTIONS", "TIMESTAMP BY", "SLACK", "MAX AHEAD")
+
+CLAUSE_BEGUN = {
+    "TIMESTAMP": "Write TIMESTAMP BY column.",
+    "MAX": "Write MAX AHEAD and a length of time: MAX AHEAD 1 HOUR.",
+    "AHEAD": "Write MAX AHEAD and a length of time: MAX AHEAD 1 HOUR.",
+}
+"""What to write where only a part of a clause's words is written."""
 
 
 def read_statement(p: QueryParser) -> Statement:
@@ -177,6 +184,7 @@ def read_create_stream(p: QueryParser, start: Token) -> CreateStream:
         time_column=clauses.time_column,
         time_span=clauses.time_span,
         slack=clauses.slack,
+        max_ahead=clauses.max_ahead,
         format=clauses.format,
         options=clauses.options,
         if_not_exists=if_not_exists,
@@ -203,6 +211,13 @@ def read_create_relation(p: QueryParser, start: Token, *, retroactive: bool) -> 
             detail="SLACK sorts the tuples of a stream.",
             hint="Leave SLACK out.",
             span=span_of(clauses.slack),
+        )
+    if clauses.max_ahead is not None:
+        p.fail(
+            "a relation has no MAX AHEAD",
+            detail="MAX AHEAD keeps one wrong date from advancing the clock of a stream.",
+            hint="Leave MAX AHEAD out.",
+            span=span_of(clauses.max_ahead),
         )
     return CreateRelation(
         name=name,
@@ -284,22 +299,24 @@ class Clauses:
     time_column: str | None = None
     time_span: Span | None = None
     slack: Duration | None = None
+    max_ahead: Duration | None = None
     format: str | None = None
     options: tuple[tuple[str, str], ...] = ()
     seen: set[str] = field(default_factory=set)
 
 
 def read_clauses(p: QueryParser) -> Clauses:
-    """Take USING, OPTIONS, TIMESTAMP BY and SLACK, each at most once."""
+    """Take USING, OPTIONS, TIMESTAMP BY, SLACK and MAX AHEAD, each at most once."""
     clauses = Clauses()
     while p._curr:
         clause = next((c for c in CLAUSES if p.at(*c.split())), None)
         if clause is None:
             p.fail(
                 f"unexpected {p.found()}",
-                detail="USING, OPTIONS (...), TIMESTAMP BY and SLACK can follow the columns.",
-                hint=("Write TIMESTAMP BY column." if p.at("TIMESTAMP") else "")
-                or did_you_mean(p.word(), ("USING", "OPTIONS", "TIMESTAMP", "SLACK"))
+                detail="USING, OPTIONS (...), TIMESTAMP BY, SLACK and MAX AHEAD can follow the "
+                "columns.",
+                hint=CLAUSE_BEGUN.get(p.word())
+                or did_you_mean(p.word(), ("USING", "OPTIONS", "TIMESTAMP", "SLACK", "MAX"))
                 or LEFT_OVER,
             )
         if clause in clauses.seen:
@@ -320,8 +337,10 @@ def read_clause(p: QueryParser, clause: str, clauses: Clauses) -> None:
         case "TIMESTAMP BY":
             what = "the time column after TIMESTAMP BY"
             clauses.time_column, clauses.time_span = named(p, what)
-        case _:
+        case "SLACK":
             clauses.slack = p.duration("SLACK")
+        case _:
+            clauses.max_ahead = p.duration("MAX AHEAD")
 
 
 def dotted_name(p: QueryParser, what: str) -> str:

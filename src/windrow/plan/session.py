@@ -14,6 +14,7 @@ from windrow.core.time import Clock
 from windrow.core.types import TIMESTAMP, is_integer, sql_name
 from windrow.language.parse import parse_query, parse_script
 from windrow.language.printing import to_sql
+from windrow.language.spans import span_of
 from windrow.language.statements import (
     ColumnSpec,
     CreateQuery,
@@ -241,6 +242,7 @@ def bind_stream_declaration(statement: CreateStream) -> Stream:
         0 if slack is None else bind_duration(slack, clock, "SLACK"),
         statement.format,
         statement.options,
+        _max_ahead(statement, time_field, clock),
     )
     if stream.heartbeat is not None and clock is Clock.TICKS:
         raise BindError(
@@ -250,6 +252,22 @@ def bind_stream_declaration(statement: CreateStream) -> Stream:
             span=statement.name_span,
         )
     return stream
+
+
+def _max_ahead(statement: CreateStream, time: Field, clock: Clock) -> int | None:
+    """Return how far a tuple may be ahead of the wall clock, if that is said."""
+    said = statement.max_ahead
+    if said is None:
+        return None
+    if clock is Clock.TICKS:
+        raise BindError(
+            f'"{statement.name}" cannot have MAX AHEAD: its time counts ticks',
+            detail=f"{time.name} is {sql_name(time.type)}, and ticks have no wall clock to be "
+            "ahead of.",
+            hint=f"Declare {time.name} as TIMESTAMP, or leave MAX AHEAD out.",
+            span=span_of(said),
+        )
+    return bind_duration(said, clock, "MAX AHEAD")
 
 
 def _time_field(statement: CreateStream, schema: Schema) -> Field:

@@ -16,12 +16,18 @@ ENGINES = ("local", "spark")
 
 def open_database(engine: str, options: dict[str, object]) -> Database | SparkDatabase:
     """Open a database: "local" runs in this process, "spark" on Spark's micro-batches."""
-    processor = options.pop("processor", None)
+    processor, now = options.pop("processor", None), options.pop("now", None)
     if engine == "spark" and processor is not None:
         raise BindError(
             'engine "spark" has no processor',
             detail="There work takes the time that it takes.",
             hint='Leave it out, or use engine="local".',
+        )
+    if engine == "spark" and now is not None:
+        raise BindError(
+            'engine "spark" takes no wall clock',
+            detail="There it is the time of each batch, which Spark logs with it.",
+            hint='Leave now out, or use engine="local".',
         )
     if engine == "spark":
         from windrow.runtime.spark.database import SparkDatabase  # noqa: PLC0415 - loads pyspark
@@ -42,4 +48,9 @@ def open_database(engine: str, options: dict[str, object]) -> Database | SparkDa
             f"a processor is not a {type(processor).__name__}",
             hint="Give windrow.Processor(...), or leave it out.",
         )
-    return Database(processor)
+    if now is not None and not callable(now):
+        raise BindError(
+            f"now is a function that tells the time, not {now!r}",
+            hint="Give now=lambda: datetime.now(UTC), for example, or leave it out.",
+        )
+    return Database(processor, now)

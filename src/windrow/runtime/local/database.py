@@ -27,9 +27,9 @@ from windrow.runtime.local.explain import explained
 from windrow.runtime.local.failing import Failures, failed_by, has_failed
 from windrow.runtime.local.handle import QueryHandle
 from windrow.runtime.local.handover import handed_over, measured, what_changed
-from windrow.runtime.local.ingest import Batch, Pushed, read_columns, to_batch
+from windrow.runtime.local.ingest import Batch, Pushed, Timed, read_columns, to_batch
 from windrow.runtime.local.inputs import StreamInput
-from windrow.runtime.local.instants import Instant, counts_ticks, to_instant
+from windrow.runtime.local.instants import Instant, Now, counts_ticks, to_instant, wall_clock
 from windrow.runtime.local.memory import keep_freed_memory
 from windrow.runtime.local.query import RunningQuery
 from windrow.runtime.local.relations import RelationInput, change_fields
@@ -54,9 +54,13 @@ class Database:
     [{'k': 7, 'n': 1}]
     """
 
-    def __init__(self, processor: Processor | None = None) -> None:
-        """Open an empty one; on a processor, work takes the (virtual) time that it says."""
+    def __init__(self, processor: Processor | None = None, now: Now | None = None) -> None:
+        """Open an empty one; on a processor, work takes the (virtual) time that it says.
+
+        `now` is the wall clock that MAX AHEAD goes by, if not the machine's.
+        """
         keep_freed_memory()
+        self._now = wall_clock if now is None else now
         self._processor = processor
         self.session = Session()
         self._streams: dict[str, StreamInput] = {}
@@ -199,8 +203,15 @@ class Database:
             self._push_relation(self._relations[entry.name], data)
             return
         stream = self._streams[entry.name]
-        fitting = to_batch(data, entry.schema, entry.name, time=entry.time_column)
+        fitting = to_batch(data, entry.schema, entry.name, time=self._timed(entry))
         self._deliver((entry.name, *stream.accept(fitting)))
+
+    def _timed(self, stream: Stream) -> Timed:
+        """Return what a time of the stream's tuples may be now."""
+        if stream.max_ahead is None:
+            return Timed(stream.time_column)
+        latest = to_instant(self._now(), Clock.TIMESTAMP) + stream.max_ahead
+        return Timed(stream.time_column, latest, stream.too_far_ahead)
 
     def _push_relation(self, target: RelationInput, data: Pushed) -> None:
         relation = target.relation

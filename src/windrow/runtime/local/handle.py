@@ -60,11 +60,14 @@ class QueryHandle:
         """Return counters: tuples in and out, negatives, state, probes, late, and the clock."""
         running = self._db.standing(self.name)
         late = {n: len(self._db.late(n)) for n in self._db.streams_of(self.name)}
+        rejected = {n: len(self._db.rejected(n)) for n in running.inputs}
         return {
             **running.stats(),
             "held_back_by": self._db.held_back_by(running),
             "late": sum(late.values()),
             "late_by_stream": late,
+            "rejected": sum(rejected.values()),
+            "rejected_by_input": rejected,
         }
 
     def reoptimize(

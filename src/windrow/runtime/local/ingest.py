@@ -25,6 +25,15 @@ FARTHEST = 2**62
 """Ticks on either side of 0 that a tuple's time may be: adding a window must not overflow."""
 
 
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """The column that is a tuple's time. After `latest` a row is rejected, for the reason given."""
+
+    column: str
+    latest: int | None = None
+    reason: str = ""
+
+
 @dataclass(slots=True)
 class Batch:
     """Rows that fit the declaration: columns by declared name. `poison` are those that do not."""
@@ -49,13 +58,13 @@ def to_batch(
     schema: Schema,
     target: str,
     *,
-    time: str | None = None,
+    time: Timed | None = None,
     extra: tuple[Field, ...] = (),
 ) -> Batch:
     """Return the pushed rows under the declared schema.
 
     Columns may come in any order, in upper or lower case; a nullable one may be missing. `time`
-    is the column that must be an instant of the clock. `extra` are columns that may come on top
+    says which column must be an instant of the clock. `extra` are columns that may come on top
     (of a relation's changes). Rows with a value that does not fit become poison.
     """
     given = read_columns(data, target)
@@ -73,7 +82,7 @@ def to_batch(
         fitting[field.name], wrong = fitted(column, field)
         faults += wrong
     if time is not None:
-        faults += _outside_of_time(time, fitting[time])
+        faults += _outside_of_time(time, fitting[time.column])
     if not faults:
         return Batch(rows, fitting)
     return _without_poison(fitting, columns, faults, rows)
@@ -182,19 +191,20 @@ def _row_count(columns: Mapping[str, Given], target: str) -> int:
     return lengths.pop() if lengths else 0
 
 
-def _outside_of_time(name: str, column: Incoming) -> list[tuple[Bools, str]]:
-    """Return the rows whose time no window can be added to."""
+def _outside_of_time(time: Timed, column: Incoming) -> list[tuple[Bools, str]]:
+    """Return the rows whose time no window can be added to, or is too far ahead."""
     moments = column.type.id == lib.Type_TIMESTAMP
     first, last = (FIRST_MOMENT, LAST_MOMENT) if moments else (-FARTHEST, FARTHEST)
-    ts = times_of(column)
+    ts, until = times_of(column), last if time.latest is None else min(last, time.latest)
     if len(ts) <= FEW:
-        inside = all(first <= t <= last for t in ts.tolist())
+        inside = all(first <= t <= until for t in ts.tolist())
     else:
-        inside = ts.min() >= first and ts.max() <= last
+        inside = ts.min() >= first and ts.max() <= until
     if inside:
         return []
     outside = (ts < first) | (ts > last)
-    return [(outside, f"{name} is out of range")]
+    ahead = (ts > until) & ~outside
+    return [(outside, f"{time.column} is out of range"), (ahead, time.reason)]
 
 
 def times_of(column: Incoming) -> I64:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, date, datetime
 from numbers import Integral
+from time import time_ns
 
 from windrow.core.errors import InputError
 from windrow.core.time import Clock
@@ -11,6 +13,14 @@ from windrow.plan.functions.moments import FIRST_MOMENT, LAST_MOMENT, parse_time
 from windrow.runtime.local.ingest import FARTHEST
 
 Instant = int | str | date | datetime
+
+Now = Callable[[], Instant]
+"""Returns what time it is: µs since 1970, ISO text or a datetime."""
+
+
+def wall_clock() -> int:
+    """Return what time it is by the machine, in µs since 1970."""
+    return time_ns() // 1000
 
 
 def counts_ticks(instant: Instant) -> bool:

@@ -157,6 +157,11 @@ class RunningQuery:
         """The instant before which no change can be about any more, but for what waits."""
         return self.clock - (0 if self.ended else self.flow.lag)
 
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The names of the streams and relations that it reads."""
+        return tuple(self._readers)
+
     def reads(self, name: str) -> bool:
         """Tell whether the query has an input of this name."""
         return name in self._readers

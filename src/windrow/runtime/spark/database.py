@@ -107,7 +107,12 @@ class SparkDatabase:
             )
 
     def stream(
-        self, name: str, frame: DataFrame, ts: str | None = None, slack: str | None = None
+        self,
+        name: str,
+        frame: DataFrame,
+        ts: str | None = None,
+        slack: str | None = None,
+        max_ahead: str | None = None,
     ) -> None:
         """Let a streaming DataFrame be a stream; declare it from its columns if it is not yet."""
         self._require_open()
@@ -117,7 +122,7 @@ class SparkDatabase:
                 hint="Make it with spark.readStream.",
             )
         if self.session.catalog.get(name) is None:
-            self.execute(declaration(name, frame.schema, ts, slack))
+            self.execute(declaration(name, frame.schema, ts, slack, max_ahead))
         entry = self.session.entry(name)
         if not isinstance(entry, Stream):
             raise BindError(f'"{name}" is a relation', hint="Choose another name.")

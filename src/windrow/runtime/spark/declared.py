@@ -31,7 +31,7 @@ from windrow.optimize.catalyst_casts import cast_sql
 from windrow.plan.catalog import Relation, Stream
 from windrow.plan.functions.moments import FIRST_MOMENT, LAST_MOMENT
 from windrow.runtime.local.ingest import FARTHEST
-from windrow.runtime.spark.slots import spark_type
+from windrow.runtime.spark.slots import BATCH_TIME, spark_type
 
 NAIVE = pa.timestamp("us")
 """Spark's TIMESTAMP_NTZ: a wall clock, which we take as UTC."""
@@ -68,6 +68,9 @@ def fit_column(field: Field, given: pa.DataType, source: str, entry: Stream | Re
         faults.append((f"{column} IS NULL", f"{field.name} is NULL"))
     if isinstance(entry, Stream) and field.name == entry.time_column:
         faults.append((_out_of_time(sql, entry.clock), f"{field.name} is out of range"))
+        if entry.max_ahead is not None:
+            latest = f"{BATCH_TIME} + {min(entry.max_ahead, LAST_MOMENT)}L"
+            faults.append((f"unix_micros({sql}) > {latest}", entry.too_far_ahead))
     return Fitted(column, sql, tuple(faults))
 
 
