@@ -1,4 +1,4 @@
-"""MAX AHEAD on Spark: rows too far ahead are dead letters, by the time that a batch is logged with."""
+"""MAX AHEAD on Spark: rows too far ahead are dead letters, by the logged time of their batch."""
 
 from __future__ import annotations
 

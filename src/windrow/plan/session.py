@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from windrow.core.errors import BindError, Span, WindrowError
-from windrow.core.naming import near
+from windrow.core.naming import near, require_text
 from windrow.core.schema import Field, Schema
 from windrow.core.time import Clock
 from windrow.core.types import TIMESTAMP, is_integer, sql_name
@@ -35,6 +35,20 @@ from windrow.plan.nodes import Query
 from windrow.plan.settings import SETTINGS, check_setting
 
 After = Callable[[Statement, object], None]
+
+SCRIPT_HINT = 'Give a str such as "CREATE STREAM s (ts TIMESTAMP, k BIGINT)".'
+QUERY_HINT = 'Give a str such as "SELECT * FROM s [RANGE 1 MINUTE]".'
+
+
+def unregistered(statement: Select) -> BindError:
+    """Return the error for a query in a script that would do nothing there."""
+    return BindError(
+        "a query by itself has no name to read it by",
+        detail="execute() runs declarations; a query stands, and is read by its handle.",
+        hint="Call db.query(...) with it, which returns the handle; or write CREATE QUERY q AS "
+        "before it, and read db.query('q').",
+        span=statement.span,
+    )
 
 
 @dataclass(slots=True)
@@ -100,6 +114,7 @@ class Session:
 
     def entry(self, name: str) -> Stream | Relation:
         """Return a declared stream or relation by name."""
+        require_text(name, "the name of a stream or relation")
         found = self.catalog.get(name)
         if found is None:
             raise BindError(
@@ -178,6 +193,7 @@ class Session:
 
     def query(self, name: str, span: Span | None = None) -> Query:
         """Return a registered query by name."""
+        require_text(name, "the name of a query")
         found = self.queries.get(name.lower())
         if found is None:
             raise BindError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from windrow.core.errors import BindError
+from windrow.core.naming import near, require_text, shown
 from windrow.core.processor import Processor
 
 if TYPE_CHECKING:
@@ -12,10 +13,12 @@ if TYPE_CHECKING:
     from windrow.runtime.spark.database import SparkDatabase
 
 ENGINES = ("local", "spark")
+SPARK_OPTIONS = ("checkpoint", "shards", "spark", "master")
 
 
 def open_database(engine: str, options: dict[str, object]) -> Database | SparkDatabase:
     """Open a database: "local" runs in this process, "spark" on Spark's micro-batches."""
+    require_text(engine, "an engine", f"The engines are {', '.join(ENGINES)}.")
     processor, now = options.pop("processor", None), options.pop("now", None)
     if engine == "spark" and processor is not None:
         raise BindError(
@@ -32,6 +35,7 @@ def open_database(engine: str, options: dict[str, object]) -> Database | SparkDa
     if engine == "spark":
         from windrow.runtime.spark.database import SparkDatabase  # noqa: PLC0415 - loads pyspark
 
+        _require_known(options)
         return SparkDatabase(**options)  # type: ignore[arg-type]
     if engine not in ENGINES:
         raise BindError(f'unknown engine "{engine}"', hint=f"The engines are {', '.join(ENGINES)}.")
@@ -50,7 +54,18 @@ def open_database(engine: str, options: dict[str, object]) -> Database | SparkDa
         )
     if now is not None and not callable(now):
         raise BindError(
-            f"now is a function that tells the time, not {now!r}",
+            f"now is a function that tells the time, not {shown(now)}",
             hint="Give now=lambda: datetime.now(UTC), for example, or leave it out.",
         )
     return Database(processor, now)
+
+
+def _require_known(options: dict[str, object]) -> None:
+    """Refuse options that the engine on Spark does not have."""
+    for name in options:
+        if name not in SPARK_OPTIONS:
+            raise BindError(
+                f'engine "spark" has no {name}',
+                detail=f"Its options are {', '.join(SPARK_OPTIONS)}.",
+                hint=near(name, SPARK_OPTIONS) or "Leave it out.",
+            )

@@ -10,16 +10,17 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.core.errors import BindError, InputError
+from windrow.core.naming import require_text, shown
 from windrow.core.time import BEGINNING, Clock
 from windrow.kernels.cache import tell_if_cold
-from windrow.language.statements import CreateQuery, Drop, Explain, Statement
+from windrow.language.statements import CreateQuery, Drop, Explain, Select, Statement
 from windrow.operators.lower import require_early_inputs
 from windrow.operators.queued import Processor
 from windrow.operators.task import Saved
 from windrow.operators.vector import I64
 from windrow.plan.catalog import Relation, Stream
 from windrow.plan.nodes import Query
-from windrow.plan.session import Session
+from windrow.plan.session import QUERY_HINT, SCRIPT_HINT, Session, unregistered
 from windrow.plan.settings import check_setting, checked_algorithm, checked_early
 from windrow.plan.unused import LOCAL, require_unset, require_used
 from windrow.runtime.local.early import followed, measured_placements
@@ -27,11 +28,12 @@ from windrow.runtime.local.explain import explained
 from windrow.runtime.local.failing import Failures, failed_by, has_failed
 from windrow.runtime.local.handle import QueryHandle
 from windrow.runtime.local.handover import handed_over, measured, what_changed
-from windrow.runtime.local.ingest import Batch, Pushed, Timed, read_columns, to_batch
+from windrow.runtime.local.ingest import Batch, Timed, to_batch
 from windrow.runtime.local.inputs import StreamInput
 from windrow.runtime.local.instants import Instant, Now, counts_ticks, to_instant, wall_clock
 from windrow.runtime.local.memory import keep_freed_memory
 from windrow.runtime.local.query import RunningQuery
+from windrow.runtime.local.reading import Pushed, read_columns
 from windrow.runtime.local.relations import RelationInput, change_fields
 
 STRATEGIES = ("auto", "upa", "direct", "negative")
@@ -75,6 +77,7 @@ class Database:
         Return what EXPLAIN tells, one text for all of the script's; None if it has none.
         """
         self._require_open()
+        require_text(text, "a script", SCRIPT_HINT)
         told: list[str] = []
 
         def after(statement: Statement, result: object) -> None:
@@ -97,6 +100,8 @@ class Database:
     def _after(self, statement: Statement, result: object) -> None:
         """Carry out in the engine what the session has just noted."""
         match statement:
+            case Select():
+                raise unregistered(statement)
             case CreateQuery(name=name) if isinstance(result, Query):
                 if not (statement.if_not_exists and name.lower() in self._running):
                     self._start(result, None)
@@ -144,6 +149,7 @@ class Database:
         SET says. One that the query has no use for is refused.
         """
         self._require_open()
+        require_text(text, "a query", QUERY_HINT)
         sets = {n: check_setting(n, v) for n, v in settings.items() if v is not None}
         if text.lower() in self._running:
             require_unset(text, sets if strategy is None else {"strategy": strategy, **sets})
@@ -160,6 +166,7 @@ class Database:
     def _require_free(self, name: str | None) -> None:
         if name is None:
             return
+        require_text(name, "the name of a query")
         if name.lower() in self.session.queries or self.session.catalog.get(name) is not None:
             raise BindError(
                 f'"{name}" exists already',
@@ -190,9 +197,7 @@ class Database:
 
     def _strategy(self, given: str | None) -> str:
         """Return the strategy that is given, or that of the session."""
-        chosen = given or str(self.session.settings["strategy"])
-        _require_strategy(chosen)
-        return chosen
+        return _checked_strategy(self.session.settings["strategy"] if given is None else given)
 
     def push(self, name: str, data: Pushed) -> None:
         """Add tuples to a stream, or rows to a relation, and bring all answers up to date."""
@@ -400,8 +405,7 @@ class Database:
     ) -> str:
         """Let a standing query go on under a plan made by what was measured; tell what changed."""
         old = self.running(name)
-        chosen = strategy or old.strategy
-        _require_strategy(chosen)
+        chosen = _checked_strategy(old.strategy if strategy is None else strategy)
         joined_by = None if algorithm is None else checked_algorithm(algorithm)
         folded = None if early is None else checked_early(early)
         if folded is not None:
@@ -471,9 +475,10 @@ def _feed(query: RunningQuery, arrived: Sequence[Arrived]) -> None:
             query.feed(name, ts, batch.columns)
 
 
-def _require_strategy(strategy: str) -> None:
-    if strategy not in STRATEGIES:
-        raise BindError(f'unknown strategy "{strategy}"', hint=f"Use {', '.join(STRATEGIES)}.")
+def _checked_strategy(strategy: object) -> str:
+    if not isinstance(strategy, str) or strategy not in STRATEGIES:
+        raise BindError(f"unknown strategy {shown(strategy)}", hint=f"Use {', '.join(STRATEGIES)}.")
+    return strategy
 
 
 def _kept(tables: list[pa.Table], entry: Stream | Relation) -> pa.Table:

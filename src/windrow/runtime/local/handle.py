@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from windrow.core.errors import InputError, StateError
+from windrow.core.naming import shown
 from windrow.operators.state.saved import from_bytes, to_bytes
 from windrow.runtime.local.explain import explained
 from windrow.runtime.local.instants import Instant, to_instant
@@ -47,7 +48,7 @@ class QueryHandle:
         running.require_answer()
         if not callable(to):
             raise InputError(
-                f"a report goes to a function, not to {to!r}",
+                f"a report goes to a function, not to {shown(to)}",
                 hint="Give a function of an instant and a table: to=lambda at, answer: print(at).",
             )
         return running.report(period_of(every, running.time_type), to)
@@ -102,7 +103,12 @@ class QueryHandle:
         for tuples of the very instant that the stream is at. To go back, restore into a new
         database, and push there what came after the snapshot.
         """
-        saved = from_bytes(snapshot)
+        if not isinstance(snapshot, bytes | bytearray | memoryview):
+            raise StateError(
+                f"a snapshot is bytes, not {shown(snapshot)}",
+                hint="Give what snapshot() of the same query has returned.",
+            )
+        saved = from_bytes(bytes(snapshot))
         query, reached = saved.get("query"), saved.get("reached")
         if not isinstance(query, dict) or not isinstance(reached, dict):
             raise StateError("this is no snapshot of a query")

@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.core.errors import InputError
+from windrow.core.naming import shown
 from windrow.core.time import Clock
 from windrow.operators.delta import Delta
 from windrow.operators.vector import I64
@@ -115,7 +116,7 @@ def period_of(every: object, clock: Clock) -> int:
     said = length_in(every)
     if said is None or said == "none":
         raise InputError(
-            f"{every!r} is no period",
+            f"{shown(every)} is no period",
             hint="Give a length of time, for example every='10 seconds', or ticks: every=10.",
         )
     if " " in said and clock is Clock.TICKS:
