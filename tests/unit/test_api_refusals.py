@@ -97,3 +97,39 @@ def test_an_option_that_the_engine_does_not_have() -> None:
     for engine in ("local", "spark"):
         with pytest.raises(WindrowError, match="has no shard"):
             windrow.connect(engine, shard=2)  # type: ignore[call-overload]
+
+
+REFUSED = (
+    ("SELECT k, SUM(k) OVER (PARTITION BY k) FROM s [NOW]", "OVER", "GROUP BY k"),
+    ("SELECT SUM(k) OVER (ORDER BY ts ROWS 3 PRECEDING), k FROM s [NOW]", "OVER", "[ROWS 10]"),
+    ("SELECT k FROM s [NOW] GROUP BY k HAVING SUM(k) OVER () > 1", "OVER", "SELECT SUM(k) FROM s"),
+    ("SELECT ROW_NUMBER() OVER (ORDER BY k) FROM s [NOW]", "OVER", "LIMIT n"),
+    ("WITH RECURSIVE q AS (SELECT k FROM s [NOW]) SELECT k FROM q", "^error: WITH RECURSIVE", ""),
+    ("SELECT NOW() FROM s [NOW]", "unknown function", "lists all functions"),
+    ("SELECT CORR(k, k) FROM s [NOW]", "unknown function", "lists all functions"),
+    ("SELECT SMU(k) FROM s [NOW]", "unknown function", 'Did you mean "sum"'),
+    ('SELECT k FROM s [NOW] WHERE k = "ftp"', 'unknown column "ftp"', "single quotes: 'ftp'"),
+)
+
+
+@pytest.mark.parametrize(("text", "fact", "hint"), REFUSED)
+def test_refusals_name_what_is_refused_and_what_to_write(text: str, fact: str, hint: str) -> None:
+    db = windrow.connect()
+    db.execute(DECLARATION)
+    with pytest.raises(WindrowError, match=fact) as caught:
+        db.query(text)
+    assert hint in caught.value.hint
+    assert caught.value.span is not None
+
+
+def test_double_quotes_stand_around_names() -> None:
+    db = windrow.connect()
+    db.execute(
+        'CREATE STREAM "my stream" ("the time" BIGINT, "k""" BIGINT) TIMESTAMP BY "the time"'
+    )
+    query = db.query('SELECT m."k""" AS "a key" FROM "my stream" AS m [ROWS 2] WHERE "k""" > 0')
+    db.push("my stream", [{"the time": 1, 'k"': 2}])
+    assert query.answer().to_pylist() == [{"a key": 2}]
+    db.execute('SET hold = "2 seconds"; CREATE RELATION r (k INT) USING csv OPTIONS (path "x.csv")')
+    assert db.session.settings["hold"] == "2 SECONDS"
+    assert db.session.catalog.get("r").options == (("path", "x.csv"),)

@@ -51,6 +51,8 @@ AFTER = dict.fromkeys(WINDOW_WORDS, BARE_WINDOW) | {
 """What was probably meant by a word that was taken for a name, so that the next does not fit."""
 CLAUSES = ("USING", "OPTIONS", "TIMESTAMP BY", "SLACK", "MAX AHEAD")
 
+QUOTED = (TokenType.STRING, TokenType.IDENTIFIER)
+"""In options and settings, where no column can stand, a text may be in quotes of any kind."""
 CLAUSE_BEGUN = {
     "TIMESTAMP": "Write TIMESTAMP BY column.",
     "MAX": "Write MAX AHEAD and a length of time: MAX AHEAD 1 HOUR.",
@@ -374,7 +376,7 @@ def read_options(p: QueryParser) -> tuple[tuple[str, str], ...]:
 def option_text(p: QueryParser, name: str) -> str:
     """Take the value of an option: a string, a number or a word."""
     sign = "-" if p._match(TokenType.DASH) else ""
-    if p._match(TokenType.NUMBER) or (not sign and p._match(TokenType.STRING)):
+    if p._match(TokenType.NUMBER) or (not sign and p._match_set(QUOTED)):
         return sign + p._prev.text
     if not sign and p._curr.token_type in (TokenType.TRUE, TokenType.FALSE, TokenType.VAR):
         p._advance()
@@ -469,7 +471,7 @@ def read_value(p: QueryParser) -> OptionValue:
     negative = p._match(TokenType.DASH)
     if p._match(TokenType.NUMBER):
         return number(p, negative=negative)
-    if not negative and p._match(TokenType.STRING):
+    if not negative and p._match_set(QUOTED):
         return p._prev.text
     if not negative and p._match_set((TokenType.TRUE, TokenType.FALSE)):
         return p._prev.token_type == TokenType.TRUE

@@ -92,8 +92,17 @@ class Forest:
         assert np.count_nonzero(nodes[at, PARENT] == 0) == np.count_nonzero(self.roots)
 
 
+ROUNDING = 1e-9
+"""How far a fraction of a count may be from a whole number and yet be meant as one."""
+
+
 class Quantile:
-    """QUANTILE, MEDIAN; MIN and MAX of signed input: a bag a group, in order."""
+    """QUANTILE, MEDIAN; MIN and MAX of signed input: a bag a group, in order.
+
+    APPROX_QUANTILE is a value of the bag: the least that a fraction of the values do not exceed,
+    at rank ⌈n·fraction⌉, as Spark's percentile_approx. With k + part = (n - 1)·fraction that is
+    the value at k if part + fraction <= 1, else the next.
+    """
 
     def __init__(self, call: Call, interner: Interner) -> None:
         self.call = call
@@ -131,7 +140,10 @@ class Quantile:
             part,
             valid,
         )
-        if not self.call.extreme:
+        if self.call.name == "approx_quantile":
+            above = np.flatnonzero(valid[:n] & (part + self.fraction > 1.0 + ROUNDING))
+            out[above] = high[above]
+        elif not self.call.extreme:
             low = out[:n].view(np.float64)
             between = np.flatnonzero(valid[:n] & (part > 0.0))
             low[between] = _between(low[between], high.view(np.float64)[between], part[between])

@@ -12,7 +12,7 @@ from windrow.language.printing import to_sql
 from windrow.language.spans import span_of
 from windrow.language.syntax import PairWindow, StreamWindow
 from windrow.plan.binding.context import Context
-from windrow.plan.binding.expressions import ExpressionBinder, condition
+from windrow.plan.binding.expressions import ExpressionBinder, condition, misplaced
 from windrow.plan.binding.grouping import Grouping, has_aggregate, owners_of_star
 from windrow.plan.binding.joins import build_joins
 from windrow.plan.binding.ordering import apply_order, order_terms, ordinal, output_key
@@ -70,6 +70,7 @@ class Joined:
 
 def bind_block(select: exp.Select, context: Context, binders: QueryBinders) -> Body:
     """Bind a SELECT. Its plan's columns are the output names."""
+    _refuse_over(select)
     joined = bind_from_where(select, context, binders, None)
     items = _expand_stars(select, joined.scope)
     grouped = (
@@ -81,6 +82,17 @@ def bind_block(select: exp.Select, context: Context, binders: QueryBinders) -> B
     plan, order = apply_order(select, plan, columns, bind)
     internal = _is_internal(joined.scope.sources)
     return Body(plan, order, internal, bool(grouped))
+
+
+def _refuse_over(select: exp.Select) -> None:
+    """Refuse OVER (...) before anything else of the block is found wrong because of it."""
+    parts = [*select.expressions, *(select.args.get(c) for c in ("where", "having", "order"))]
+    for part in parts:
+        if part is None:
+            continue
+        for node in part.walk(prune=lambda n: isinstance(n, exp.Query)):
+            if isinstance(node, exp.Window):
+                raise misplaced(node)
 
 
 def _plain(joined: Joined) -> tuple[BindExpr, Plan]:
