@@ -63,7 +63,7 @@ def close_names(name: str, known: Sequence[str], most: int = 1) -> list[str]:
 
 
 def is_slip(written: str, meant: str) -> bool:
-    """Tell whether one name may be a slip of the pen for another, as they are long.
+    """Return whether one name may be a slip of the pen for another, as they are long.
 
     The longer a name, the more letters of it may be wrong: one up to six, two up to nine, then
     three. In a name of three or four, a letter may be missing, doubled or in the other's place, but

@@ -629,7 +629,7 @@ class Keyed:
 class Query:
     """A bound query: its plan, the order its answer is shown in, and its own text.
 
-    `order` is over the root's columns; an order that these do not tell is in `keyed`.
+    `order` is over the root's columns; an order by other keys is in `keyed`.
     `join_algorithm`, `early_aggregation` and `expiry` are what SET said of them when it was bound;
     `asked` are all settings that were not at their defaults then.
     """

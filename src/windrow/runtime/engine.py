@@ -54,7 +54,7 @@ def open_database(engine: str, options: dict[str, object]) -> Database | SparkDa
         )
     if now is not None and not callable(now):
         raise BindError(
-            f"now is a function that tells the time, not {shown(now)}",
+            f"now is a function that returns the time, not {shown(now)}",
             hint="Give now=lambda: datetime.now(UTC), for example, or leave it out.",
         )
     return Database(processor, now)

@@ -74,7 +74,7 @@ def _top_by_hidden(
 
 
 def shown_order(cut: Project) -> tuple[SortKey, ...]:
-    """Return the order of a cut by hidden keys over the outputs alone; none if they do not tell."""
+    """Return the order of a cut by hidden keys as one over outputs; none if these are too few."""
     top = cut.source
     assert isinstance(top, TopN), "keys are dropped above the cut"
     assert isinstance(top.source, Project), "keys are computed below the cut"
@@ -91,7 +91,7 @@ def shown_order(cut: Project) -> tuple[SortKey, ...]:
 
 
 def over_outputs(expr: Expr, outputs: tuple[Named, ...]) -> Expr | None:
-    """Return an expression over the columns of SELECT; None if these do not tell its value."""
+    """Return an expression over the columns of SELECT; None if these are too few."""
     for output in outputs:
         if output.expr == expr:
             return as_column(output.field)
@@ -99,8 +99,8 @@ def over_outputs(expr: Expr, outputs: tuple[Named, ...]) -> Expr | None:
         case Literal():
             return expr
         case Call(args=args):
-            told = [over_outputs(arg, outputs) for arg in args]
-            known = tuple(arg for arg in told if arg is not None)
+            made = [over_outputs(arg, outputs) for arg in args]
+            known = tuple(arg for arg in made if arg is not None)
             return replace(expr, args=known) if len(known) == len(args) else None
         case Cast(value=value):
             inner = over_outputs(value, outputs)

@@ -131,7 +131,7 @@ def _array_or_list(values: Any, make: Callable[[Any], Any]) -> Given:
 
 
 def _is_missing(value: object) -> bool:
-    """Tell whether pandas means by a value that there is none: NaN, NaT or NA."""
+    """Return whether pandas means by a value that there is none: NaN, NaT or NA."""
     return type(value).__name__ in ("NaTType", "NAType") or (
         isinstance(value, float) and value != value  # noqa: PLR0124 - NaN, and nothing else
     )

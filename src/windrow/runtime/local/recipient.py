@@ -73,7 +73,7 @@ class Recipient:
         self._later.append(told)
 
     def is_due(self, running: RunningQuery) -> bool:
-        """Tell whether there is a multiple that no change can be about any more."""
+        """Return whether there is a multiple that no change can be about any more."""
         if self.due is None:
             assert running.start is not None, "a query that runs has started"
             self.due = self._from(running.start)
