@@ -9,6 +9,9 @@ from windrow.core.processor import Costs, Processor
 from windrow.core.scheduling import LongestQueue, OldestFirst, RoundRobin
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+
     import pyarrow as pa
 
     from windrow.operators.aggregate.user_defined import UserAggregate
@@ -29,7 +32,10 @@ __all__ = [
 
 @overload
 def connect(
-    engine: Literal["local"] = "local", *, processor: Processor | None = None
+    engine: Literal["local"] = "local",
+    *,
+    processor: Processor | None = None,
+    now: Callable[[], int | str | datetime] | None = None,
 ) -> Database: ...
 @overload
 def connect(
@@ -43,7 +49,8 @@ def connect(
 def connect(engine: str = "local", **options: object) -> Database | SparkDatabase:
     """Open a database. Engine "local" runs queries in this process, "spark" on Spark.
 
-    In process, a `processor` makes work take (virtual) time, to see what waits and for how long.
+    In process, a `processor` makes work take (virtual) time, to see what waits and for how long;
+    `now` is the wall clock that MAX AHEAD of a stream goes by, if not the machine's.
     On Spark `checkpoint` is the folder that makes runs go on after a stop or a crash, `shards`
     the number of parts that keys are spread over; `spark` is a session to use, else one is
     started on `master` (all cores of this machine).

@@ -175,7 +175,7 @@ AGGREGATES: dict[str, tuple[tuple[str, str], ...]] = {
     "quantile": (("QUANTILE({int}, 0.25)", "real"), ("QUANTILE({real}, 0.9)", "real")),
     "topk": (("TOPK({int}, 2)", "list"), ("TOPK({text}, 1)", "list")),
     "approx_count_distinct": (("APPROX_COUNT_DISTINCT({int})", "int"),),
-    "approx_quantile": (("APPROX_QUANTILE({int}, 0.5)", "real"),),
+    "approx_quantile": (("APPROX_QUANTILE({int}, 0.5)", "int"),),
     "approx_topk": (("APPROX_TOPK({int}, 2)", "list"),),
 }
 """Each aggregate by its canonical name: how it can be written, and the sort of its value."""

@@ -257,11 +257,11 @@ class QueryWriter:
                 assert self.named is not None
                 return self.named
             case "subquery":
-                joins_tables = bool(self.choices.offered("relation", "nrr"))
+                joins_nrr = bool(self.choices.offered("nrr"))
                 ask = Ask(
                     windowable=block.ask.windowable,
                     internal=False,
-                    negation=block.ask.negation and not joins_tables,
+                    negation=block.ask.negation and not joins_nrr,
                     written=written,
                 )
                 return self.query_source(self.body(ask, block.refresh, block.depth - 1))

@@ -119,7 +119,7 @@ AGGREGATE_RENDERERS: dict[str, Renderer] = {
     "quantile": _quantile,
     "topk": _topk,
     "approx_count_distinct": lambda _, value, *__: f"count(DISTINCT {value})",
-    "approx_quantile": _quantile,
+    "approx_quantile": lambda call, value, *_: _quantile(call, value).replace("_cont", "_disc"),
     "approx_topk": _topk,
 }
 """Approximate aggregates are rendered exactly: tests hold their error bounds against that."""

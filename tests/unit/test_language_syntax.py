@@ -167,9 +167,15 @@ def test_function_calls_keep_their_name(name: str) -> None:
     assert call.this == name.upper()
 
 
-@pytest.mark.parametrize("quoted", ["'VT'", '"VT"', "“VT”", "‘VT’"])
-def test_strings_have_four_kinds_of_quotes(quoted: str) -> None:
+@pytest.mark.parametrize("quoted", ["'VT'", "“VT”", "‘VT’"])
+def test_strings_have_three_kinds_of_quotes(quoted: str) -> None:
     assert parse_query(f"SELECT {quoted}").expressions[0] == exp.Literal.string("VT")
+
+
+@pytest.mark.parametrize("quoted", ['"a b"', "`a b`"])
+def test_names_have_two_kinds_of_quotes(quoted: str) -> None:
+    assert parse_query(f"SELECT {quoted}").expressions[0] == exp.column("a b", quoted=True)
+    assert parse_query(f"SELECT s.{quoted} AS {quoted} FROM {quoted} AS s [NOW]")
 
 
 @pytest.mark.parametrize(
@@ -177,7 +183,7 @@ def test_strings_have_four_kinds_of_quotes(quoted: str) -> None:
     [
         ("'it''s'", "it's"),
         (r"'it\'s'", "it's"),
-        ('"it\'s"', "it's"),
+        ("“it's”", "it's"),
         (r"'\\'", "\\"),
         (r"'a\nb'", "a\nb"),
         ("''", ""),

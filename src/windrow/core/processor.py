@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
-from math import isfinite
+from math import inf
 
 from windrow.core.errors import BindError
-from windrow.core.naming import near
+from windrow.core.naming import near, shown
 from windrow.core.scheduling import RoundRobin, Scheduler, require_slice
 
 OPERATORS = (
@@ -68,12 +68,11 @@ class Costs:
     expiry: float = 0.0
 
     def __post_init__(self) -> None:
-        given = (self.entry, self.message or 0.0, self.result, self.expiry)
-        if not all(
-            isinstance(cost, int | float) and isfinite(cost) and cost >= 0 for cost in given
-        ):
+        message = 0.0 if self.message is None else self.message
+        given = (self.entry, message, self.result, self.expiry)
+        if not all(isinstance(cost, int | float) and 0 <= cost < inf for cost in given):
             raise BindError(
-                f"work takes some time, or none: {self}",
+                f"work takes some time, or none: {shown(self)}",
                 detail="A cost is a length of time, in the unit of the streams' time.",
                 hint="Give a number from 0.",
             )
@@ -105,15 +104,20 @@ class Processor:
     busy: float = 0.0
 
     def __post_init__(self) -> None:
+        if not isinstance(self.costs, Mapping):
+            raise BindError(
+                f"costs are given by the names of operators, not as {shown(self.costs)}",
+                hint='Give a dict such as {"Join": Costs(3.0)}.',
+            )
         for name in self.costs:
             if name not in OPERATORS:
                 raise _unknown(name)
         for said in (*self.costs.values(), self.other):
             if not isinstance(said, Costs):
                 raise BindError(
-                    f"{said!r} does not say what work takes",
+                    f"{shown(said)} does not say what work takes",
                     detail="Reading, results and expiries may each take their time.",
-                    hint=f"Write Costs({said!r}), if that is for each tuple that is read.",
+                    hint=f"Write Costs({shown(said)}), if that is for each tuple that is read.",
                 )
         require_slice(getattr(self.scheduler, "slice", None))
 

@@ -49,7 +49,16 @@ AFTER = dict.fromkeys(WINDOW_WORDS, BARE_WINDOW) | {
     "ORDER": "Write ORDER BY.",
 }
 """What was probably meant by a word that was taken for a name, so that the next does not fit."""
-CLAUSES = ("USING", "OPTIONS", "TIMESTAMP BY", "SLACK")
+CLAUSES = ("USING", "OPTIONS", "TIMESTAMP BY", "SLACK", "MAX AHEAD")
+
+QUOTED = (TokenType.STRING, TokenType.IDENTIFIER)
+"""In options and settings, where no column can stand, a text may be in quotes of any kind."""
+CLAUSE_BEGUN = {
+    "TIMESTAMP": "Write TIMESTAMP BY column.",
+    "MAX": "Write MAX AHEAD and a length of time: MAX AHEAD 1 HOUR.",
+    "AHEAD": "Write MAX AHEAD and a length of time: MAX AHEAD 1 HOUR.",
+}
+"""What to write where only a part of a clause's words is written."""
 
 
 def read_statement(p: QueryParser) -> Statement:
@@ -177,6 +186,7 @@ def read_create_stream(p: QueryParser, start: Token) -> CreateStream:
         time_column=clauses.time_column,
         time_span=clauses.time_span,
         slack=clauses.slack,
+        max_ahead=clauses.max_ahead,
         format=clauses.format,
         options=clauses.options,
         if_not_exists=if_not_exists,
@@ -203,6 +213,13 @@ def read_create_relation(p: QueryParser, start: Token, *, retroactive: bool) -> 
             detail="SLACK sorts the tuples of a stream.",
             hint="Leave SLACK out.",
             span=span_of(clauses.slack),
+        )
+    if clauses.max_ahead is not None:
+        p.fail(
+            "a relation has no MAX AHEAD",
+            detail="MAX AHEAD keeps one wrong date from advancing the clock of a stream.",
+            hint="Leave MAX AHEAD out.",
+            span=span_of(clauses.max_ahead),
         )
     return CreateRelation(
         name=name,
@@ -284,22 +301,24 @@ class Clauses:
     time_column: str | None = None
     time_span: Span | None = None
     slack: Duration | None = None
+    max_ahead: Duration | None = None
     format: str | None = None
     options: tuple[tuple[str, str], ...] = ()
     seen: set[str] = field(default_factory=set)
 
 
 def read_clauses(p: QueryParser) -> Clauses:
-    """Take USING, OPTIONS, TIMESTAMP BY and SLACK, each at most once."""
+    """Take USING, OPTIONS, TIMESTAMP BY, SLACK and MAX AHEAD, each at most once."""
     clauses = Clauses()
     while p._curr:
         clause = next((c for c in CLAUSES if p.at(*c.split())), None)
         if clause is None:
             p.fail(
                 f"unexpected {p.found()}",
-                detail="USING, OPTIONS (...), TIMESTAMP BY and SLACK can follow the columns.",
-                hint=("Write TIMESTAMP BY column." if p.at("TIMESTAMP") else "")
-                or did_you_mean(p.word(), ("USING", "OPTIONS", "TIMESTAMP", "SLACK"))
+                detail="USING, OPTIONS (...), TIMESTAMP BY, SLACK and MAX AHEAD can follow the "
+                "columns.",
+                hint=CLAUSE_BEGUN.get(p.word())
+                or did_you_mean(p.word(), ("USING", "OPTIONS", "TIMESTAMP", "SLACK", "MAX"))
                 or LEFT_OVER,
             )
         if clause in clauses.seen:
@@ -320,8 +339,10 @@ def read_clause(p: QueryParser, clause: str, clauses: Clauses) -> None:
         case "TIMESTAMP BY":
             what = "the time column after TIMESTAMP BY"
             clauses.time_column, clauses.time_span = named(p, what)
-        case _:
+        case "SLACK":
             clauses.slack = p.duration("SLACK")
+        case _:
+            clauses.max_ahead = p.duration("MAX AHEAD")
 
 
 def dotted_name(p: QueryParser, what: str) -> str:
@@ -355,7 +376,7 @@ def read_options(p: QueryParser) -> tuple[tuple[str, str], ...]:
 def option_text(p: QueryParser, name: str) -> str:
     """Take the value of an option: a string, a number or a word."""
     sign = "-" if p._match(TokenType.DASH) else ""
-    if p._match(TokenType.NUMBER) or (not sign and p._match(TokenType.STRING)):
+    if p._match(TokenType.NUMBER) or (not sign and p._match_set(QUOTED)):
         return sign + p._prev.text
     if not sign and p._curr.token_type in (TokenType.TRUE, TokenType.FALSE, TokenType.VAR):
         p._advance()
@@ -450,7 +471,7 @@ def read_value(p: QueryParser) -> OptionValue:
     negative = p._match(TokenType.DASH)
     if p._match(TokenType.NUMBER):
         return number(p, negative=negative)
-    if not negative and p._match(TokenType.STRING):
+    if not negative and p._match_set(QUOTED):
         return p._prev.text
     if not negative and p._match_set((TokenType.TRUE, TokenType.FALSE)):
         return p._prev.token_type == TokenType.TRUE

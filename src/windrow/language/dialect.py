@@ -17,9 +17,13 @@ class Cql(Spark):
     IDENTIFIERS_CAN_START_WITH_DIGIT = False  # so that 5min is a number and a unit
 
     class Tokenizer(Spark.Tokenizer):
-        """Spark's tokens, the papers' quotes, and DWINDOW beside WINDOW."""
+        """Spark's tokens, the papers' quotes, and DWINDOW beside WINDOW.
 
-        QUOTES: ClassVar = ["'", '"', ("“", "”"), ("‘", "’")]
+        Double quotes stand around names, as in standard SQL: a misspelt name is not a text.
+        """
+
+        QUOTES: ClassVar = ["'", ("“", "”"), ("‘", "’")]
+        IDENTIFIERS: ClassVar = ["`", '"']
         SINGLE_TOKENS: ClassVar = {
             **Spark.Tokenizer.SINGLE_TOKENS,
             **dict.fromkeys("“”‘’", Spark.Tokenizer.SINGLE_TOKENS["'"]),

@@ -7,6 +7,7 @@ place, rather than read and later ignored; so a binder meets only these nodes.
 from __future__ import annotations
 
 import re
+from itertools import groupby
 from typing import NoReturn
 
 from sqlglot import exp
@@ -221,14 +222,21 @@ def is_field(node: exp.Dot | exp.Column) -> bool:
 
 def refuse(node: exp.Expr, what: str) -> NoReturn:
     """Fail because the language has no `what`."""
-    words = "".join(f" {c}" if c.isupper() else c for c in what).strip().upper()
-    words = words.replace("_", " ")
+    spaced = "".join(f" {c}" if c.isupper() else c for c in what).replace("_", " ").upper()
+    words = " ".join(word for word, _ in groupby(spaced.split()))  # of a WITH with recursive, one
     raise ParseError(
         f"{words} is not part of the language",
-        detail="The text is SQL that some systems know, but no continuous query can use it.",
+        detail=WHY_NOT.get(words)
+        or "The text is SQL that some systems know, but no continuous query can use it.",
         hint="Take it out; docs/language.md shows every construct.",
         span=span_of(node),
     )
+
+
+WHY_NOT = {
+    "WITH RECURSIVE": "A query that reads its own answer would be run anew at every change.",
+}
+"""Reasons for which a construct is refused, where there is one of its own."""
 
 
 def check_stream_function(node: StreamFunction) -> None:

@@ -25,6 +25,9 @@ MAX_LENGTH = 1_000_000  # characters of a script
 TOKEN_PLACE = re.compile(r" from \d+:(\d+)")
 """Where sqlglot's tokenizer says the token began that it could not finish."""
 
+SURROGATE = re.compile("[\ud800-\udfff]")
+"""One half of a character that UTF-16 writes in two."""
+
 T = TypeVar("T")
 
 
@@ -100,6 +103,14 @@ def tokens_of(text: str) -> list[Token]:
             f"the text is longer than {MAX_LENGTH} characters",
             hint="Split the script.",
             span=Span(MAX_LENGTH, len(text)),
+        )
+    broken = SURROGATE.search(text)
+    if broken is not None:
+        raise ParseError(
+            f"the text has half a character: {broken[0]!a}",
+            detail="A lone surrogate stands for no character, and has no form in UTF-8.",
+            hint="Decode the text with the encoding that it was written in.",
+            span=Span(*broken.span()),
         )
     try:
         return CQL.tokenize(text)

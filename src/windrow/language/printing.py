@@ -110,6 +110,8 @@ def stream_clauses(statement: CreateStream) -> list[str]:
         parts.append(f"TIMESTAMP BY {name_sql(statement.time_column)}")
     if statement.slack is not None:
         parts.append(f"SLACK {to_sql(statement.slack)}")
+    if statement.max_ahead is not None:
+        parts.append(f"MAX AHEAD {to_sql(statement.max_ahead)}")
     return parts
 
 

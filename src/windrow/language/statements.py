@@ -28,7 +28,10 @@ class ColumnSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateStream:
-    """``CREATE STREAM name (columns) [USING ...] [OPTIONS (...)] [TIMESTAMP BY c] [SLACK d]``."""
+    """``CREATE STREAM name (columns)``, then the clauses of a stream.
+
+    ``[USING ...] [OPTIONS (...)] [TIMESTAMP BY c] [SLACK d] [MAX AHEAD d]``.
+    """
 
     name: str
     name_span: Span = field(compare=False)
@@ -36,6 +39,7 @@ class CreateStream:
     time_column: str | None = None
     time_span: Span | None = field(default=None, compare=False)
     slack: Duration | None = None
+    max_ahead: Duration | None = None
     format: str | None = None
     options: tuple[tuple[str, str], ...] = ()
     if_not_exists: bool = False

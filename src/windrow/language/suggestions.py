@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+from windrow.core.naming import is_slip
+
 STATEMENT_WORDS = ("SELECT", "CREATE", "DROP", "SHOW", "EXPLAIN", "SET", "WITH")
 STREAM_WORDS = ("ISTREAM", "DSTREAM", "RSTREAM", "WSTREAM")
 CLAUSE_WORDS = (
@@ -27,7 +29,7 @@ def nearest(word: str, candidates: Iterable[str]) -> str | None:
     >>> nearest("price", ["RANGE", "ROWS"])
     """
     close = get_close_matches(word.upper(), list(candidates), n=1, cutoff=0.7)
-    return close[0] if close else None
+    return close[0] if close and is_slip(word.upper(), close[0]) else None
 
 
 def did_you_mean(word: str, candidates: Iterable[str]) -> str:

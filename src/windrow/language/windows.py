@@ -22,7 +22,7 @@ WINDOW_FORMS = (
 )
 BARE_WINDOW = "A window stands in square brackets: FROM s [RANGE 5 MINUTES]."
 UNITS_HINT = "Units are " + ", ".join(f"{unit}S" for unit in UNITS) + ", and min, sec, ms, us, hr."
-AFTER_DURATION = ("SLIDE", "INTERNAL", "SLACK", "OPTIONS")
+AFTER_DURATION = ("SLIDE", "INTERNAL", "SLACK", "MAX", "OPTIONS")
 """Words that follow a duration and are no units."""
 CALENDAR_UNITS = ("MONTH", "MONTHS", "QUARTER", "QUARTERS", "YEAR", "YEARS")
 """Units without a fixed length: refused by name."""

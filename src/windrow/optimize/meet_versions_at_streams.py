@@ -22,10 +22,9 @@ from dataclasses import dataclass, replace
 
 from windrow.core.types import BOOLEAN
 from windrow.optimize.grouped_versions import says_when_it_leaves
-from windrow.optimize.place_exchanges import plain
 from windrow.optimize.rewriting import names_of, renamed, times_under
 from windrow.plan.binding.joins import join_on
-from windrow.plan.expressions import Call, Column, Expr, columns_of, conjunction, conjuncts
+from windrow.plan.expressions import Call, Column, Expr, columns_of, conjunction, conjuncts, plain
 from windrow.plan.nodes import (
     Aggregate,
     Band,

@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from windrow.core.schema import Schema
-from windrow.core.time import Clock, wall_time
+from windrow.core.time import Clock, format_duration, wall_time
 
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """A declared stream: columns, which of them is the time, and where tuples come from."""
+    """A declared stream: columns, which of them is the time, and where tuples come from.
+
+    `max_ahead`: how far, in µs, a tuple's time may be ahead of the wall clock at its arrival.
+    """
 
     name: str
     schema: Schema
@@ -19,10 +22,19 @@ class Stream:
     slack: int = 0
     format: str | None = None
     options: tuple[tuple[str, str], ...] = ()
+    max_ahead: int | None = None
 
     def __post_init__(self) -> None:
         assert self.time_column in self.schema, f"{self.time_column} is not a column"
         assert self.slack >= 0, "slack cannot be negative"
+        assert self.max_ahead is None or self.clock is Clock.TIMESTAMP, "ticks have no wall clock"
+
+    @property
+    def too_far_ahead(self) -> str:
+        """The reason for which a row is rejected whose time is too far ahead."""
+        assert self.max_ahead is not None, "only then are rows rejected for it"
+        length = format_duration(self.max_ahead, self.clock)
+        return f"{self.time_column} is more than {length} ahead of the wall clock"
 
     @property
     def heartbeat(self) -> int | None:

@@ -708,9 +708,18 @@ def as_column(field: Field) -> Column:
 
 
 @dataclass(frozen=True, slots=True)
+class Keyed:
+    """The root of a query with the keys of ORDER BY that SELECT does not give, and the order."""
+
+    plan: Plan
+    order: tuple[SortKey, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Query:
     """A bound query: its plan, the order its answer is shown in, and its own text.
 
+    `order` is over the root's columns; an order by other keys is in `keyed`.
     `join_algorithm`, `early_aggregation` and `expiry` are what SET said of them when it was bound;
     `asked` are all settings that were not at their defaults then.
     """
@@ -723,3 +732,4 @@ class Query:
     early_aggregation: str = "auto"
     expiry: Expiry = field(default_factory=Expiry)
     asked: tuple[tuple[str, object], ...] = ()
+    keyed: Keyed | None = None

@@ -8,12 +8,13 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from windrow.core.errors import BindError, Span, WindrowError
-from windrow.core.naming import near
+from windrow.core.naming import near, require_text
 from windrow.core.schema import Field, Schema
 from windrow.core.time import Clock
 from windrow.core.types import TIMESTAMP, is_integer, sql_name
 from windrow.language.parse import parse_query, parse_script
 from windrow.language.printing import to_sql
+from windrow.language.spans import span_of
 from windrow.language.statements import (
     ColumnSpec,
     CreateQuery,
@@ -34,6 +35,20 @@ from windrow.plan.nodes import Query
 from windrow.plan.settings import SETTINGS, check_setting
 
 After = Callable[[Statement, object], None]
+
+SCRIPT_HINT = 'Give a str such as "CREATE STREAM s (ts TIMESTAMP, k BIGINT)".'
+QUERY_HINT = 'Give a str such as "SELECT * FROM s [RANGE 1 MINUTE]".'
+
+
+def unregistered(statement: Select) -> BindError:
+    """Return the error for a query in a script that would do nothing there."""
+    return BindError(
+        "a query by itself has no name to read it by",
+        detail="execute() runs declarations; a query stands, and is read by its handle.",
+        hint="Call db.query(...) with it, which returns the handle; or write CREATE QUERY q AS "
+        "before it, and read db.query('q').",
+        span=statement.span,
+    )
 
 
 @dataclass(slots=True)
@@ -99,6 +114,7 @@ class Session:
 
     def entry(self, name: str) -> Stream | Relation:
         """Return a declared stream or relation by name."""
+        require_text(name, "the name of a stream or relation")
         found = self.catalog.get(name)
         if found is None:
             raise BindError(
@@ -177,6 +193,7 @@ class Session:
 
     def query(self, name: str, span: Span | None = None) -> Query:
         """Return a registered query by name."""
+        require_text(name, "the name of a query")
         found = self.queries.get(name.lower())
         if found is None:
             raise BindError(
@@ -241,6 +258,7 @@ def bind_stream_declaration(statement: CreateStream) -> Stream:
         0 if slack is None else bind_duration(slack, clock, "SLACK"),
         statement.format,
         statement.options,
+        _max_ahead(statement, time_field, clock),
     )
     if stream.heartbeat is not None and clock is Clock.TICKS:
         raise BindError(
@@ -250,6 +268,22 @@ def bind_stream_declaration(statement: CreateStream) -> Stream:
             span=statement.name_span,
         )
     return stream
+
+
+def _max_ahead(statement: CreateStream, time: Field, clock: Clock) -> int | None:
+    """Return how far a tuple may be ahead of the wall clock, if that is said."""
+    said = statement.max_ahead
+    if said is None:
+        return None
+    if clock is Clock.TICKS:
+        raise BindError(
+            f'"{statement.name}" cannot have MAX AHEAD: its time counts ticks',
+            detail=f"{time.name} is {sql_name(time.type)}, and ticks have no wall clock to be "
+            "ahead of.",
+            hint=f"Declare {time.name} as TIMESTAMP, or leave MAX AHEAD out.",
+            span=span_of(said),
+        )
+    return bind_duration(said, clock, "MAX AHEAD")
 
 
 def _time_field(statement: CreateStream, schema: Schema) -> Field:

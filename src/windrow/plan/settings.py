@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from windrow.core.errors import BindError, Span
-from windrow.core.naming import near
+from windrow.core.naming import near, shown
 from windrow.language.syntax import UNIT_OF
 from windrow.language.windows import INTERVAL_TEXT
 
@@ -115,6 +115,8 @@ def check_setting(name: str, value: object, span: Span | None = None) -> object:
             hint=near(name, list(SETTINGS)) or "SHOW SETTINGS lists them with their values.",
             span=span,
         )
+    if not isinstance(value, str | int | float):
+        raise _no_value(setting, value)
     kept = value.lower() if isinstance(value, str) else value
     if setting.names and isinstance(kept, str) and (found := names_in(kept)) is not None:
         return "{" + ",".join(found) + "}" if found else "none"
@@ -123,15 +125,21 @@ def check_setting(name: str, value: object, span: Span | None = None) -> object:
     if setting.counts and str(kept).isdecimal() and int(str(kept)) > 0:
         return int(str(kept))
     if setting.values and kept not in setting.values:
-        more = ", or names in braces: {a,b}" if setting.names else ""
-        more = ", or a number from 1" if setting.counts else more
-        known = f"one of {', '.join(str(v) for v in setting.values)}{more}"
-        raise BindError(
-            f"{setting.name} cannot be {value}",
-            detail=f"It says {setting.meaning}.",
-            hint=f"Write {LENGTH if setting.length else known}.",
-        )
+        raise _no_value(setting, value)
     return kept
+
+
+def _no_value(setting: Setting, value: object) -> BindError:
+    """Return the error for what a setting cannot be."""
+    more = ", or names in braces: {a,b}" if setting.names else ""
+    more = ", or a number from 1" if setting.counts else more
+    known = f"one of {', '.join(str(v) for v in setting.values)}{more}"
+    said = value if isinstance(value, str) else shown(value)
+    return BindError(
+        f"{setting.name} cannot be {said}",
+        detail=f"It says {setting.meaning}.",
+        hint=f"Write {LENGTH if setting.length else known}.",
+    )
 
 
 def asked_of(settings: Mapping[str, object]) -> tuple[tuple[str, object], ...]:
@@ -166,9 +174,9 @@ def length_in(value: object) -> str | None:
     >>> length_in(1e-5), length_in(1e16)
     ('0.00001', '10000000000000000')
     """
-    if isinstance(value, bool):
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
-    text = f"{Decimal(repr(value)):f}" if isinstance(value, float) else str(value)
+    text = f"{Decimal(repr(float(value))):f}" if isinstance(value, float) else str(value)
     found = INTERVAL_TEXT.match(text)
     if found is None or (found[2] and found[2].upper() not in UNIT_OF):
         return None

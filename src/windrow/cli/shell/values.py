@@ -16,7 +16,7 @@ import pyarrow.parquet
 from windrow.core.errors import InputError
 from windrow.core.schema import Schema
 from windrow.core.types import BIGINT, STRING
-from windrow.runtime.local.ingest import Pushed
+from windrow.runtime.local.reading import Pushed
 
 TRUTH = {"true": True, "false": False}
 NEXT_TUPLE = "|"

@@ -28,6 +28,9 @@ from windrow.operators.state.key_table import grown
 from windrow.operators.task import Saved
 from windrow.operators.vector import F64, I64, Bools
 
+ROUNDING = 1e-9
+"""How far a fraction of a count may be from a whole number and yet be meant as one."""
+
 PATH: I64 = np.zeros((2, LEVELS), np.int64)
 
 
@@ -149,7 +152,12 @@ class SortedBags:
 
 
 class Quantile:
-    """QUANTILE, MEDIAN; MIN and MAX of signed input: a bag a group, in order."""
+    """QUANTILE, MEDIAN; MIN and MAX of signed input: a bag a group, in order.
+
+    APPROX_QUANTILE is a value of the bag: the least that a fraction of the values do not exceed,
+    at rank ⌈n·fraction⌉, as Spark's percentile_approx. With k + part = (n - 1)·fraction that is
+    the value at k if part + fraction <= 1, else the next.
+    """
 
     def __init__(self, call: Call, interner: Interner) -> None:
         self.call = call
@@ -180,7 +188,10 @@ class Quantile:
             if start == len(batch):
                 break
             self.bags.grow()
-        if not self.call.extreme:
+        if self.call.name == "approx_quantile":
+            above = np.flatnonzero(valid[:n] & (found.part + self.fraction > 1.0 + ROUNDING))
+            out[above] = found.high[above]
+        elif not self.call.extreme:
             low, high, part = out[:n].view(np.float64), found.high.view(np.float64), found.part
             between = np.flatnonzero(valid[:n] & (part > 0.0))
             low[between] = _between(low[between], high[between], part[between])

@@ -21,6 +21,9 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 
+from windrow.core.errors import BindError
+from windrow.core.naming import require_text, shown
+from windrow.core.types import sql_name
 from windrow.kernels.groups import CLOSES, EMISSION, GROUP, WEIGHT
 from windrow.operators.aggregate.batch import Batch
 from windrow.operators.aggregate.op import Call
@@ -64,8 +67,40 @@ def register_aggregate(
     result: pa.DataType,
 ) -> None:
     """Let queries call `name` with arguments of these types. State must be picklable."""
+    require_text(name, "the name of an aggregate")
+    if not isinstance(aggregate, type):
+        raise BindError(
+            f"an aggregate is a class, not {shown(aggregate)}",
+            hint="Give the class itself: each query makes an object of it.",
+        )
+    for method in ("init", "add", "result"):
+        if not callable(getattr(aggregate, method, None)):
+            raise BindError(
+                f"{aggregate.__name__} has no method {method}",
+                detail="An aggregate has init(), add(state, *values) and result(state).",
+                hint="Add it to the class.",
+            )
+    if not isinstance(arguments, tuple | list):
+        raise BindError(
+            f"the arguments of {name} are a tuple of types, not {shown(arguments)}",
+            hint="Give their types: (pa.int64(),), for example.",
+        )
+    for type_ in (*arguments, result):
+        _require_type(name, type_)
     declare_aggregate(name.lower(), arguments, result)
     REGISTERED[name.lower()] = Registered(aggregate, arguments, result)
+
+
+def _require_type(name: str, type_: object) -> None:
+    """Refuse what is no type of the language."""
+    try:
+        sql_name(type_)
+    except Exception as error:
+        raise BindError(
+            f"{name} cannot take or give {shown(type_)}",
+            detail="Types are those of columns, as pyarrow has them.",
+            hint="For example pa.int64(), pa.float64() or pa.string().",
+        ) from error
 
 
 @dataclass(slots=True)

@@ -12,7 +12,7 @@ from windrow.language.printing import to_sql
 from windrow.language.spans import span_of
 from windrow.language.syntax import PairWindow, StreamWindow
 from windrow.plan.binding.context import Context
-from windrow.plan.binding.expressions import ExpressionBinder, condition
+from windrow.plan.binding.expressions import ExpressionBinder, condition, misplaced
 from windrow.plan.binding.factor_disjunctions import factor_disjunctions
 from windrow.plan.binding.grouping import Grouping, has_aggregate, owners_of_star
 from windrow.plan.binding.imply_conditions import imply_conditions
@@ -79,6 +79,7 @@ class Joined:
 
 def bind_block(select: exp.Select, context: Context, binders: QueryBinders) -> Body:
     """Bind a SELECT. Its plan's columns are the output names."""
+    _refuse_over(select)
     joined = bind_from_where(select, context, binders, None)
     items = _expand_stars(select, joined.scope)
     grouped = (
@@ -110,6 +111,17 @@ def _slide_instants(
         for w in windows
         if isinstance(w, Window) and isinstance(w.spec, Rows)
     )
+
+
+def _refuse_over(select: exp.Select) -> None:
+    """Refuse OVER (...) before anything else of the block is found wrong because of it."""
+    parts = [*select.expressions, *(select.args.get(c) for c in ("where", "having", "order"))]
+    for part in parts:
+        if part is None:
+            continue
+        for node in part.walk(prune=lambda n: isinstance(n, exp.Query)):
+            if isinstance(node, exp.Window):
+                raise misplaced(node)
 
 
 def _plain(joined: Joined) -> tuple[BindExpr, Plan]:

@@ -187,7 +187,7 @@ class ExpressionBinder:
         column = self.scope.resolve(node)
         if column is not None:
             return column
-        if self.scope.bare_words and not node.table:
+        if self.scope.bare_words and not node.table and not node.this.args.get("quoted"):
             return Literal(node.name, STRING)
         raise unknown_column(node, self.scope)
 
@@ -271,14 +271,27 @@ def _bounded(expr: Expr, node: exp.Expr) -> Expr:
     return expr
 
 
+def _windowed(over: exp.Window) -> str:
+    """Return how to write, over a window in FROM, what OVER (...) may have been meant for."""
+    call, keys = to_sql(over.this), [to_sql(key) for key in over.args.get("partition_by") or ()]
+    if not (isinstance(over.this, exp.Anonymous) and is_aggregate(over.this.name)):
+        return "For the newest tuples write FROM s [ROWS n], for the first ORDER BY ... LIMIT n"
+    spec, by = over.args.get("spec"), f"PARTITION BY {', '.join(keys)} " if keys else ""
+    by_rows = spec is not None and str(spec.args.get("kind")).upper() == "ROWS"
+    window = f"[{by}ROWS 10]" if by_rows else "[RANGE 1 MINUTE]"
+    grouped = f" GROUP BY {', '.join(keys)}" if keys else ""
+    return f"Write SELECT {', '.join([*keys, call])} FROM s {window}{grouped}"
+
+
 def misplaced(node: exp.Expr) -> BindError:
     """Return the error for syntax that has no meaning where it stands."""
     match node:
         case exp.Window():
             return BindError(
-                "OVER (...) is not part of CQL",
-                detail="In windrow the stream itself is windowed, in FROM.",
-                hint="Write FROM s [RANGE ...], or [PARTITION BY k ROWS n], and aggregate over it.",
+                "OVER (...) is not supported",
+                detail="Streams are windowed in FROM, and a group has one row: the answer is not "
+                "one row for each tuple.",
+                hint=f"{_windowed(node)}.",
                 span=span_of(node),
             )
         case exp.Exists() | exp.In():

@@ -132,19 +132,20 @@ def _join(tree: JoinTree, source: Source) -> None:
 
 
 def _joined(left: Plan, source: Source, local: list[Term], on: JoinOn) -> Plan:
-    if _reads_relation(source.plan):
-        _require_no_negation_below(left, source)
     if source.kind == "nrr":
         assert isinstance(source.plan, Table)
+        _require_no_negation_below(left, source)
         _require_own_times(left, source)
         joined = NrrJoin(left, source.plan, on)
         return _filtered(joined, local)
     return Join(left, _filtered(source.plan, local), on)
 
 
-def join_on(terms: list[Expr], left: frozenset[str], right: frozenset[str]) -> JoinOn:
+def join_on(
+    terms: list[Expr], left: frozenset[str], right: frozenset[str], bands: tuple[Band, ...] = ()
+) -> JoinOn:
     """Sort the terms between two sides into key pairs and the rest."""
-    return _on(*_sorted_out(terms, left, right), ())
+    return _on(*_sorted_out(terms, left, right), bands)
 
 
 def _sorted_out(
@@ -196,9 +197,9 @@ def _oriented(tree: JoinTree, names: frozenset[str]) -> tuple[Band, ...]:
 def _require_no_negation_below(left: Plan, source: Source) -> None:
     if _negates(left):
         raise SemanticError(
-            f'relation "{source.alias}" is joined above a negation',
-            detail="A negative tuple may have to undo a join with a row of the relation that has "
-            "been updated or deleted since, so the result to take back could not be found.",
+            f'non-retroactive relation "{source.alias}" is joined above a negation',
+            detail="A retraction may have to undo a join with a row of the relation that has "
+            "been updated or deleted since, so the result to retract could not be found.",
             hint="Join the relation with the stream below the negation: put both into one SELECT.",
             span=source.span,
         )
@@ -222,17 +223,6 @@ def _comes_and_goes(plan: Plan) -> bool:
             return True
         case Filter() | Project() | Join() | NrrJoin() | UnionAll():
             return any(map(_comes_and_goes, inputs_of(plan)))
-        case _:
-            return False
-
-
-def _reads_relation(plan: Plan) -> bool:
-    """Tell whether the source is a relation, perhaps behind a sub-query that selects from it."""
-    match plan:
-        case Table():
-            return True
-        case Filter(source=source) | Project(source=source):
-            return _reads_relation(source)
         case _:
             return False
 

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from sqlglot import exp
 
 from windrow.core.errors import BindError
 from windrow.language.printing import to_sql
 from windrow.language.spans import span_of
-from windrow.plan.expressions import Expr
-from windrow.plan.nodes import Distinct, Named, Plan, Project, SortKey, TopN, as_column
+from windrow.plan.expressions import Call, Cast, Column, Expr, Literal
+from windrow.plan.nodes import Distinct, Keyed, Named, Plan, Project, SortKey, TopN, as_column
 
 BindExpr = Callable[[exp.Expr], Expr]
+
+HIDDEN = "#key"
+"""How names of keys begin that SELECT does not give."""
 
 
 def apply_order(
@@ -29,7 +33,8 @@ def apply_order(
     keys = [output_key(term, columns, bind) for term in terms]
     cuts = limit is not None or offset is not None
     if cuts and not distinct and None in keys:
-        return _top_by_hidden(plan, columns, terms, bind, limit, offset), ()
+        cut = _top_by_hidden(plan, columns, _hidden(terms, keys, bind), limit, offset)
+        return cut, shown_order(cut)
     for term, key in zip(terms, keys, strict=True):
         if key is None:
             raise _not_an_output(term, distinct=distinct)
@@ -38,19 +43,81 @@ def apply_order(
     return (_top(result, found, limit, offset) if cuts else result), found
 
 
+Hidden = tuple[tuple[Named, ...], tuple[SortKey, ...]]
+"""Columns that SELECT does not give, and keys over these and over outputs."""
+
+
+def _hidden(terms: list[exp.Ordered], keys: list[SortKey | None], bind: BindExpr) -> Hidden:
+    """Return the keys of ORDER BY; those that are no outputs get columns of their own."""
+    own: list[Named] = []
+    made: list[SortKey] = []
+    for term, key in zip(terms, keys, strict=True):
+        if key is not None:
+            made.append(key)
+            continue
+        own.append(Named(f"{HIDDEN}{len(own)}", bind(term.this)))
+        made.append(sort_key(term, as_column(own[-1].field)))
+    return tuple(own), tuple(made)
+
+
 def _top_by_hidden(
     plan: Plan,
     columns: tuple[Named, ...],
-    terms: list[exp.Ordered],
-    bind: BindExpr,
+    hidden: Hidden,
     limit: int | None,
     offset: int | None,
-) -> Plan:
+) -> Project:
     """Cut by keys that SELECT does not give: they ride along behind the outputs, then go."""
-    hidden = tuple(Named(f"#key{i}", bind(term.this)) for i, term in enumerate(terms))
-    keys = tuple(sort_key(term, as_column(h.field)) for term, h in zip(terms, hidden, strict=True))
-    top = _top(Project(plan, columns + hidden), keys, limit, offset)
+    own, keys = hidden
+    top = _top(Project(plan, columns + own), keys, limit, offset)
     return Project(top, tuple(Named(c.name, as_column(c.field)) for c in columns))
+
+
+def shown_order(cut: Project) -> tuple[SortKey, ...]:
+    """Return the order of a cut by hidden keys as one over outputs; none if these are too few."""
+    top = cut.source
+    assert isinstance(top, TopN), "keys are dropped above the cut"
+    assert isinstance(top.source, Project), "keys are computed below the cut"
+    outputs = top.source.columns[: len(cut.columns)]
+    computed = {c.name: c.expr for c in top.source.columns}
+    order = []
+    for key in top.keys:
+        assert isinstance(key.expr, Column), "a cut is by columns"
+        expr = over_outputs(computed[key.expr.name], outputs)
+        if expr is None:
+            return ()
+        order.append(replace(key, expr=expr))
+    return tuple(order)
+
+
+def over_outputs(expr: Expr, outputs: tuple[Named, ...]) -> Expr | None:
+    """Return an expression over the columns of SELECT; None if these are too few."""
+    for output in outputs:
+        if output.expr == expr:
+            return as_column(output.field)
+    match expr:
+        case Literal():
+            return expr
+        case Call(args=args):
+            made = [over_outputs(arg, outputs) for arg in args]
+            known = tuple(arg for arg in made if arg is not None)
+            return replace(expr, args=known) if len(known) == len(args) else None
+        case Cast(value=value):
+            inner = over_outputs(value, outputs)
+            return None if inner is None else replace(expr, value=inner)
+        case _:
+            return None
+
+
+def keyed_cut(plan: Plan, order: tuple[SortKey, ...]) -> Keyed | None:
+    """Return the cut below a projection that drops its keys, where the order is not shown yet."""
+    if order or not isinstance(plan, Project) or not isinstance(plan.source, TopN):
+        return None
+    top, outputs = plan.source, tuple(Named(f.name, as_column(f)) for f in plan.schema)
+    dropped = top.schema.names[len(outputs) :]
+    if plan.columns != outputs or not any(name.startswith(HIDDEN) for name in dropped):
+        return None
+    return Keyed(top, top.keys)
 
 
 def order_terms(select: exp.Query) -> list[exp.Ordered]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
 
 import pyarrow as pa
 from sqlglot import exp
@@ -15,7 +17,7 @@ from windrow.plan.binding.blocks import Body, bind_block, internal_refused, inte
 from windrow.plan.binding.context import Context, NamedQuery, RefreshScope
 from windrow.plan.binding.expiry import expiry_of
 from windrow.plan.binding.nested_wstream import lift_nested_wstream
-from windrow.plan.binding.ordering import order_outputs
+from windrow.plan.binding.ordering import keyed_cut, order_outputs
 from windrow.plan.binding.scope import Source
 from windrow.plan.binding.sources import QueryBinders, bind_window
 from windrow.plan.binding.subqueries import is_bracket
@@ -32,6 +34,7 @@ from windrow.plan.nodes import (
     Intersect,
     Istream,
     Join,
+    Keyed,
     Named,
     Plan,
     Produced,
@@ -64,11 +67,11 @@ def bind_query(
     """Return the bound query of a syntax tree."""
     context = Context(catalog, settings or {})
     context.settle_clock(tree)
-    plan, order = _output(tree, context)
+    plan, order, keyed = _output(tree, context)
     settings = context.settings
-    plan = hold_negations(plan, str(settings.get("hold", "none")), context.clock)
+    held = partial(hold_negations, said=str(settings.get("hold", "none")), clock=context.clock)
     return Query(
-        plan,
+        held(plan),
         order,
         text,
         name,
@@ -76,11 +79,15 @@ def bind_query(
         early_aggregation=str(settings.get("early_aggregation", "auto")),
         expiry=expiry_of(settings, context.clock),
         asked=asked_of(settings),
+        keyed=None if keyed is None else replace(keyed, plan=held(keyed.plan)),
     )
 
 
-def _output(tree: exp.Expr, context: Context) -> tuple[Plan, tuple[SortKey, ...]]:
-    """Bind the outermost query: RSTREAM or nothing gives the view, INTERNAL a stream."""
+def _output(tree: exp.Expr, context: Context) -> tuple[Plan, tuple[SortKey, ...], Keyed | None]:
+    """Bind the outermost query: RSTREAM or nothing gives the view, INTERNAL a stream.
+
+    Also return the order that the answer is shown in, and the view with its keys if it lacks them.
+    """
     function, query = _split(tree)
     body = _body(query, context)
     period = context.refresh.period
@@ -89,11 +96,15 @@ def _output(tree: exp.Expr, context: Context) -> tuple[Plan, tuple[SortKey, ...]
     if function is not None and restore:
         _check_restore(function, kind, period)
     if kind == "rstream" and not body.internal:
-        return _refreshed(body.plan, period, restore=restore), body.order
+        plan = _refreshed(body.plan, period, restore=restore)
+        keyed = None if restore else keyed_cut(body.plan, body.order)
+        if keyed is not None:
+            keyed = replace(keyed, plan=_refreshed(keyed.plan, period))
+        return plan, body.order, keyed
     plan = _stream(body, kind, period, restore=restore)
     if kind == "wstream":
-        return _wstream(function, body, plan, context), body.order
-    return plan, ()
+        return _wstream(function, body, plan, context), body.order, None
+    return plan, (), None
 
 
 def _split(tree: exp.Expr) -> tuple[StreamFunction | None, exp.Expr]:

@@ -112,7 +112,8 @@ def unknown_column(node: exp.Column, scope: Scope) -> BindError:
     names = list(dict.fromkeys(name for s in owners for name, _ in s.columns))
     hint = near(node.name, names)
     if not table:
-        hint = f"{hint} A text constant is written '{node.name}'.".strip()
+        quotes = "in single quotes: " if node.this.args.get("quoted") else ""
+        hint = f"{hint} A text constant is written {quotes}'{node.name}'.".strip()
     elif elsewhere := [s.alias for s in sources if s not in owners and s.find(node.name)]:
         hint = f"Write {elsewhere[0]}.{node.name}."
     return BindError(

@@ -18,11 +18,10 @@ What all functions share:
 
 from __future__ import annotations
 
-from difflib import get_close_matches
-
 import pyarrow as pa
 
 from windrow.core.errors import BindError
+from windrow.core.naming import close_names
 from windrow.plan.expressions import Expr
 from windrow.plan.functions import aggregates as _aggregates
 from windrow.plan.functions import arithmetic, comparison, datetime, logic, text
@@ -105,8 +104,23 @@ def _unknown(name: str) -> BindError:
             hint="Aggregates stand in SELECT and HAVING, not inside one another or in WHERE.",
         )
     known = [*FUNCTIONS, *ALIASES, *AGGREGATES, *_aggregates.ALIASES]
-    near = get_close_matches(name.lower(), known, n=1)
+    near = close_names(name.lower(), known)
     return BindError(
         f'unknown function "{name}"',
-        hint=f'Did you mean "{near[0]}"?' if near else "No function has a name like it.",
+        detail=ELSEWHERE.get(name.lower(), ""),
+        hint=f'Did you mean "{near[0]}"?'
+        if near and name.lower() not in ELSEWHERE
+        else "docs/language.md lists all functions.",
     )
+
+
+_NO_NOW = (
+    "A query has no time of its own: an answer is of the instant that its streams have reached."
+)
+_BY_ROWS = "Tuples are not numbered: [ROWS n] keeps the newest, ORDER BY ... LIMIT n the first."
+ELSEWHERE = {
+    **dict.fromkeys(("now", "current_timestamp", "current_date", "getdate", "sysdate"), _NO_NOW),
+    **dict.fromkeys(("lag", "lead", "row_number", "rank", "dense_rank", "ntile"), _BY_ROWS),
+    **dict.fromkeys(("first_value", "last_value", "nth_value"), _BY_ROWS),
+}
+"""Functions of other systems that have no meaning here, and why."""

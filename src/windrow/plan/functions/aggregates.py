@@ -123,11 +123,18 @@ def _fraction(name: str, arg: Expr, what: str) -> Literal:
 
 def _quantile(name: str) -> Callable[[Args], Typed]:
     def resolve(args: Args) -> Typed:
+        return (fit(name, args[0], FLOATING), _fraction(name, args[1], "the quantile")), DOUBLE
+
+    return resolve
+
+
+def _element(name: str) -> Callable[[Args], Typed]:
+    """Take any values that have an order; give one of them."""
+
+    def resolve(args: Args) -> Typed:
+        (value,), type_ = _extreme(name)(args[:1])
         rest = (_positive(name, a, "the accuracy") for a in args[2:])
-        return (
-            (fit(name, args[0], FLOATING), _fraction(name, args[1], "the quantile"), *rest),
-            DOUBLE,
-        )
+        return (value, _fraction(name, args[1], "the quantile"), *rest), type_
 
     return resolve
 
@@ -201,7 +208,7 @@ _ALL = (
     ),
     AggregateFunction(
         *("approx_quantile", "approx_quantile(x, fraction[, accuracy])", 2, 3),
-        *(_quantile("approx_quantile"), Fold.HOLISTIC),
+        *(_element("approx_quantile"), Fold.HOLISTIC),
         distinct=False,
     ),
     AggregateFunction(

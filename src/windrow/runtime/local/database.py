@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
 
@@ -10,31 +10,37 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.core.errors import BindError, InputError
+from windrow.core.naming import require_text, shown
 from windrow.core.time import BEGINNING, Clock
 from windrow.kernels.cache import tell_if_cold
-from windrow.language.statements import CreateQuery, Drop, Explain, Statement
-from windrow.operators.few import Incoming
+from windrow.language.statements import CreateQuery, Drop, Explain, Select, Statement
 from windrow.operators.lower import require_early_inputs
 from windrow.operators.queued import Processor
 from windrow.operators.task import Saved
+from windrow.operators.vector import I64
 from windrow.plan.catalog import Relation, Stream
 from windrow.plan.functions.moments import FIRST_MOMENT
 from windrow.plan.nodes import Query
-from windrow.plan.session import Session
+from windrow.plan.session import QUERY_HINT, SCRIPT_HINT, Session, unregistered
 from windrow.plan.settings import check_setting, checked_algorithm, checked_early
 from windrow.plan.unused import LOCAL, require_unset, require_used
 from windrow.runtime.local.early import followed, measured_placements
 from windrow.runtime.local.explain import explained
+from windrow.runtime.local.failing import Failures, failed_by, has_failed
 from windrow.runtime.local.handle import QueryHandle
 from windrow.runtime.local.handover import handed_over, measured, what_changed
-from windrow.runtime.local.ingest import Pushed, read_columns, to_batch
+from windrow.runtime.local.ingest import Batch, Timed, to_batch
 from windrow.runtime.local.inputs import StreamInput
-from windrow.runtime.local.instants import Instant, counts_ticks, to_instant
+from windrow.runtime.local.instants import Instant, Now, counts_ticks, to_instant, wall_clock
 from windrow.runtime.local.memory import keep_freed_memory
 from windrow.runtime.local.query import RunningQuery
+from windrow.runtime.local.reading import Pushed, read_columns
 from windrow.runtime.local.relations import RelationInput, change_fields, clock_of_times
 
 STRATEGIES = ("auto", "upa", "direct", "negative")
+
+Arrived = tuple[str, I64, Batch]
+"""The name of a stream, and tuples of it that are in order, with their times."""
 
 
 class Database:
@@ -51,9 +57,13 @@ class Database:
     [{'k': 7, 'n': 1}]
     """
 
-    def __init__(self, processor: Processor | None = None) -> None:
-        """Open an empty one; on a processor, work takes the (virtual) time that it says."""
+    def __init__(self, processor: Processor | None = None, now: Now | None = None) -> None:
+        """Open an empty one; on a processor, work takes the (virtual) time that it says.
+
+        `now` is the wall clock that MAX AHEAD goes by, if not the machine's.
+        """
         keep_freed_memory()
+        self._now = wall_clock if now is None else now
         self._processor = processor
         self.session = Session()
         self._streams: dict[str, StreamInput] = {}
@@ -68,6 +78,7 @@ class Database:
         Return what EXPLAIN tells, one text for all of the script's; None if it has none.
         """
         self._require_open()
+        require_text(text, "a script", SCRIPT_HINT)
         told: list[str] = []
 
         def after(statement: Statement, result: object) -> None:
@@ -90,6 +101,8 @@ class Database:
     def _after(self, statement: Statement, result: object) -> None:
         """Carry out in the engine what the session has just noted."""
         match statement:
+            case Select():
+                raise unregistered(statement)
             case CreateQuery(name=name) if isinstance(result, Query):
                 if not (statement.if_not_exists and name.lower() in self._running):
                     self._start(result, None)
@@ -147,6 +160,7 @@ class Database:
         SET says. One that the query has no use for is refused.
         """
         self._require_open()
+        require_text(text, "a query", QUERY_HINT)
         sets = {n: check_setting(n, v) for n, v in settings.items() if v is not None}
         if text.lower() in self._running:
             require_unset(text, sets if strategy is None else {"strategy": strategy, **sets})
@@ -163,6 +177,7 @@ class Database:
     def _require_free(self, name: str | None) -> None:
         if name is None:
             return
+        require_text(name, "the name of a query")
         if name.lower() in self.session.queries or self.session.catalog.get(name) is not None:
             raise BindError(
                 f'"{name}" exists already',
@@ -209,9 +224,7 @@ class Database:
 
     def _strategy(self, given: str | None) -> str:
         """Return the strategy that is given, or that of the session."""
-        chosen = given or str(self.session.settings["strategy"])
-        _require_strategy(chosen)
-        return chosen
+        return _checked_strategy(self.session.settings["strategy"] if given is None else given)
 
     def push(self, name: str, data: Pushed) -> None:
         """Add tuples to a stream, or rows to a relation, and bring all answers up to date."""
@@ -222,9 +235,15 @@ class Database:
             self._push_relation(self._relations[entry.name], data)
             return
         stream = self._streams[entry.name]
-        fitting = to_batch(data, entry.schema, entry.name, time=entry.time_column)
-        ts, batch = stream.accept(fitting)
-        self._deliver(entry.name, ts, batch.columns)
+        fitting = to_batch(data, entry.schema, entry.name, time=self._timed(entry))
+        self._deliver((entry.name, *stream.accept(fitting)))
+
+    def _timed(self, stream: Stream) -> Timed:
+        """Return what a time of the stream's tuples may be now."""
+        if stream.max_ahead is None:
+            return Timed(stream.time_column)
+        latest = to_instant(self._now(), Clock.TIMESTAMP) + stream.max_ahead
+        return Timed(stream.time_column, latest, stream.too_far_ahead)
 
     def _push_relation(self, target: RelationInput, data: Pushed) -> None:
         relation = target.relation
@@ -232,14 +251,16 @@ class Database:
         extra = change_fields(columns)
         batch = to_batch(columns, relation.schema, relation.name, extra=extra)
         reached = self._reached(target, clock_of_times(batch))
-        changes = target.accept(batch, self._now(), reached)
-        for query in self._readers(relation.name):
+        changes = target.accept(batch, self._clocks(), reached)
+
+        def feed(query: RunningQuery) -> None:
             now = query.clock if query.streams else self.clock_of(query)
             ts, sign, arrays = changes.on(query.time_type, now)
             query.feed(relation.name, np.maximum(ts, query.clock), arrays, sign)
-            self._run(query)
 
-    def _now(self) -> dict[Clock, int]:
+        self._bring_up(self._readers(relation.name), feed)
+
+    def _clocks(self) -> dict[Clock, int]:
         """Return how far each clock is; without any stream, the newest change of all relations."""
         if self._streams:
             return {clock: self._newest(clock) for clock in Clock if self._on(clock)}
@@ -271,25 +292,81 @@ class Database:
     def _newest(self, clock: Clock) -> int:
         return max((s.frontier for s in self._on(clock)), default=BEGINNING)
 
-    def _deliver(self, name: str, ts: np.ndarray, columns: dict[str, Incoming]) -> None:
-        for query in self._readers(name):
-            if len(ts):
-                query.feed(name, ts, columns)
-            self._run(query)
-        for query in self._alone():
-            self._run(query)
+    def _deliver(self, arrived: Arrived) -> None:
+        """Feed tuples of one stream to the queries that read it, and bring these up to date.
 
-    def _alone(self) -> list[RunningQuery]:
-        """Return the queries of relations alone: they go with the newest of all streams."""
-        return [q for q in self._running.values() if not q.streams]
+        Queries of relations alone go with the newest of all streams.
+        """
+        alone = [q for q in self._running.values() if not q.streams]
+        queries = [*self._readers(arrived[0]), *alone]
+        self._bring_up(queries, lambda query: _feed(query, [arrived]))
 
     def _readers(self, name: str) -> list[RunningQuery]:
         return [q for q in self._running.values() if q.reads(name)]
 
-    def _run(self, query: RunningQuery, *, ends: bool = False) -> None:
-        query.run(self.clock_of(query), ends=ends)
-        if not ends and query.due:
+    def _bring_up(
+        self,
+        queries: list[RunningQuery],
+        feed: Callable[[RunningQuery], None],
+        *,
+        ends: bool = False,
+    ) -> None:
+        """Feed queries and bring them up to date; then let them report; then raise what was raised.
+
+        No function of the user's is called for a report before all queries have what was accepted,
+        so what it raises, pushes or drops cannot keep rows from a query.
+        """
+        failures = Failures()
+        for query in queries:
+            if query.failure is None:
+                self._step(query, feed, failures, ends=ends)
+        for query in queries:
+            if query.recipients and query.failure is None:
+                self._report(query, failures)
+        for query in queries:
+            if query.due and query.failure is None and not ends:
+                self._follow(query, failures)
+        failures.raise_first()
+
+    def _step(
+        self,
+        query: RunningQuery,
+        feed: Callable[[RunningQuery], None],
+        failures: Failures,
+        *,
+        ends: bool,
+    ) -> None:
+        """Feed one query and bring it up to date; it has failed if that raises."""
+        try:
+            feed(query)
+            query.run(self.clock_of(query), ends=ends)
+        except BaseException as error:  # an interrupt, too: others must not miss rows for it
+            failures.note(query.query.name, error)
+            query.failure = failed_by(query.query.name, error)
+
+    def _report(self, query: RunningQuery, failures: Failures) -> None:
+        """Make the reports that are due; those whose function raises are missed."""
+        for recipient in query.reporting():
+            while self._is_current(query) and recipient.is_due(query):
+                try:
+                    recipient.report(query)
+                except BaseException as error:
+                    failures.note(query.query.name, error)
+
+    def _follow(self, query: RunningQuery, failures: Failures) -> None:
+        """Let a query go on under a cheaper placement, if there is one."""
+        if not self._is_current(query):
+            return
+        try:
             self._running[query.query.name.lower()] = followed(query)
+        except BaseException as error:
+            failures.note(query.query.name, error)
+            if not isinstance(error, Exception):
+                query.failure = failed_by(query.query.name, error)
+
+    def _is_current(self, query: RunningQuery) -> bool:
+        """Whether a query is still there: a function that took a report may have dropped it."""
+        return self._running.get(query.query.name.lower()) is query
 
     def clock_of(self, query: RunningQuery) -> int:
         """Return the query's clock: the least frontier of the streams it reads.
@@ -323,13 +400,8 @@ class Database:
         self._require_open()
         self._require_input()
         heard = [(s, to_instant(instant, s.stream.clock)) for s in self._heard(instant, stream)]
-        for target, at in heard:
-            ts, batch = target.heartbeat(at)
-            for query in self._readers(target.stream.name):
-                if len(ts):
-                    query.feed(target.stream.name, ts, batch.columns)
-        for query in self._running.values():
-            self._run(query)
+        arrived = [(s.stream.name, *s.heartbeat(at)) for s, at in heard]
+        self._bring_up(list(self._running.values()), lambda query: _feed(query, arrived))
 
     def _heard(self, instant: Instant, stream: str | None) -> list[StreamInput]:
         if stream is None:
@@ -344,17 +416,13 @@ class Database:
         """End of input: every answer up to the last event time comes out."""
         self._require_open()
         self._drained = True
-        for target in self._streams.values():
-            ts, batch = target.end()
-            for query in self._readers(target.stream.name):
-                if len(ts):
-                    query.feed(target.stream.name, ts, batch.columns)
+        arrived = [(s.stream.name, *s.end()) for s in self._streams.values()]
         for clock in Clock:
             last = self._newest(clock)
             for target in self._on(clock):
                 target.frontier = max(target.frontier, last)
-        for query in self._running.values():
-            self._run(query, ends=True)
+        queries = list(self._running.values())
+        self._bring_up(queries, lambda query: _feed(query, arrived), ends=True)
 
     def late(self, name: str) -> pa.Table:
         """Return the tuples of a stream that came too late to be used, or changes of a relation.
@@ -376,7 +444,14 @@ class Database:
         return pa.table({"_reason": pa.array([], pa.string())})
 
     def running(self, name: str) -> RunningQuery:
-        """Return a standing query by its name."""
+        """Return a standing query by its name; refuse one that has failed."""
+        found = self.standing(name)
+        if found.failure is not None:
+            raise has_failed(found.query.name, found.failure)
+        return found
+
+    def standing(self, name: str) -> RunningQuery:
+        """Return a standing query by its name, failed or not."""
         self._require_open()
         found = self._running.get(name)
         if found is None:
@@ -392,8 +467,7 @@ class Database:
     ) -> str:
         """Let a standing query go on under a plan made by what was measured; tell what changed."""
         old = self.running(name)
-        chosen = strategy or old.strategy
-        _require_strategy(chosen)
+        chosen = _checked_strategy(old.strategy if strategy is None else strategy)
         joined_by = None if algorithm is None else checked_algorithm(algorithm)
         folded = None if early is None else checked_early(early)
         if folded is not None:
@@ -408,7 +482,7 @@ class Database:
 
         Its streams come at least as far as then; those that have gone on since stay.
         """
-        old = self.running(name)
+        old = self.standing(name)
         self._running[name] = new = RunningQuery.resumed(old.query, saved, self._processor)
         for recipient in old.recipients:
             recipient.join(new)
@@ -426,7 +500,7 @@ class Database:
 
     def streams_of(self, name: str) -> tuple[str, ...]:
         """Return the streams that a standing query reads."""
-        return self.running(name).streams
+        return self.standing(name).streams
 
     def _entry(self, name: str) -> Stream | Relation:
         return self.session.entry(name)
@@ -460,9 +534,17 @@ class Database:
         self.close()
 
 
-def _require_strategy(strategy: str) -> None:
-    if strategy not in STRATEGIES:
-        raise BindError(f'unknown strategy "{strategy}"', hint=f"Use {', '.join(STRATEGIES)}.")
+def _feed(query: RunningQuery, arrived: Sequence[Arrived]) -> None:
+    """Feed a query what has arrived of the streams that it reads."""
+    for name, ts, batch in arrived:
+        if len(ts) and query.reads(name):
+            query.feed(name, ts, batch.columns)
+
+
+def _checked_strategy(strategy: object) -> str:
+    if not isinstance(strategy, str) or strategy not in STRATEGIES:
+        raise BindError(f"unknown strategy {shown(strategy)}", hint=f"Use {', '.join(STRATEGIES)}.")
+    return strategy
 
 
 def _kept(tables: list[pa.Table], entry: Stream) -> pa.Table:

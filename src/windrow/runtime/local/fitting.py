@@ -24,16 +24,8 @@ from windrow.operators.vector import Bools
 Given: TypeAlias = Any  # pa.Array | list[object]: pyarrow has no types to check by
 """A column as it was pushed."""
 
-REFUSALS = (
-    pa.ArrowInvalid,
-    pa.ArrowTypeError,
-    pa.ArrowNotImplementedError,
-    pa.ArrowKeyError,
-    OverflowError,
-    TypeError,
-    ValueError,
-)
-"""What Arrow raises when a value does not fit."""
+REFUSALS = (Exception,)
+"""What is raised when a value does not fit: by Arrow, or by a class of the user's own."""
 
 KINDS = (
     ("bool", pa.types.is_boolean),
@@ -75,6 +67,8 @@ def fitted(given: Given, field: Field) -> tuple[Incoming, list[tuple[Bools, str]
             return few, faults
     try:
         array = converted(given, field.type)
+    except MemoryError:
+        raise
     except REFUSALS:
         array, wrong = _one_by_one(given, field.type)
         faults.append((wrong, f"{field.name} is not {sql_name(field.type)}"))
@@ -123,7 +117,7 @@ def _cast(given: pa.Array, type_: pa.DataType) -> pa.Array:
         if (source, target) not in TAKEN_AS:
             raise pa.ArrowTypeError(f"{given.type} is no {type_}")
         return _of_another_kind(given, source, type_)
-    if target == "moment":
+    if target == "moment" and source in (target, "null"):
         return _moments(given)
     if pa.types.is_decimal(type_) and pa.types.is_integer(given.type):
         return pa.array(given.to_pylist(), type_)  # Arrow casts only where 19 digits fit

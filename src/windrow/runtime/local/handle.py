@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from windrow.core.errors import StateError
+from windrow.core.errors import InputError, StateError
+from windrow.core.naming import shown
 from windrow.operators.state.saved import from_bytes, to_bytes
 from windrow.runtime.local.explain import explained
 from windrow.runtime.local.instants import Instant, to_instant
@@ -24,8 +25,12 @@ class QueryHandle:
         self.name = name
 
     def changes(self) -> pa.Table:
-        """Return the changelog since the last call: _ts, _sign (+1, -1), then the columns."""
-        return self._db.running(self.name).changes()
+        """Return the changelog since the last call: _ts, _sign (+1, -1), then the columns.
+
+        Of a query that has failed, what it emitted before is returned once.
+        """
+        running = self._db.standing(self.name)
+        return (running if running.unread else self._db.running(self.name)).changes()
 
     def answer(self, at: Instant | None = None) -> pa.Table:
         """Return the answer now, or at a later instant if nothing else arrives."""
@@ -36,27 +41,36 @@ class QueryHandle:
         """Call `to(instant, answer)` for every multiple of a period that the query's clock passes.
 
         The answer is that of the instant, also if the clock passes several at once. `stop()` of
-        what is returned ends it. What `to` raises comes out of the call that let time pass.
+        what is returned ends it. What `to` raises comes out of the call that let time pass, once
+        all queries are up to date: that report is missed, and nothing else.
         """
         running = self._db.running(self.name)
         running.require_answer()
+        if not callable(to):
+            raise InputError(
+                f"a report goes to a function, not to {shown(to)}",
+                hint="Give a function of an instant and a table: to=lambda at, answer: print(at).",
+            )
         return running.report(period_of(every, running.time_type), to)
 
     def explain(self) -> str:
         """Return the plan: update patterns, then the implementation and state of each operator."""
-        return explained(self._db.running(self.name))
+        return explained(self._db.standing(self.name))
 
     def stats(self) -> dict[str, object]:
         """Return counters: tuples in and out, negatives, state, probes, late, and the clock."""
-        running = self._db.running(self.name)
+        running = self._db.standing(self.name)
         late = {n: len(self._db.late(n)) for n in self._db.streams_of(self.name)}
         changes = {n: len(self._db.late(n)) for n in self._db.relations_of(self.name)}
+        rejected = {n: len(self._db.rejected(n)) for n in running.inputs}
         return {
             **running.stats(),
             "held_back_by": self._db.held_back_by(running),
             "late": sum(late.values()) + sum(changes.values()),
             "late_by_stream": late,
             "late_by_relation": changes,
+            "rejected": sum(rejected.values()),
+            "rejected_by_input": rejected,
         }
 
     def reoptimize(
@@ -91,7 +105,12 @@ class QueryHandle:
         for tuples of the very instant that the stream is at. To go back, restore into a new
         database, and push there what came after the snapshot.
         """
-        saved = from_bytes(snapshot)
+        if not isinstance(snapshot, bytes | bytearray | memoryview):
+            raise StateError(
+                f"a snapshot is bytes, not {shown(snapshot)}",
+                hint="Give what snapshot() of the same query has returned.",
+            )
+        saved = from_bytes(bytes(snapshot))
         query, reached = saved.get("query"), saved.get("reached")
         if not isinstance(query, dict) or not isinstance(reached, dict):
             raise StateError("this is no snapshot of a query")

@@ -2,27 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow import lib
 
 from windrow.core.errors import InputError
-from windrow.core.naming import near
+from windrow.core.naming import near, shown
 from windrow.core.schema import Field, Schema
+from windrow.core.time import UNITS
+from windrow.core.types import DATE, TIMESTAMP
 from windrow.operators.few import FEW, Few, Incoming, arrays_of
 from windrow.operators.fixed import array_of, data_of
 from windrow.operators.vector import I64, Bools
 from windrow.plan.functions.moments import FIRST_MOMENT, LAST_MOMENT
 from windrow.runtime.local.fitting import Given, fitted
-
-Pushed = object
-"""A pyarrow Table or RecordBatch, a pandas or polars frame, a list of dicts, or a dict of lists."""
+from windrow.runtime.local.reading import Pushed, read_columns
 
 FARTHEST = 2**62
 """Ticks on either side of 0 that a tuple's time may be: adding a window must not overflow."""
+
+
+CALENDAR = (TIMESTAMP, DATE)
+"""Types of which Python has fewer values than Arrow."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """The column that is a tuple's time. After `latest` a row is rejected, for the reason given."""
+
+    column: str
+    latest: int | None = None
+    reason: str = ""
 
 
 @dataclass(slots=True)
@@ -49,13 +63,13 @@ def to_batch(
     schema: Schema,
     target: str,
     *,
-    time: str | None = None,
+    time: Timed | None = None,
     extra: tuple[Field, ...] = (),
 ) -> Batch:
     """Return the pushed rows under the declared schema.
 
     Columns may come in any order, in upper or lower case; a nullable one may be missing. `time`
-    is the column that must be an instant of the clock. `extra` are columns that may come on top
+    says which column must be an instant of the clock. `extra` are columns that may come on top
     (of a relation's changes). Rows with a value that does not fit become poison.
     """
     given = read_columns(data, target)
@@ -72,72 +86,13 @@ def to_batch(
             column = pa.nulls(rows, field.type)
         fitting[field.name], wrong = fitted(column, field)
         faults += wrong
+        if field.type in CALENDAR and (time is None or field.name != time.column):
+            faults += _outside_of_calendar(field.name, fitting[field.name])
     if time is not None:
-        faults += _outside_of_time(time, fitting[time])
+        faults += _outside_of_time(time, fitting[time.column])
     if not faults:
         return Batch(rows, fitting)
     return _without_poison(fitting, columns, faults, rows)
-
-
-def read_columns(data: Pushed, target: str) -> dict[str, Given]:
-    """Return the columns that were pushed, under their given names."""
-    if type(data) is list:
-        return _from_dicts(data, target)
-    if isinstance(data, pa.RecordBatch):
-        return dict(zip(data.schema.names, data.columns, strict=True))
-    if isinstance(data, pa.Table):
-        return {n: _one_chunk(c) for n, c in zip(data.schema.names, data.columns, strict=True)}
-    if isinstance(data, Mapping):
-        return {str(k): _listed(v, str(k), target) for k, v in data.items()}
-    if isinstance(data, Sequence) and not isinstance(data, str | bytes):
-        return _from_dicts(data, target)
-    if type(data).__module__.startswith("pandas."):
-        return read_columns(pa.Table.from_pandas(data, preserve_index=False), target)
-    if hasattr(data, "__arrow_c_stream__"):
-        return read_columns(pa.table(data), target)
-    if hasattr(data, "to_arrow"):
-        return read_columns(data.to_arrow(), target)
-    raise InputError(
-        f'cannot read tuples for "{target}" from {type(data).__name__}',
-        hint="Push a pyarrow Table, a pandas or polars DataFrame, or a list of dicts.",
-    )
-
-
-def _listed(values: object, name: str, target: str) -> Given:
-    if isinstance(values, pa.ChunkedArray):
-        return _one_chunk(values)
-    if isinstance(values, pa.Array):
-        return values
-    if isinstance(values, np.ndarray):
-        return pa.array(values)
-    if isinstance(values, Sequence) and not isinstance(values, str | bytes):
-        return list(values)
-    if hasattr(values, "__arrow_c_stream__"):
-        return _one_chunk(pa.chunked_array(values))
-    if hasattr(values, "to_numpy"):
-        return pa.array(values, from_pandas=True)
-    raise InputError(
-        f'column "{name}" for "{target}" is {type(values).__name__}, not a list',
-        hint='Push a dict of lists such as {"ts": [1], "k": [2]}, or a list of dicts.',
-    )
-
-
-def _from_dicts(rows: Sequence[object], target: str) -> dict[str, Given]:
-    if len(rows) == 1 and type(rows[0]) is dict:
-        return {str(name): [value] for name, value in rows[0].items()}
-    names: dict[str, None] = {}
-    for row in rows:
-        if not isinstance(row, Mapping):
-            raise InputError(
-                f'a tuple for "{target}" is {type(row).__name__}, not a dict',
-                hint='Push a list such as [{"ts": 1, "k": 2}].',
-            )
-        names.update(dict.fromkeys(row))
-    return {str(n): [row.get(n) for row in rows] for n in names}  # type: ignore[attr-defined]
-
-
-def _one_chunk(column: pa.ChunkedArray) -> pa.Array:
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
 def _declared(columns: dict[str, Given], names: list[str]) -> dict[str, Given]:
@@ -182,19 +137,31 @@ def _row_count(columns: Mapping[str, Given], target: str) -> int:
     return lengths.pop() if lengths else 0
 
 
-def _outside_of_time(name: str, column: Incoming) -> list[tuple[Bools, str]]:
-    """Return the rows whose time no window can be added to."""
+def _outside_of_time(time: Timed, column: Incoming) -> list[tuple[Bools, str]]:
+    """Return the rows whose time no window can be added to, or is too far ahead."""
     moments = column.type.id == lib.Type_TIMESTAMP
     first, last = (FIRST_MOMENT, LAST_MOMENT) if moments else (-FARTHEST, FARTHEST)
-    ts = times_of(column)
+    ts, until = times_of(column), last if time.latest is None else min(last, time.latest)
     if len(ts) <= FEW:
-        inside = all(first <= t <= last for t in ts.tolist())
+        inside = all(first <= t <= until for t in ts.tolist())
     else:
-        inside = ts.min() >= first and ts.max() <= last
+        inside = ts.min() >= first and ts.max() <= until
     if inside:
         return []
     outside = (ts < first) | (ts > last)
-    return [(outside, f"{name} is out of range")]
+    ahead = (ts > until) & ~outside
+    return [(outside, f"{time.column} is out of range"), (ahead, time.reason)]
+
+
+def _outside_of_calendar(name: str, column: Incoming) -> list[tuple[Bools, str]]:
+    """Return the rows with a moment, or a day, of no year from 1 to 9999: Python has none."""
+    first, last = FIRST_MOMENT, LAST_MOMENT
+    if column.type == DATE:
+        first, last = first // UNITS["DAY"], last // UNITS["DAY"]
+        column = pc.cast(column.view(pa.int32()), pa.int64())
+    ts = times_of(column)
+    outside = (ts < first) | (ts > last)
+    return [(outside, f"{name} is out of range")] if outside.any() else []
 
 
 def times_of(column: Incoming) -> I64:
@@ -226,10 +193,16 @@ def _without_poison(
 
 
 def _text(values: Given, i: int) -> str | None:
+    """Return a value as text: what has none, or none in UTF-8, as far as it can be shown."""
     if not isinstance(values, list) and not values[i].is_valid:
         return None
     try:
         value = values[i] if isinstance(values, list) else values[i].as_py()
     except (OverflowError, ValueError):  # a moment that Python has no datetime for
         value = values[i].value
-    return None if value is None else str(value)
+    if value is None:
+        return None
+    try:
+        return str(value).encode("utf-8", "backslashreplace").decode()
+    except Exception:  # of a class of the user's own, or a number of pages
+        return shown(value)

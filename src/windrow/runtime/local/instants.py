@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, date, datetime
 from numbers import Integral
+from time import time_ns
 
 from windrow.core.errors import InputError
+from windrow.core.naming import shown
 from windrow.core.time import Clock
 from windrow.plan.functions.moments import FIRST_MOMENT, LAST_MOMENT, parse_timestamp
 from windrow.runtime.local.ingest import FARTHEST
 
 Instant = int | str | date | datetime
 
+Now = Callable[[], Instant]
+"""Returns what time it is: µs since 1970, ISO text or a datetime."""
+
+
+def wall_clock() -> int:
+    """Return what time it is by the machine, in µs since 1970."""
+    return time_ns() // 1000
+
 
 def counts_ticks(instant: Instant) -> bool:
     """Tell whether an instant is a bare number."""
-    return isinstance(instant, Integral)
+    return isinstance(instant, Integral) and hasattr(instant, "__index__")
 
 
 def to_instant(instant: Instant, clock: Clock) -> int:
@@ -29,16 +40,14 @@ def to_instant(instant: Instant, clock: Clock) -> int:
     if found is None or not first <= found <= last:
         kind = "a timestamp" if clock is Clock.TIMESTAMP else "an integer"
         raise InputError(
-            f"{instant!r} is no instant of this clock",
+            f"{shown(instant)} is no instant of this clock",
             hint=f"Give {kind} that is within its range.",
         )
     return found
 
 
 def _number(instant: Instant) -> int | None:
-    if isinstance(instant, bool) or not isinstance(instant, Integral):
-        return None
-    return int(instant)
+    return None if isinstance(instant, bool) or not counts_ticks(instant) else int(instant)  # type: ignore[arg-type]
 
 
 def _moment(instant: object) -> int | None:

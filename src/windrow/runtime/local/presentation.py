@@ -16,11 +16,23 @@ def sort_table(table: pa.Table, order: tuple[SortKey, ...]) -> pa.Table:
     columns = {name: table[name].combine_chunks() for name in table.schema.names}
     rows = pa.array(range(len(table)))
     for key in reversed(order):
-        values = evaluate(key.expr, columns, len(table)).take(rows)
-        chosen = pc.array_sort_indices(
-            values,
-            order="descending" if key.descending else "ascending",
-            null_placement="at_start" if key.nulls_first else "at_end",
-        )
-        rows = rows.take(chosen)
+        rows = _sorted(rows, evaluate(key.expr, columns, len(table)), key)
     return table.take(rows)
+
+
+def _sorted(rows: pa.Array, values: pa.Array, key: SortKey) -> pa.Array:
+    """Return rows by the values that they have, those of equal values as they are.
+
+    NaN is greater than every number; Arrow by itself puts it behind all, also where they descend.
+    """
+    descending = "descending" if key.descending else "ascending"
+    nulls = "at_start" if key.nulls_first else "at_end"
+    parts = [values]
+    if pa.types.is_floating(values.type):
+        is_nan = pc.is_nan(values)
+        parts = [pc.if_else(is_nan, pa.scalar(0.0, values.type), values), is_nan]
+    for part in parts:
+        taken = part.take(rows)
+        chosen = pc.array_sort_indices(taken, order=descending, null_placement=nulls)
+        rows = rows.take(chosen)
+    return rows

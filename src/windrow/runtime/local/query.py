@@ -74,6 +74,8 @@ class RunningQuery:
     seconds: float = 0.0  # that operators have taken
     counted_from: int | None = None
     recipients: list[Recipient] = field(default_factory=list)
+    failure: str | None = None
+    """What has stopped it in the midst of a step; it must not be used then."""
     _readers: dict[str, list[tuple[int, SourceReader]]] = field(init=False)
     _buffers: dict[int, list[Delta]] = field(init=False)
     _log: list[Delta] = field(default_factory=list)
@@ -111,7 +113,7 @@ class RunningQuery:
     def lowered(self) -> Physical:
         """Return a fresh physical plan, of the same form."""
         return lower(
-            self.query,
+            self._whole,
             self.strategy,
             self.interner,
             statistics=self.statistics,
@@ -121,8 +123,16 @@ class RunningQuery:
 
     @property
     def schema(self) -> Schema:
-        """The columns of the answer."""
-        return self.query.root.schema
+        """The columns of the answer, and behind them the keys of ORDER BY that it does not show."""
+        return self._whole.root.schema
+
+    @property
+    def _whole(self) -> Query:
+        """The query with the keys that its answer is ordered by and does not show."""
+        keyed = self.query.keyed
+        if keyed is None:
+            return self.query
+        return replace(self.query, root=keyed.plan, order=keyed.order, keyed=None)
 
     @property
     def is_stream(self) -> bool:
@@ -146,6 +156,11 @@ class RunningQuery:
     def closed(self) -> int:
         """The instant before which no change can be about any more, but for what waits."""
         return self.clock - (0 if self.ended else self.flow.lag)
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The names of the streams and relations that it reads."""
+        return tuple(self._readers)
 
     def reads(self, name: str) -> bool:
         """Tell whether the query has an input of this name."""
@@ -188,7 +203,6 @@ class RunningQuery:
             out = net_per_instant(out)
         self.ended = ends
         self._publish(out)
-        self._report()
 
     def _is_due(self, waiting: list[Delta]) -> bool:
         """Tell whether any batch may have a change up to the clock: order is not certain here."""
@@ -219,12 +233,10 @@ class RunningQuery:
         if self.steps % SWEEP_CHECK == 0 and self.interner.wants_sweep:
             self._sweep()
 
-    def _report(self) -> None:
-        """Let recipients report what is due."""
-        if self.recipients:
-            self.recipients = [r for r in self.recipients if not r.stopped]
-            for recipient in self.recipients:
-                recipient.report(self)
+    def reporting(self) -> list[Recipient]:
+        """Return the recipients that have not stopped; the others are let go."""
+        self.recipients = [r for r in self.recipients if not r.stopped]
+        return list(self.recipients) if self.flow.begun else []
 
     def report(self, period: int, to: To) -> Recipient:
         """Report the answer from now on, as of every multiple of a period."""
@@ -246,12 +258,20 @@ class RunningQuery:
         live += [code for r in self.recipients for code in r.live_codes()]
         self.interner.sweep(live)
 
+    @property
+    def unread(self) -> bool:
+        """Whether there are changes that nobody has read."""
+        return bool(self._log)
+
     def changes(self) -> pa.Table:
         """Return the changes since the last call: _ts, _sign, then the query's columns."""
         log, self._log = self._log or [Delta.empty(self.schema, signed=True)], []
         net = self.physical.netted or all(d.weight is None for d in log)
+        shown = self.query.root.schema
+        if self.query.keyed is not None:
+            log, net = [_without_keys(d, shown) for d in log], False
         parts = large_parts(log) if net else [net_per_instant(Delta.concat(log))]
-        tables = [changelog(p, self.schema, self.time_type, self.interner) for p in parts]
+        tables = [changelog(p, shown, self.time_type, self.interner) for p in parts]
         return tables[0] if len(tables) == 1 else pa.concat_tables(tables)
 
     def answer(self, at: int | None = None) -> pa.Table:
@@ -279,14 +299,18 @@ class RunningQuery:
             )
 
     def _answer_now(self) -> pa.Table:
-        return self._before_any_tuple() if self.start is None else self.table(*self.rows())
+        if self.flow.begun:
+            return self.table(*self.rows())
+        if self.streams or not any(self._buffers.values()):
+            return self.query.root.schema.arrow().empty_table()  # as changes() is, by now
+        return self._of_rows_without_time()
 
     def table(self, columns: Mapping[str, Vector], copies: I64) -> pa.Table:
         """Return rows of the answer, each in its copies, in the query's order."""
         rows = np.repeat(np.arange(len(copies)), copies)
         arrays = [vector_to_arrow(columns[f.name].take(rows), self.interner) for f in self.schema]
         table = pa.Table.from_arrays(arrays, schema=self.schema.arrow())
-        return sort_table(table, self.query.order)
+        return sort_table(table, self._whole.order).select(list(self.query.root.schema.names))
 
     def rows(self) -> tuple[dict[str, Vector], I64]:
         """Return the answer now: rows, and the copies of each."""
@@ -331,8 +355,8 @@ class RunningQuery:
         made.settle()
         return made
 
-    def _before_any_tuple(self) -> pa.Table:
-        """Return the answer over empty streams, from what relations hold so far."""
+    def _of_rows_without_time(self) -> pa.Table:
+        """Return the answer from relations alone, whose rows have said no time yet."""
         ahead = RunningQuery.resumed(self.query, self.snapshot(), self.processor)
         ahead.start = 0
         ahead.run(0)
@@ -452,6 +476,7 @@ class RunningQuery:
             "join_algorithm": self.query.join_algorithm,
             "early_aggregation": self.query.early_aggregation,
             "expiry": self.query.expiry.kind,
+            "failure": self.failure,
             "without_effect": {u.name: u.reason for u in unused(self.query, LOCAL)},
             "seconds": self.seconds,
             "counted_since": self.counted_since,
@@ -464,6 +489,11 @@ class RunningQuery:
             "pending_changes": sum(len(d) for d in self._log),
             "operators": stages,
         }
+
+
+def _without_keys(delta: Delta, shown: Schema) -> Delta:
+    """Return changes of the columns that are shown."""
+    return replace(delta, columns={name: delta.columns[name] for name in shown.names})
 
 
 def _require_fitting(running: RunningQuery, queues: object) -> None:

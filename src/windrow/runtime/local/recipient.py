@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.core.errors import InputError
+from windrow.core.naming import shown
 from windrow.core.time import Clock
 from windrow.operators.delta import Delta
 from windrow.operators.vector import I64
@@ -73,20 +74,24 @@ class Recipient:
         """Take changes that the query has just told."""
         self._later.append(told)
 
-    def report(self, running: RunningQuery) -> None:
-        """Report as of every multiple that no change can be about any more."""
+    def is_due(self, running: RunningQuery) -> bool:
+        """Return whether there is a multiple that no change can be about any more."""
         if self.due is None:
             assert running.start is not None, "a query that runs has started"
             if running.clock <= FIRST_MOMENT:  # no time is known yet
-                return
+                return False
             known = running.start > FIRST_MOMENT
             self.due = self._from(running.start if known else running.clock)
-        while not self.stopped and self.due < running.closed + running.ended:
-            at = self.due
-            self.due = at + self.period
-            self._fold(at)
-            instant = timed_column(np.array([at]), running.time_type)[0].as_py()
-            self.to(instant, running.table(*self._view.rows()))
+        return not self.stopped and self.due < running.closed + running.ended
+
+    def report(self, running: RunningQuery) -> None:
+        """Report as of the multiple that is due. It is not due again, whatever `to` raises."""
+        assert self.due is not None, "a report is due"
+        at = self.due
+        self.due = at + self.period
+        self._fold(at)
+        instant = timed_column(np.array([at]), running.time_type)[0].as_py()
+        self.to(instant, running.table(*self._view.rows()))
 
     def _fold(self, at: int) -> None:
         """Fold in the changes up to an instant; those about later ones wait."""
@@ -116,7 +121,7 @@ def period_of(every: object, clock: Clock) -> int:
     said = length_in(every)
     if said is None or said == "none":
         raise InputError(
-            f"{every!r} is no period",
+            f"{shown(every)} is no period",
             hint="Give a length of time, for example every='10 seconds', or ticks: every=10.",
         )
     if " " in said and clock is Clock.TICKS:

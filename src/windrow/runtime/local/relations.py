@@ -121,9 +121,9 @@ class RelationInput:
         row that would make the relation's past impossible is set aside: a deletion of what is not
         there, a key's row before its last change.
         """
+        given = self._given(batch, pushed)
         if batch.poison is not None:
             self.poison.append(batch.poison)
-        given = self._given(batch, pushed)
         late = given.timed & (given.ts < reached)
         if late.any():
             self._note_late(given.take(np.flatnonzero(late)), batch)

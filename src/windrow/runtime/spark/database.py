@@ -10,12 +10,13 @@ from types import TracebackType
 from pyspark.sql import DataFrame, SparkSession
 
 from windrow.core.errors import BindError, InputError, RunError
+from windrow.core.naming import require_text, shown
 from windrow.language.printing import name_sql
-from windrow.language.statements import CreateQuery, Drop, Statement
+from windrow.language.statements import CreateQuery, Drop, Select, Statement
 from windrow.plan.catalog import Stream
 from windrow.plan.explain import explain_text
 from windrow.plan.nodes import Query
-from windrow.plan.session import Session
+from windrow.plan.session import QUERY_HINT, SCRIPT_HINT, Session, unregistered
 from windrow.plan.settings import check_setting
 from windrow.plan.unused import SPARK, require_of_query, require_unset, require_used
 from windrow.runtime.shards.checkpoint import placed_by
@@ -52,8 +53,8 @@ class SparkDatabase:
         spark: SparkSession | None = None,
         master: str | None = None,
     ) -> None:
-        if shards < 1:
-            raise BindError(f"{shards} shards cannot work", hint="Give at least one.")
+        if not isinstance(shards, int) or shards < 1:
+            raise BindError(f"{shown(shards)} shards cannot work", hint="Give at least one.")
         self.session = Session()
         self.shards = shards
         self._master = master
@@ -89,9 +90,12 @@ class SparkDatabase:
     def execute(self, text: str) -> None:
         """Run a script of statements. CREATE QUERY registers; `start` runs."""
         self._require_open()
+        require_text(text, "a script", SCRIPT_HINT)
         self.session.execute(text, self._after)
 
     def _after(self, statement: Statement, result: object) -> None:
+        if isinstance(statement, Select):
+            raise unregistered(statement)
         if isinstance(statement, Drop):
             self._require_unread(statement)
         self._script.note(statement)
@@ -107,17 +111,28 @@ class SparkDatabase:
             )
 
     def stream(
-        self, name: str, frame: DataFrame, ts: str | None = None, slack: str | None = None
+        self,
+        name: str,
+        frame: DataFrame,
+        ts: str | None = None,
+        slack: str | None = None,
+        max_ahead: str | None = None,
     ) -> None:
         """Let a streaming DataFrame be a stream; declare it from its columns if it is not yet."""
         self._require_open()
+        require_text(name, "the name of a stream")
+        if not isinstance(frame, DataFrame):
+            raise InputError(
+                f'"{name}" reads a DataFrame of Spark, not {shown(frame)}',
+                hint="Make it with spark.readStream.",
+            )
         if not frame.isStreaming:
             raise InputError(
                 f'the DataFrame for "{name}" is not streaming',
                 hint="Make it with spark.readStream.",
             )
         if self.session.catalog.get(name) is None:
-            self.execute(declaration(name, frame.schema, ts, slack))
+            self.execute(declaration(name, frame.schema, ts, slack, max_ahead))
         entry = self.session.entry(name)
         if not isinstance(entry, Stream):
             raise BindError(f'"{name}" is a relation', hint="Choose another name.")
@@ -142,13 +157,18 @@ class SparkDatabase:
         given, or None, is as SET says. One that the query has no use for is refused.
         """
         self._require_open()
+        require_text(text, "a query", QUERY_HINT)
+        if name is not None:
+            require_text(name, "the name of a query")
         sets = {n: str(check_setting(n, v)) for n, v in settings.items() if v is not None}
         if text.lower() in self.session.queries:
             require_unset(text, sets if strategy is None else {"strategy": strategy, **sets})
             return SparkQuery(self, text.lower())
-        chosen = strategy or str(self.session.settings["strategy"])
-        if chosen not in STRATEGIES:
-            raise BindError(f'unknown strategy "{chosen}"', hint=f"Use {', '.join(STRATEGIES)}.")
+        chosen = str(self.session.settings["strategy"]) if strategy is None else strategy
+        if not isinstance(chosen, str) or chosen not in STRATEGIES:
+            raise BindError(
+                f"unknown strategy {shown(chosen)}", hint=f"Use {', '.join(STRATEGIES)}."
+            )
         fresh = name or self._free_name()
         self._require_fitting(text, chosen, sets)
         self._create(f"CREATE QUERY {name_sql(fresh)} AS {text}", sets)
@@ -212,18 +232,21 @@ class SparkDatabase:
 
     def start(
         self,
-        sinks: SinkSpec | Mapping[str, SinkSpec] = "noop",
+        sinks: SinkSpec | Mapping[str, SinkSpec] | None = None,
         trigger: str = "available-now",
         options: Mapping[str, str] | None = None,
         queries: Sequence[str] | None = None,
+        *,
+        sink: SinkSpec | None = None,
     ) -> Run:
         """Run all queries, or those that are named, in one pass.
 
-        `sinks` is one for all, or one for each query by its name; a query without one gets noop.
+        `sinks` is one for each query by its name, `sink` the one of all others: noop if it is not
+        given. One for all may be given as `sinks`, too.
         """
         chosen = self.session.queries if queries is None else queries
         names = [self.session.query(name).name for name in chosen]
-        each = dict(sinks) if isinstance(sinks, Mapping) else dict.fromkeys(names, sinks)
+        each, sink = _sinks_by_query(sinks, sink)
         known = {name.lower() for name in names}
         unknown = [n for n in each if n.lower() not in known]
         if unknown:
@@ -232,7 +255,7 @@ class SparkDatabase:
                 hint=f"There are {', '.join(names)}.",
             )
         by_name = {name.lower(): spec for name, spec in each.items()}
-        specs = {name: by_name.get(name.lower(), "noop") for name in names}
+        specs = {name: by_name.get(name.lower(), sink) for name in names}
         return self._start(RunFolder(self.checkpoint), specs, trigger, options)
 
     def start_query(
@@ -318,3 +341,18 @@ class SparkDatabase:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def _sinks_by_query(
+    sinks: SinkSpec | Mapping[str, SinkSpec] | None, sink: SinkSpec | None
+) -> tuple[dict[str, SinkSpec], SinkSpec]:
+    """Return the sinks of queries by their names, and the one of all others."""
+    if sinks is None or isinstance(sinks, Mapping):
+        return dict(sinks or {}), "noop" if sink is None else sink
+    if sink is None:
+        return {}, sinks
+    raise BindError(
+        "one sink for all queries is given twice, as sinks and as sink",
+        detail="sinks has one for each query by its name, sink is that of all others.",
+        hint='Give one of them, or sinks={"name": ...} beside sink.',
+    )

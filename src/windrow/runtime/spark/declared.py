@@ -31,7 +31,7 @@ from windrow.optimize.catalyst_casts import cast_sql
 from windrow.plan.catalog import Relation, Stream
 from windrow.plan.functions.moments import FIRST_MOMENT, LAST_MOMENT
 from windrow.runtime.local.ingest import FARTHEST
-from windrow.runtime.spark.slots import spark_type
+from windrow.runtime.spark.slots import BATCH_TIME, spark_type
 
 NAIVE = pa.timestamp("us")
 """Spark's TIMESTAMP_NTZ: a wall clock, which we take as UTC."""
@@ -59,16 +59,30 @@ def fit_column(field: Field, given: pa.DataType, source: str, entry: Stream | Re
     """Return a source's column in its declared type.
 
     `source` is the column's name there, `given` its type. A NOT NULL column is checked, and so
-    is the range of a stream's time.
+    is the range of instants and days.
     """
     column = quoted(source)
     sql, wrong = _converted(column, given, field, entry)
     faults = [(wrong, f"{field.name} is not {sql_name(field.type)}")] if wrong else []
     if not field.nullable:
         faults.append((f"{column} IS NULL", f"{field.name} is NULL"))
+    return Fitted(column, sql, (*faults, *_out_of_range(field, sql, entry)))
+
+
+def _out_of_range(field: Field, sql: str, entry: Stream | Relation) -> list[tuple[str, str]]:
+    """Return what is wrong with instants and days that no query can use."""
+    reason = f"{field.name} is out of range"
     if isinstance(entry, Stream) and field.name == entry.time_column:
-        faults.append((_out_of_time(sql, entry.clock), f"{field.name} is out of range"))
-    return Fitted(column, sql, tuple(faults))
+        faults = [(_out_of_time(sql, entry.clock), reason)]
+        if entry.max_ahead is not None:
+            latest = f"{BATCH_TIME} + {min(entry.max_ahead, LAST_MOMENT)}L"
+            faults.append((f"unix_micros({sql}) > {latest}", entry.too_far_ahead))
+        return faults
+    if field.type == TIMESTAMP:
+        return [(_out_of_time(sql, Clock.TIMESTAMP), reason)]
+    if field.type == DATE:
+        return [(f"{sql} NOT BETWEEN DATE '0001-01-01' AND DATE '9999-12-31'", reason)]
+    return []
 
 
 def _out_of_time(sql: str, clock: Clock) -> str:

@@ -11,13 +11,16 @@ from windrow.language.printing import name_sql
 from windrow.runtime.spark.sources import arrow_type
 
 
-def declaration(name: str, schema: StructType, ts: str | None, slack: str | None) -> str:
+def declaration(
+    name: str, schema: StructType, ts: str | None, slack: str | None, max_ahead: str | None
+) -> str:
     """Return the CREATE STREAM that a DataFrame stands for."""
     columns = [
         f"{name_sql(f.name)} {_type(name, f.name, arrow_type(f.dataType))}" for f in schema.fields
     ]
     time = f" TIMESTAMP BY {name_sql(ts)}" if ts is not None else ""
     held = f" SLACK {slack}" if slack is not None else ""
+    held += f" MAX AHEAD {max_ahead}" if max_ahead is not None else ""
     return f"CREATE STREAM {name_sql(name)} ({', '.join(columns)}){time}{held}"
 
 

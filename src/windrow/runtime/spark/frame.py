@@ -27,9 +27,9 @@ from windrow.runtime.spark.entry_sql import Reading, checked_sql, shard_sql, spr
 from windrow.runtime.spark.plan import SparkPlan, plan_of
 from windrow.runtime.spark.relations import open_relation
 from windrow.runtime.spark.session import enlarge_batches
-from windrow.runtime.spark.slots import GOAL, OUTPUT, PORT, SHARD, SIGN, TIME, goal_sql
+from windrow.runtime.spark.slots import BATCH_TIME, GOAL, OUTPUT, PORT, SHARD, SIGN, TIME, goal_sql
 from windrow.runtime.spark.sources import CORRUPT, Opened, arrow_type, open_source
-from windrow.runtime.spark.ticks import BATCH_TIME, Ticks, tick_rows, ticks_of
+from windrow.runtime.spark.ticks import Ticks, tick_rows, ticks_of
 from windrow.runtime.spark.worker import (
     DRAIN,
     HEARD,

@@ -25,6 +25,9 @@ GOAL = "_goal"
 """A shard and a port as one number, in which they cross: each column costs time a row."""
 FIRST, TUPLES = "_first", "_tuples"
 
+BATCH_TIME = "unix_micros(current_timestamp())"
+"""In a streaming plan: the time of the batch, which Spark logs: the same if it is run again."""
+
 POISON, TICK = -1, -2
 """Ports of rows that no query reads: dead letters, and ticks of processing time."""
 

@@ -26,10 +26,7 @@ from pyspark.sql import DataFrame, SparkSession
 from windrow.plan.catalog import Stream
 from windrow.runtime.shards.program import Program
 from windrow.runtime.spark.plan import plan_of
-from windrow.runtime.spark.slots import PORT, SHARD, TICK, TIME, Wide, spark_type
-
-BATCH_TIME = "unix_micros(current_timestamp())"
-"""In a streaming plan: the time of the batch, the same if it is run again."""
+from windrow.runtime.spark.slots import BATCH_TIME, PORT, SHARD, TICK, TIME, Wide, spark_type
 
 
 class Ticks(Enum):
