@@ -59,7 +59,7 @@ def _pair(term: Expr, left: frozenset[str], right: frozenset[str]) -> Pair | Non
     if not isinstance(term, Call) or term.name != "eq":
         return None
     for one, other in (term.args, term.args[::-1]):
-        if columns_of(one) and columns_of(other) and columns_of(one) <= left:
-            if columns_of(other) <= right:
-                return one, other
+        ours, theirs = columns_of(one), columns_of(other)
+        if ours and theirs and ours <= left and theirs <= right:
+            return one, other
     return None
