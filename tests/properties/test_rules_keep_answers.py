@@ -70,6 +70,9 @@ BY_HAND = (
     f"SELECT a.v, b.v FROM {JOIN} AND a.v > 0 AND b.v < 3 AND a.v <> b.v",
     f"SELECT x.v FROM (SELECT a.v, b.v AS w FROM {JOIN}) AS x WHERE v > 0 AND w < 3",
     f"SELECT x.v FROM (SELECT a.v, b.v AS w FROM {JOIN}) AS x WHERE v = w",
+    "SELECT x.w FROM (SELECT a.k, b.k AS j, a.v, b.v AS w FROM a [RANGE 5], b [RANGE 3]) AS x "
+    "WHERE (k = j AND v > 0) OR (j = k AND w < 3)",
+    "SELECT x.w FROM (SELECT a.v, n.w FROM a [RANGE 5], n WHERE a.k = n.k) AS x WHERE v = w",
     f"SELECT a.v FROM {JOIN} AND {NEGATION.format('a')}",
     f"SELECT a.v FROM {JOIN} AND {NEGATION.format('b')}",
     f"SELECT a.v FROM {JOIN} AND a.v NOT IN (SELECT v FROM c [RANGE 4])",

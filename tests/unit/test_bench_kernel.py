@@ -10,7 +10,16 @@ import pyarrow.compute as pc
 import pytest
 from click.testing import CliRunner
 
-from windrow.cli.bench import long_window, measure, relations, startup, strategies
+from windrow.cli.bench import (
+    internal,
+    long_window,
+    measure,
+    medians,
+    relations,
+    spellings,
+    startup,
+    strategies,
+)
 from windrow.cli.bench.answers import Check
 from windrow.cli.bench.data import Scale, streams
 from windrow.cli.bench.kernel import NAMES, OTHERS, TWINS
@@ -125,6 +134,19 @@ def test_single_tuples_leave_the_right_answer() -> None:
     bar = startup.latency(TINIEST)
     assert bar.check == "equal"
     assert float(bar.facts["p50_us"]) <= float(bar.facts["p99_us"])
+
+
+def test_medians_and_both_spellings_answer_as_duckdb() -> None:
+    bars = [*medians.measure(2_000, 1), *spellings.measure(TINIEST, 1)]
+    assert len(bars) == 5
+    assert {bar.check for bar in bars} == {"equal"}
+
+
+def test_a_wrong_median_is_found() -> None:
+    right = pa.table({"k": [1, 2], "m": [0.5, 1.5]})
+    assert medians.unlike(right, right, "k") == ""
+    assert medians.unlike(right, pa.table({"k": [1, 2], "m": [0.5, 1.6]}), "k")
+    assert medians.unlike(right, right.slice(1), "k")
 
 
 def test_a_start_gives_the_right_answer() -> None:

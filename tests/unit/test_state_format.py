@@ -11,6 +11,7 @@ SCRIPT = """
 CREATE STREAM a (ts BIGINT, k BIGINT, v STRING) TIMESTAMP BY ts;
 CREATE STREAM b (ts BIGINT, k BIGINT) TIMESTAMP BY ts;
 CREATE RELATION r (k BIGINT PRIMARY KEY) USING parquet OPTIONS (path 'x', updates 'stream');
+CREATE QUERY m AS SELECT k, MEDIAN(ts) AS m FROM a [RANGE 100] GROUP BY k;
 CREATE QUERY p AS SELECT a.v FROM a [RANGE 100] JOIN r ON a.k = r.k;
 CREATE QUERY q AS
     SELECT a.v FROM a [RANGE 100], b [RANGE 100] WHERE a.k = b.k{band};
@@ -18,9 +19,10 @@ CREATE QUERY q AS
 BAND = " AND WINDOW(a, b) = 30"
 
 PARTS = {
-    5: {
+    6: {
         "band": "heads keys(free hashes words) left(back codes exp keep payload tail)"
         " right(back codes exp keep payload tail)",
+        "median": "meta roots words",
         "query": "agendas buffers clock counters delays due flow followed interner pace plan since"
         " start watches",
         "upserts": "gone(keys until) rows since",
@@ -30,7 +32,7 @@ PARTS = {
 
 
 def shard(band: str = BAND, settings: str = "") -> Shard:
-    return Shard(Program(settings + SCRIPT.format(band=band), ("q", "p"), shards=1), 0)
+    return Shard(Program(settings + SCRIPT.format(band=band), ("q", "p", "m"), shards=1), 0)
 
 
 def parts(saved: dict[str, object]) -> str:
@@ -45,10 +47,16 @@ def parts(saved: dict[str, object]) -> str:
 
 def test_other_parts_of_state_are_another_format() -> None:
     saved = shard().save()
-    query, _ = saved["queries"]  # type: ignore[misc]
+    query, _, grouped = saved["queries"]  # type: ignore[misc]
     ((_, upserts),) = saved["upserts"]  # type: ignore[misc]
     (band,) = (t for t in query["flow"]["flow"]["tasks"] if t and "left" in t)
-    found = {"band": parts(band), "query": " ".join(sorted(query)), "upserts": parts(upserts)}
+    (folds,) = (t["folds"] for t in grouped["flow"]["flow"]["tasks"] if t and "folds" in t)
+    found = {
+        "band": parts(band),
+        "median": parts(folds[0]),
+        "query": " ".join(sorted(query)),
+        "upserts": parts(upserts),
+    }
     assert found == PARTS.get(FORMAT)
 
 

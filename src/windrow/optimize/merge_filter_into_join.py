@@ -59,7 +59,7 @@ def _pair(term: Expr, left: frozenset[str], right: frozenset[str]) -> Pair | Non
     if not isinstance(term, Call) or term.name != "eq":
         return None
     for one, other in (term.args, term.args[::-1]):
-        sides = columns_of(one), columns_of(other)
-        if all(sides) and sides[0] <= left and sides[1] <= right:
+        ours, theirs = columns_of(one), columns_of(other)
+        if ours and theirs and ours <= left and theirs <= right:
             return one, other
     return None
