@@ -148,7 +148,7 @@ class ScriptWriter:
         for name in streams:
             now = start + self.rng.choice((0, 0, 1, 2))
             for _ in range(self.rng.choice((0, 1, 2, 3, 3, 4, 5, 6))):
-                now += self.rng.choice(GAPS)
+                now += 20 if self.choices.use("gap", 0.01) else self.rng.choice(GAPS)
                 events.append((now, 2, name, 1, self._tuple(now)))
         both = {NRR, RELATION} <= names  # tuples first, then the NRR, then the relation, mostly
         for order, name in ((0, NRR), (1, RELATION)):
