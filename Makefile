@@ -4,6 +4,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 FUZZ_SECONDS ?= 600
+PAPERS_CASES ?= 10000
 
 # Hundreds of processes are started here, each loads windrow: from bytecode in half a second less.
 unexport PYTHONDONTWRITEBYTECODE
@@ -14,7 +15,7 @@ INSTALL := $(BIN)/python -m pip install --no-compile --disable-pip-version-check
 RUN_STAMP := $(VENV)/.installed-run
 TEST_STAMP := $(VENV)/.installed-test
 
-.PHONY: demo test check bench accept-bench experiments fuzz slow clean
+.PHONY: demo test check bench accept-bench experiments papers fuzz slow clean
 
 demo: $(RUN_STAMP)  ## what windrow does, shown on the shipped examples
 	$(BIN)/windrow demo
@@ -43,6 +44,9 @@ accept-bench:  ## what `make bench` has found last is what the next one is compa
 
 experiments: $(TEST_STAMP)  ## all experiments, scaled down, into experiments/ (docs/experiments.md)
 	$(BIN)/windrow experiment all
+
+papers: $(TEST_STAMP)  ## random cases: engine, papers' oracle and DuckDB oracle agree
+	$(BIN)/python -m tests.papers --cases $(PAPERS_CASES) --jobs 2
 
 fuzz: $(TEST_STAMP)  ## random texts against the parser for FUZZ_SECONDS
 	$(BIN)/python -m tests.fuzz.fuzz_language --seconds $(FUZZ_SECONDS)

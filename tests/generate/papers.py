@@ -148,11 +148,13 @@ class ScriptWriter:
         for name in streams:
             now = start + self.rng.choice((0, 0, 1, 2))
             for _ in range(self.rng.choice((0, 1, 2, 3, 3, 4, 5, 6))):
-                now += self.rng.choice(GAPS)
+                now += 20 if self.choices.use("gap", 0.01) else self.rng.choice(GAPS)
                 events.append((now, 2, name, 1, self._tuple(now)))
+        both = {NRR, RELATION} <= names  # tuples first, then the NRR, then the relation, mostly
         for order, name in ((0, NRR), (1, RELATION)):
-            if name in names and self.choices.use("timed changes", 0.7):
-                now = start + self.rng.choice((-1, 0, 0, 1, 3))
+            if name in names and self.choices.use("timed changes", 0.95 if both else 0.7):
+                first = ((1, 2, 3), (3, 4, 6))[order] if both else (0, 0, 1, 3)
+                now = start + self.rng.choice((-1, *first))
                 for _ in range(self.rng.choice((1, 1, 2, 3, 4))):
                     now += self.rng.choice(GAPS)
                     kind = self.rng.choice(("insert", "insert", "delete", "update"))

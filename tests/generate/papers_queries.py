@@ -196,6 +196,8 @@ class QueryWriter:
     def _plain(self, block: Block, columns: list[Col], ask: Ask) -> Block:
         width = ask.width or self.rng.choice((1, 1, 2, 2, 3))
         items = tuple(Item(self._expr(columns), f"c{i}") for i in range(1, width + 1))
+        if is_beside(block.sources):
+            items = (Item(Col(block.sources[-1].alias, "w"), "c1"), *items[1:])
         block = replace(block, items=items)
         free = not ask.internal and not ask.windowable and not has_internal(block.sources)
         if free and self.choices.use("distinct", 0.12):
@@ -271,7 +273,7 @@ class QueryWriter:
         mixed = mixed and ask.depth == 0 and self.choices.use("mixed", 0.06)
         if mixed:
             return self._mixed(ask), ()
-        if count > 1 and self.choices.use("nrr beside relation", 0.06):
+        if count > 1 and self.choices.use("nrr beside relation", 0.1):
             return self._beside(ask), ()
         sources = [self._source(ask, first=i == 0, written=written) for i in range(count)]
         if ask.internal and not any(isinstance(s, Stream | Derived) for s in sources):
@@ -281,6 +283,9 @@ class QueryWriter:
     def _beside(self, ask: Ask) -> tuple[Source, ...]:
         """A stream with a relation and an NRR: which version of one meets a row of the other?"""
         stream = self._stream(ask, written=True)
+        if ask.period is None and ask.step is None and self.rng.random() < 0.6:
+            window = self.rng.choice((Window("range", 10), Window("rows", 3), Window("range", 15)))
+            stream = replace(stream, window=replace(window, internal=ask.internal))
         relation = Table(RELATION, self._alias())
         return stream, relation, Table(NRR, self._alias(), retroactive=False)
 
@@ -398,7 +403,7 @@ class QueryWriter:
         terms: list[Compare] = []
         for i, source in enumerate(sources[1:], 1):
             other = sources[self.rng.randrange(i)]
-            if self.rng.random() < 0.85:
+            if self.rng.random() < (0.4 if is_beside(sources) else 0.85):
                 equal = self.rng.random() < 0.85
                 op = "=" if equal else self.rng.choice(OPS)
                 terms.append(Compare(self._value(other), op, self._value(source)))
@@ -452,6 +457,12 @@ def names_of(source: Source) -> tuple[str, ...]:
 def has_internal(sources: tuple[Source, ...]) -> bool:
     """Whether any source has an internal window."""
     return any(isinstance(s, Stream | Derived) and s.window and s.window.internal for s in sources)
+
+
+def is_beside(sources: tuple[Source, ...]) -> bool:
+    """Whether an NRR stands beside a relation."""
+    kinds = [s.retroactive for s in sources if isinstance(s, Table)]
+    return len(set(kinds)) == 2 and kinds[-1] is False
 
 
 def slides(body: Block | SetOp) -> bool:

@@ -24,8 +24,11 @@ from tests.papers.shrink import shrunk
 Kind = tuple[str, str]
 """Who differs, and in what."""
 
-CHUNK = 100
+CHUNK = 50
 """Cases that one job does before it reports."""
+
+PROGRESS = 30.0
+"""Seconds between two lines of progress."""
 
 EXPECTED_REFUSALS = (
     "is joined above a negation",
@@ -158,16 +161,17 @@ def main(arguments: list[str]) -> int:
     """Run the command; return its exit code."""
     said = parsed(arguments)
     options = Options(names(said.features), names(said.without), said.duckdb)
-    total, started, shown = Tally(), time.monotonic(), Counter[Kind]()
+    total, shown = Tally(), Counter[Kind]()
+    last = started = time.monotonic()
     for tally in tallies(said.seed, said.cases, options, said.jobs):
         total.add(tally)
         for seed, kind in tally.differences:
             shown[kind] += 1
             if shown[kind] <= said.show:
                 print(written(seed, kind, options), end="\n\n", flush=True)
-        if total.cases % (CHUNK * 10) == 0:
-            rate = total.cases / (time.monotonic() - started)
-            found = len(total.differences)
+        if time.monotonic() - last > PROGRESS:
+            last = time.monotonic()
+            rate, found = total.cases / (last - started), len(total.differences)
             print(f"{total.cases} cases, {found} differ, {rate:.0f} a second", flush=True)
     print_summary(total, said.seed, time.monotonic() - started)
     return 1 if total.differences else 0

@@ -124,6 +124,9 @@ def compare(case: Case, number: int, seen: Seen, standing: Standing) -> list[Dif
     if seen.final is not None and not same(Counter(seen.final), output.bags[seen.ends]):
         where = f"answer() at {seen.ends}"
         found.append(Difference(ENGINE, number, where, output.bags[seen.ends], Counter(seen.final)))
+    elif seen.final is not None:
+        run = Run(standing.world(), begin, seen.ends)
+        found += compare_order(number, query, run, seen.final)
     return found + compare_reports(case, number, seen, output, first)
 
 
@@ -153,7 +156,7 @@ def compare_look(number: int, query: Query, glance: Glance, standing: Standing) 
     want = output.bags[glance.clock]
     if not same(got, want):
         return [Difference(ENGINE, number, f"answer() at {glance.clock}", want, got)]
-    return compare_order(number, query, glance)
+    return compare_order(number, query, Run(glance.world, glance.begin, glance.clock), glance.rows)
 
 
 def waits(query: Query) -> bool:
@@ -175,23 +178,21 @@ def mixes(body: Body) -> bool:
     )
 
 
-def compare_order(number: int, query: Query, glance: Glance) -> list[Difference]:
-    """Compare the order in which the answer is shown, where ORDER BY says it."""
+def compare_order(number: int, query: Query, run: Run, rows: list[Row]) -> list[Difference]:
+    """Compare the order in which the answer at a run's end is shown, where ORDER BY says it."""
     body = query.body
     if not isinstance(body, Block) or not body.order or period_of(body) is not None:
         return []
     if query.kind not in ("view", "rstream"):
         return []
-    assert glance.begin is not None
-    assert glance.clock is not None
-    want = shown(query, Run(glance.world, glance.begin, glance.clock), glance.clock)
-    shown_keys = [[plain(row) for row in rows] for rows in (want, glance.rows)]
+    want = shown(query, run, run.end)
+    keys = [[plain(row) for row in some] for some in (want, rows)]
     if body.limit is None:  # ties are in any order
         places = [[i.expr for i in body.items].index(o.expr) for o in body.order]
-        shown_keys = [[tuple(r[p] for p in places) for r in rows] for rows in shown_keys]
-    if shown_keys[0] == shown_keys[1]:
+        keys = [[tuple(row[p] for p in places) for row in some] for some in keys]
+    if keys[0] == keys[1]:
         return []
-    return [Difference(ENGINE, number, f"order of answer() at {glance.clock}", want, glance.rows)]
+    return [Difference(ENGINE, number, f"order of answer() at {run.end}", want, rows)]
 
 
 def compare_total(number: int, query: Query, seen: Seen, standing: Standing) -> list[Difference]:
