@@ -130,6 +130,13 @@ def test_only_negative_sends_departures_into_a_join() -> None:
     assert taken_in["negative"][0] > 0
 
 
+def test_internal_windows_have_the_results_of_the_bounded_join() -> None:
+    scale = Scale.of(2_000)
+    bars = internal.measure(streams(scale), scale, repeats=1)
+    assert [bar.check for bar in bars] == ["equal", "equal"]
+    assert all(bar.work["negatives_out"] == 0 for bar in bars), "no retraction is computed"
+
+
 def test_single_tuples_leave_the_right_answer() -> None:
     bar = startup.latency(TINIEST)
     assert bar.check == "equal"

@@ -42,7 +42,7 @@ CONTESTS = (
 
 
 def measure(share: float, repeats: int = 3) -> list[Bar]:
-    """Return a bar for each kind of relation; sides take turns, and the best run of each counts."""
+    """Return a bar for each kind of relation; the best run of each side counts."""
     table = rows(max(1_000, round(ROWS * share)), max(100, round(KEYS * share)))
     return [contested(contest, table, repeats) for contest in CONTESTS]
 
