@@ -34,15 +34,20 @@ def placed_by(where: str, program: Program) -> Program:
     return replace(program, begun=read_checkpoint(where).program.begun)
 
 
-def require_place(where: str) -> None:
-    """Refuse a place where no checkpoint can be: a file, or a folder that holds something else."""
-    files = open_files(where)
-    if files.is_a_file():
+def require_folder(where: str) -> None:
+    """Refuse a file as checkpoint."""
+    if open_files(where).is_a_file():
         raise RunError(
             f"the checkpoint {where} is a file",
-            detail="A checkpoint is a folder: the state of the queries, and how far they have come.",
+            detail="A checkpoint is a folder: it holds the state of queries, and how far they are.",
             hint="Give a folder, new or of an earlier run: --checkpoint DIR, checkpoint='DIR'.",
         )
+
+
+def require_place(where: str) -> None:
+    """Refuse a place where no checkpoint can be: a file, or a folder that holds something else."""
+    require_folder(where)
+    files = open_files(where)
     if files.exists(NAME) or "shards" in files.folders(""):
         return  # the second is damaged, and `open_checkpoint` says so
     foreign = [name for name in sorted(files.sizes("")) if not name.endswith(DRAFT)]

@@ -27,6 +27,7 @@ from windrow.runtime.shards.clocks import Heard, Moment
 from windrow.runtime.shards.faults import fault
 from windrow.runtime.shards.gathering import meet
 from windrow.runtime.shards.launch import Place, connect, find, printed, warm
+from windrow.runtime.shards.repeats import Attempt
 from windrow.runtime.shards.stepped import Stepped
 from windrow.runtime.shards.wire import (
     Head,
@@ -93,6 +94,10 @@ class Shards:
         """
         folder = self._place(number).folder
         return meet(folder, (self.run, version), (number, self.count), moment)
+
+    def attempt(self, version: int, number: int, *, again: bool) -> Attempt:
+        """Return an attempt to make a version of shard `number`; `again`: it is not the first."""
+        return Attempt(self._place(number).path("failed"), self.run, version, again)
 
     def _place(self, number: int) -> Place:
         assert 0 <= number < self.count, f"there are shards 0 to {self.count - 1}"

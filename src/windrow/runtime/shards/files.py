@@ -19,7 +19,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 from pyarrow import fs
 
-from windrow.core.errors import StateError
+from windrow.core.errors import FullDiskError, StateError
 
 DRAFT = ".draft"
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -110,7 +110,7 @@ def clear_errors(doing: str, path: str) -> Iterator[None]:
         raise
     except OSError as error:
         full = error.errno in FULL
-        raise StateError(
+        raise (FullDiskError if full else StateError)(
             f"{'the disk is full' if full else 'the file system failed'} while {doing} {path}",
             detail=f"{error.strerror or error}. The version before this one is as it was.",
             hint="Make room, then start the query again: it goes on where it was."

@@ -9,7 +9,7 @@ a holder that was suspended sees a newer number when it wakes up, and ends.
 | holder | has lapsed |
 | --- | --- |
 | a process of this machine | when the process is dead: at once |
-| a process of another machine | when it has not renewed for 30 seconds, and does not while it is watched |
+| a process of another machine | when it has not renewed for 30 seconds, and is watched in vain |
 
 Clocks of machines differ, so a lease that looks old is watched for two renewals before it is taken.
 Readers need no lease.

@@ -30,13 +30,13 @@ def read_trigger(text: str) -> dict[str, Any]:
             )
 
 
-def drains(trigger: str, asked: bool | None, *, kept: bool) -> bool:
+def drains(trigger: str, *, asked: bool | None, kept: bool) -> bool:
     """Tell whether a run closes its streams at its end.
 
     `asked` decides. If it is None: where nothing can follow, since no checkpoint is `kept`.
 
-    >>> drains("available-now", None, kept=True), drains("available-now", None, kept=False)
-    (False, True)
+    >>> [drains("available-now", asked=None, kept=kept) for kept in (True, False)]
+    [False, True]
     """
     if asked and not ends(trigger):
         raise RunError(

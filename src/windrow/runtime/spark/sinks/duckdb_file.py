@@ -21,6 +21,7 @@ from typing import Any
 import pyarrow as pa
 
 from windrow.core.errors import RunError
+from windrow.runtime.spark.sinks.late import require_from_start
 from windrow.runtime.spark.sinks.netting import COUNT, copies_of, net_rows
 from windrow.runtime.spark.sinks.target import Target
 
@@ -44,7 +45,6 @@ class DuckdbSink:
 
     def open(self, run: str, reached: int) -> None:
         """Make the table, or check that it is this run's."""
-        del reached
         Path(self.file).parent.mkdir(parents=True, exist_ok=True)
         with self._transaction() as db:
             db.execute(
@@ -54,6 +54,7 @@ class DuckdbSink:
             known = db.execute(f"SELECT run FROM {RUNS} WHERE query = ?", [self.target.query])
             row = known.fetchone()
             if row is None:
+                require_from_start(self.target, f"table {self._table} in {self.file}", reached)
                 db.execute(f"INSERT INTO {RUNS} VALUES (?, ?, -1)", [self.target.query, run])
                 shape = self._shape()
                 db.register("shape", shape)

@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from windrow.core.errors import RunError
 from windrow.runtime.spark.sinks.duckdb_file import quoted, table_of_another_run
+from windrow.runtime.spark.sinks.late import require_from_start
 from windrow.runtime.spark.sinks.netting import COUNT, copies_of, net_rows
 from windrow.runtime.spark.sinks.postgres_types import as_csv, column_type, from_rows
 from windrow.runtime.spark.sinks.target import Target
@@ -42,7 +43,6 @@ class PostgresSink:
 
     def open(self, run: str, reached: int) -> None:
         """Make the table, or check that it is this run's."""
-        del reached
         with self._connected() as db:
             db.execute("SELECT pg_advisory_xact_lock(hashtext('windrow'))")
             db.execute(
@@ -53,6 +53,8 @@ class PostgresSink:
                 f"SELECT run FROM {RUNS} WHERE query = %s", [self.target.query]
             ).fetchone()
             if row is None:
+                place = f"table {self._table} in {without_password(self.url)}"
+                require_from_start(self.target, place, reached)
                 db.execute(f"INSERT INTO {RUNS} VALUES (%s, %s, -1)", [self.target.query, run])
                 for statement in self._creation():
                     db.execute(statement)
