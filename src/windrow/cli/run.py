@@ -46,7 +46,7 @@ DEFAULT_SINK = "console"
     "--drain",
     is_flag=True,
     help="At the end close all streams: what waits for later rows comes out, and older rows that "
-    "arrive for a later run are late. Without it the next run goes on as if this one had not ended.",
+    "arrive for a later run are late. Without it the next run goes on as if this one still ran.",
 )
 @click.option("--shards", type=click.IntRange(min=1), default=2, show_default=True)
 @click.option("--master", metavar="URL", help="Where Spark runs.  [default: local[*]]")

@@ -31,6 +31,9 @@ SETTINGS: dict[str, str] = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.python.worker.reuse": "true",
+    # A worker that loses its JVM, at the end of a run, is no news: it ends without a trace.
+    "spark.python.daemon.killWorkerOnFlushFailure": "false",
+    "spark.sql.execution.pyspark.udf.daemonKillWorkerOnFlushFailure": "false",
     "spark.python.unix.domain.socket.enabled": "true",  # over TCP each task waits 40 ms for an ACK
     "spark.driver.maxResultSize": "4g",  # what a batch brings to sinks in the driver
 }
