@@ -90,7 +90,15 @@ def test_a_worker_that_dies_in_a_batch_costs_a_retry_and_no_answer(
     cluster: Cluster, links: Links, tmp_path: Path
 ) -> None:
     checkpoint, results = tmp_path / "checkpoint", tmp_path / "results"
-    options = ("--checkpoint", str(checkpoint), "--sink", f"parquet:{results}", "--shards", "2")
+    options = (
+        "--checkpoint",
+        str(checkpoint),
+        "--sink",
+        f"parquet:{results}",
+        "--shards",
+        "2",
+        "--drain",
+    )
     driver = cluster.windrow("run", str(script(links, tmp_path)), *options)
     wait_for(
         lambda: in_batch(KILLED_IN, checkpoint) or driver.process.poll() is not None or None,

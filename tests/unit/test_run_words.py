@@ -211,12 +211,13 @@ def test_a_batch_for_which_there_is_no_room_is_not_run_again(kind: str) -> None:
 
 
 def test_metrics_are_served() -> None:
-    server = MetricsServer(0, told)
+    progress = told()
+    server = MetricsServer(0, lambda: progress)
     try:
         with urllib.request.urlopen(f"http://127.0.0.1:{server.port}/metrics") as answer:
-            assert answer.read().decode() == exposition(told())
+            assert answer.read().decode() == exposition(progress)
         with pytest.raises(RunError, match="port"):
-            MetricsServer(server.port, told)
+            MetricsServer(server.port, lambda: progress)
     finally:
         server.close()
 

@@ -216,7 +216,7 @@ def _watched(files: Files, found: Record, sleep: Callable[[float], object]) -> S
     """Look whether a lease that seems to have lapsed is renewed all the same."""
     LOG.warning(
         "the checkpoint was held by %s, whose lease seems to have lapsed; it is watched for %g s",
-        _named(found.holder),
+        named(found.holder),
         WATCH_SECONDS,
     )
     for _ in range(round(WATCH_SECONDS)):
@@ -260,7 +260,8 @@ def _path(number: int) -> str:
     return f"{FOLDER}/{number:012}.json"
 
 
-def _named(holder: Holder) -> str:
+def named(holder: Holder) -> str:
+    """Return a process for people."""
     return f"process {holder.process} on {holder.host}"
 
 
@@ -274,7 +275,7 @@ def shown_time(seconds: float) -> str:
 
 
 def _held(where: str, found: Record, here: Holder, now: float) -> RunError:
-    who, since = _named(found.holder), shown_time(found.since)
+    who, since = named(found.holder), shown_time(found.since)
     age = max(0.0, now - found.renewed)
     if found.holder == here:
         return RunError(
@@ -303,7 +304,7 @@ def _lost(lease: Lease) -> RunError:
             f"the checkpoint {lease.where} has been removed while the run worked on it",
             hint="Bring it back from a copy, or start anew with new output.",
         )
-    who = _named(found.holder) if found is not None else "another process"
+    who = named(found.holder) if found is not None else "another process"
     return RunError(
         f"the checkpoint {lease.where} is now in use by {who}",
         detail=f"This run did not renew its lease for {LAPSE_SECONDS:.0f} s: it was suspended, or "
