@@ -216,7 +216,7 @@ def test_places_that_are_no_checkpoint_are_refused(spark: SparkSession, tmp_path
     assert [p.name for p in (tmp_path / "in").iterdir()] == ["rows.csv"]
     with pytest.raises(BindError, match="conf is for a session that windrow starts"):
         wr.connect(engine="spark", spark=spark, conf={"spark.ui.enabled": "false"})
-    with pytest.raises(RunError, match="spark.driver.memory cannot be set: Spark is running"):
+    with pytest.raises(RunError, match=r"spark\.driver\.memory cannot be set: Spark is running"):
         _ = wr.connect(engine="spark", conf={"spark.driver.memory": "3g"}).spark
 
 

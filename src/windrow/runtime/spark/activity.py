@@ -21,7 +21,7 @@ WAITING = {
 class Watch:
     """Follows what a run does, as it is looked at now and then.
 
-    `drains`, `stops`: what the driver itself does at the end.
+    `trigger` is "" if it is not ours. `drains`, `stops`: what the driver itself does at the end.
     """
 
     trigger: str
@@ -56,7 +56,7 @@ class Watch:
 
     def _awaits(self, doing: str, message: str, tally: Tally) -> str:
         match doing:
-            case "idle" if ends(self.trigger):
+            case "idle" if not self.trigger or ends(self.trigger):
                 return WAITING[message]
             case "idle":
                 return f"{WAITING[message]}; looks every {self.trigger}"

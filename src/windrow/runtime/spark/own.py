@@ -29,7 +29,7 @@ class OwnJob:
     where: str
     lease: Lease
     tally: Tally = field(default_factory=Tally)
-    watch: Watch = field(default_factory=lambda: Watch("the job's own"))
+    watch: Watch = field(default_factory=lambda: Watch(""))
 
     def progress(self) -> Progress:
         """Return how far the query has come, and what the job's last batch has cost."""
