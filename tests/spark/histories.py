@@ -21,7 +21,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -58,7 +58,7 @@ QUERIES = {
     "counts": "SELECT k, COUNT(*) AS n FROM a [RANGE 10] GROUP BY k",
     "pairs": "SELECT a.k, b.v FROM a [RANGE 5] JOIN b [RANGE 5] ON a.k = b.k",
     "only_a": "SELECT DISTINCT k FROM a [RANGE 10] WHERE k NOT IN (SELECT k FROM b [RANGE 10])",
-    "fresh": "ISTREAM (SELECT ts AS at, k, v FROM b [RANGE 3])",
+    "fresh": "ISTREAM (SELECT ts AS born, k, v FROM b [RANGE 3])",
 }
 READS = {"counts": "a", "pairs": "ab", "only_a": "ab", "fresh": "b"}
 TRUTH = {
@@ -249,11 +249,15 @@ def second_run_is_refused(world: World, who: str) -> None:
 
 def interrupted(world: World) -> None:
     """Run the command; Ctrl-C stops it after its batch."""
+    before = len(world.log())
     with world.command("--trigger", "200 milliseconds") as process:
         at_work(world, process)
         process.send_signal(signal.SIGINT)
         assert process.wait(PATIENCE) == 0, world.log()[-3000:]
-    assert "the same command goes on from" in world.log()
+    text = world.log()[before:]
+    assert "Ctrl-C: stops after" in text, text
+    assert "the same command goes on from" in text, text
+    assert "Traceback" not in text, text
 
 
 def interrupted_while_it_starts(world: World) -> None:
@@ -272,11 +276,15 @@ def interrupted_while_it_starts(world: World) -> None:
 def terminated(world: World) -> None:
     """Run the command; SIGTERM stops it after its batch."""
     words = world.rng.choice([("--trigger", "200 milliseconds"), ()])
+    before = len(world.log())
     with world.command(*words) as process:
         at_work(world, process)
         process.send_signal(signal.SIGTERM)
         code = process.wait(PATIENCE)
-    assert code in ((0,) if words else (0, 143)), world.log()[-3000:]
+    text = world.log()[before:]
+    assert code in ((0,) if words else (0, 143)), text[-3000:]
+    assert "SIGTERM: stops after" in text or "done: " in text, text
+    assert "Traceback" not in text, text
     world.told.append(f"code {code}")
 
 
@@ -396,7 +404,7 @@ def check(world: World) -> None:
 def held(world: World, name: str) -> dict[str, Rows]:
     """Return what each sink holds of a query: its answer, or all rows of a stream."""
     stream = name == "fresh"
-    columns = {"counts": "k, n", "pairs": "k, v", "only_a": "k", "fresh": "_ts, at, k, v"}[name]
+    columns = {"counts": "k, n", "pairs": "k, v", "only_a": "k", "fresh": "_ts, born, k, v"}[name]
     found: dict[str, Rows] = {}
     with duckdb.connect() as db:
         for kind, ending in (("parquet", "parquet"), ("json", "json")):
@@ -443,20 +451,22 @@ def history(rng: random.Random, length: int) -> list[Action]:
     return [*actions, run_to_end, run_and_drain]
 
 
-def live(spark: SparkSession, postgres: str, folder: Path, seed: int, length: int = 8) -> World:
-    """Let a random history happen, checked as it goes; return how the world is then."""
-    rng = random.Random(seed)
+def born(spark: SparkSession, postgres: str, folder: Path, seed: int) -> World:
+    """Return a world in which nothing has happened yet."""
     for stream in STREAMS:
         (folder / "in" / stream).mkdir(parents=True)
-    world = World(folder, rng, spark, postgres)
-    for action in history(rng, length):
+    return World(folder, random.Random(seed), spark, postgres)
+
+
+def live(world: World, actions: Sequence[Action]) -> None:
+    """Let a history happen, checked as it goes."""
+    for action in actions:
         world.told.append(action.__name__)
         try:
             action(world)
         except BaseException as error:
-            error.add_note(f"seed {seed}: {', '.join(world.told)}\n{world.log()[-2000:]}")
+            error.add_note(f"{', '.join(world.told)}\n{world.log()[-2000:]}")
             raise
-    return world
 
 
 @contextmanager
@@ -480,8 +490,10 @@ def main(count: int, seed: int, length: int) -> None:
     with server() as postgres:
         for number in range(seed, seed + count):
             with tempfile.TemporaryDirectory() as folder, schema_of(postgres, number) as url:
+                click.echo(f"seed {number}", err=True)
                 began = time.monotonic()
-                world = live(spark, url, Path(folder), number, length)
+                world = born(spark, url, Path(folder), number)
+                live(world, history(world.rng, length))
                 happened.update(world.told)
                 click.echo(f"{number}: {time.monotonic() - began:.0f} s, {', '.join(world.told)}")
     click.echo(f"{count} histories, no difference: {dict(happened)}")

@@ -31,13 +31,13 @@ SETTINGS: dict[str, str] = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.python.worker.reuse": "true",
-    # A worker that loses its JVM, at the end of a run, is no news: it ends without a trace.
-    "spark.python.daemon.killWorkerOnFlushFailure": "false",
-    "spark.sql.execution.pyspark.udf.daemonKillWorkerOnFlushFailure": "false",
     "spark.python.unix.domain.socket.enabled": "true",  # over TCP each task waits 40 ms for an ACK
     "spark.driver.maxResultSize": "4g",  # what a batch brings to sinks in the driver
 }
 """What a session of ours is made with."""
+
+DAEMON = "spark.python.daemon.module"
+"""What forks Python workers; ours prints no trace for those that are cut off when a run stops."""
 
 LOCAL_SETTINGS = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 """The same on this machine alone."""
@@ -76,6 +76,8 @@ def open_session(
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     log = files("windrow.runtime.spark") / "log4j2.properties"
     settings["spark.driver.extraJavaOptions"] = f"-Dlog4j2.configurationFile={log}"
+    if DAEMON not in os.environ.get("PYSPARK_SUBMIT_ARGS", ""):
+        settings[DAEMON] = "windrow.runtime.spark.daemon"
     settings |= conf or {}
     builder = SparkSession.builder.appName("windrow").master(place)
     for name, value in settings.items():
