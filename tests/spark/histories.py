@@ -300,15 +300,12 @@ def killed(world: World) -> None:
 
 
 def at_work(world: World, process: subprocess.Popen[bytes]) -> None:
-    """Wait until the command has the checkpoint, and for a batch or two."""
+    """Wait until the command has done a batch, and for a second one, if there is one soon."""
     before = world.run_folder.last_batch()
-    deadline = time.monotonic() + PATIENCE
-    while not (world.state / "lease").exists() and time.monotonic() < deadline:
-        time.sleep(0.05)
     files_arrive(world)
-    waits = time.monotonic() + 60
-    until = before + world.rng.randint(1, 2)
-    world.wait_for_batch(until, lambda: process.poll() is None and time.monotonic() < waits)
+    world.wait_for_batch(before + 1, lambda: process.poll() is None)
+    waits = time.monotonic() + world.rng.uniform(0, 5)
+    world.wait_for_batch(before + 2, lambda: process.poll() is None and time.monotonic() < waits)
     if process.poll() is None and world.rng.random() < 0.5:
         with suppress(pytest.fail.Exception):  # it may have come to its end by now
             second_run_is_refused(world, f"in use by process {process.pid} on ")

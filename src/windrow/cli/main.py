@@ -57,9 +57,9 @@ class LazyGroup(click.Group):
         except WindrowError as error:
             print_error(error)
             ctx.exit(1)
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as error:
             click.echo("stopped", err=True)
-            ctx.exit(INTERRUPTED)
+            ctx.exit(getattr(error, "code", INTERRUPTED))
 
 
 def print_error(error: WindrowError) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn
@@ -55,33 +56,54 @@ class Place:
 
 def run_spark(order: Order, place: Place) -> int:
     """Run queries until they end or are stopped; return the exit code."""
-    with Signals() as signals:
+    with (
+        Signals(again=end_at_once) as signals,
+        connect(
+            engine="spark",
+            checkpoint=order.checkpoint,
+            shards=place.shards,
+            master=place.master,
+            conf=place.conf,
+        ) as db,
+    ):
         try:
-            db = connect(
-                engine="spark",
-                checkpoint=order.checkpoint,
-                shards=place.shards,
-                master=place.master,
-                conf=place.conf,
-            )
-            with db:
-                return _watched(order, db, signals)
+            run = started(order, db)
         except KeyboardInterrupt:
             asked = signals.asked or StopRequest(signal.SIGINT)
-            click.echo(f"{asked.name}: ended at once; nothing is lost", err=True)
+            click.echo(f"{asked.name}: stopped while it started; nothing was read", err=True)
             leave(asked.code)
+        sinks = (sink for sinks in order.sinks.values() for sink in sinks)
+        return watch(run, order.checkpoint, sinks, signals, order.metrics)
 
 
-def _watched(order: Order, db: SparkDatabase, signals: Signals) -> int:
-    """Start the run and see it to its end."""
-    try:
-        run = order.start(db)
-    except KeyboardInterrupt:
-        asked = signals.asked or StopRequest(signal.SIGINT)
-        click.echo(f"{asked.name}: stopped while it started; nothing was read", err=True)
-        leave(asked.code)
-    sinks = (sink for sinks in order.sinks.values() for sink in sinks)
-    return watch(run, order.checkpoint, sinks, signals, order.metrics)
+def started(order: Order, db: SparkDatabase) -> Run:
+    """Start the run in a thread of its own, so that signals come to one that only waits.
+
+    Raised in the middle of a call to the JVM they would leave traces; and in the main thread Spark
+    would set a handler of its own for Ctrl-C.
+    """
+    runs: list[Run] = []
+    errors: list[BaseException] = []
+
+    def start() -> None:
+        try:
+            runs.append(order.start(db))
+        except BaseException as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=start, name="windrow-start", daemon=True)
+    thread.start()
+    while thread.is_alive():
+        thread.join(0.1)
+    if errors:
+        raise errors[0]
+    return runs[0]
+
+
+def end_at_once(asked: StopRequest) -> NoReturn:
+    """End after a second signal, in whatever the run does."""
+    click.echo(f"{asked.name}: ended at once; nothing is lost", err=True)
+    leave(asked.code)
 
 
 def leave(code: int) -> NoReturn:

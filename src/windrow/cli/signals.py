@@ -4,12 +4,13 @@
 | --- | --- |
 | while the command starts | it is raised where it comes: nothing has been read yet |
 | while the command runs | it is noted; `check` raises it when the command asks |
-| a second time | it is raised where it comes |
+| a second time | `again` is called with it, or it is raised where it comes |
 """
 
 from __future__ import annotations
 
 import signal
+from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import Any
 
@@ -44,8 +45,9 @@ class Signals:
 
     NUMBERS = (signal.SIGINT, signal.SIGTERM)
 
-    def __init__(self) -> None:
+    def __init__(self, again: Callable[[StopRequest], object] | None = None) -> None:
         self.asked: StopRequest | None = None
+        self._again = again
         self._starting = True
         self._before: dict[int, Any] = {}
 
@@ -64,12 +66,8 @@ class Signals:
             signal.signal(number, handler)
 
     def started(self) -> None:
-        """Say that the command runs: signals are noted. One that came while it started is raised.
-
-        Spark has set a handler of its own meanwhile.
-        """
+        """Say that the command runs: signals are noted; one that came before is raised."""
         self._starting = False
-        self._listen()
         self.check()
 
     def check(self) -> None:
@@ -85,5 +83,7 @@ class Signals:
         del frame
         again = self.asked is not None
         self.asked = StopRequest(number)
+        if again and self._again is not None:
+            self._again(self.asked)
         if again or self._starting:
             raise self.asked

@@ -31,7 +31,7 @@ from windrow.runtime.spark.handle import SparkQuery
 from windrow.runtime.spark.own import OwnJob
 from windrow.runtime.spark.run import Job, Run
 from windrow.runtime.spark.script import Script
-from windrow.runtime.spark.session import checked, open_session
+from windrow.runtime.spark.session import checked, configured, open_session
 from windrow.runtime.spark.shipping import shipped
 from windrow.runtime.spark.sinks.choose import Sink, SinkSpecs, choose_sinks
 from windrow.runtime.spark.sinks.memory import MemorySink
@@ -80,7 +80,9 @@ class SparkDatabase:
         self.session = Session()
         self.shards = shards
         self._master = master
-        self._own_session = spark is None and SparkSession.getActiveSession() is None
+        running = SparkSession.getActiveSession() if spark is None else None
+        self._own_session = spark is None and running is None
+        self._running = running  # other threads do not see which one is active
         self._spark = None if spark is None else checked(spark)
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
         self._checkpoint = checkpoint
@@ -99,7 +101,11 @@ class SparkDatabase:
         """The session; started if there is none yet."""
         self._require_open()
         if self._spark is None:
-            self._spark = open_session(self._master, self.shards, self._conf)
+            running = self._running or SparkSession.getActiveSession()
+            if running is None:
+                self._spark = open_session(self._master, self.shards, self._conf)
+            else:
+                self._spark = checked(configured(running, self._conf))
         return self._spark
 
     @property
