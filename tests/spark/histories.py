@@ -84,7 +84,7 @@ class World:
     newest: dict[str, int] = field(default_factory=lambda: dict.fromkeys(STREAMS, 0))
     drained: set[int] = field(default_factory=set)  # batches after which streams were closed
     given: dict[tuple[str, int], pa.Table] = field(default_factory=dict)
-    told: list[str] = field(default_factory=list)
+    happened: list[str] = field(default_factory=list)
 
     @property
     def state(self) -> Path:
@@ -285,7 +285,7 @@ def terminated(world: World) -> None:
     assert code in ((0,) if words else (0, 143)), text[-3000:]
     assert "SIGTERM: stops after" in text or "done: " in text, text
     assert "Traceback" not in text, text
-    world.told.append(f"code {code}")
+    world.happened.append(f"code {code}")
 
 
 def killed(world: World) -> None:
@@ -458,11 +458,11 @@ def born(spark: SparkSession, postgres: str, folder: Path, seed: int) -> World:
 def live(world: World, actions: Sequence[Action]) -> None:
     """Let a history happen, checked as it goes."""
     for action in actions:
-        world.told.append(action.__name__)
+        world.happened.append(action.__name__)
         try:
             action(world)
         except BaseException as error:
-            error.add_note(f"{', '.join(world.told)}\n{world.log()[-2000:]}")
+            error.add_note(f"{', '.join(world.happened)}\n{world.log()[-2000:]}")
             raise
 
 
@@ -491,8 +491,10 @@ def main(count: int, seed: int, length: int) -> None:
                 began = time.monotonic()
                 world = born(spark, url, Path(folder), number)
                 live(world, history(world.rng, length))
-                happened.update(world.told)
-                click.echo(f"{number}: {time.monotonic() - began:.0f} s, {', '.join(world.told)}")
+                happened.update(world.happened)
+                click.echo(
+                    f"{number}: {time.monotonic() - began:.0f} s, {', '.join(world.happened)}"
+                )
     click.echo(f"{count} histories, no difference: {dict(happened)}")
 
 

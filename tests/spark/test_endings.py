@@ -132,8 +132,8 @@ def test_the_command_says_how_it_ended(spark: SparkSession, tmp_path: Path) -> N
     assert done.exit_code == 0, done.output
     assert "drained: every answer up to the newest time is out" in done.output
     lines = (tmp_path / "text" / "pairs").glob("*.json")
-    told = [json.loads(line) for path in lines for line in path.read_text().splitlines()]
-    assert len(told) == len(pq.read_table(tmp_path / "out" / "pairs")) > 0
+    changes = [json.loads(line) for path in lines for line in path.read_text().splitlines()]
+    assert len(changes) == len(pq.read_table(tmp_path / "out" / "pairs")) > 0
 
 
 def test_every_sink_of_a_query_has_every_change(
@@ -234,8 +234,8 @@ def test_a_query_in_somebodys_own_job_tells_how_far_it_is(
         deadline = time.monotonic() + 60
         while query.progress()["batch"] is None and time.monotonic() < deadline:
             time.sleep(0.1)
-        told = query.progress()
-        assert (told["clock"], told["active"], told["total_rows"]) == (16, True, 40)
+        seen = query.progress()
+        assert (seen["clock"], seen["active"], seen["total_rows"]) == (16, True, 40)
         assert query.stats()["clock"] == 16
     finally:
         job.stop()

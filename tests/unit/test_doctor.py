@@ -159,7 +159,7 @@ def test_a_cluster_of_equals_is_fine() -> None:
 
 
 @pytest.mark.parametrize(
-    ("other", "need", "status", "told"),
+    ("other", "need", "status", "shown"),
     [
         ({"python": "3.12.1"}, "Python on executors", "warn", "3.12.1 on x"),
         ({"packages": {"windrow": "1.0"}}, "pyarrow on executors", "missing", "none on x"),
@@ -177,10 +177,10 @@ def test_a_cluster_of_equals_is_fine() -> None:
     ],
 )
 def test_what_differs_on_a_machine_is_named_with_it(
-    other: dict[str, object], need: str, status: str, told: str
+    other: dict[str, object], need: str, status: str, shown: str
 ) -> None:
     found = statuses(HERE, replace(HERE, host="x", **other))[need]
-    assert (found.status, found.found) == (status, told)
+    assert (found.status, found.found) == (status, shown)
     assert found.next_step
 
 

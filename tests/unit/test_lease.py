@@ -31,7 +31,7 @@ def record(holder: Holder, age: float) -> Record:
     return Record(holder, "token", now - 100, now - age)
 
 
-def test_a_second_run_is_refused_and_told_who_is_at_work(tmp_path: Path) -> None:
+def test_a_second_run_is_refused_with_the_name_of_the_holder(tmp_path: Path) -> None:
     held = take_lease(str(tmp_path))
     with pytest.raises(RunError) as refused:
         take_lease(str(tmp_path))
@@ -127,15 +127,15 @@ def test_a_holder_that_was_suspended_sees_that_it_was_succeeded(
     monkeypatch.setattr(leases, "RENEWAL_SECONDS", 0.01)
     held = take_lease(str(tmp_path))
     number, mine = newest(held.files)
-    told: list[WindrowError] = []
-    held.when_lost(told.append)
+    heard: list[WindrowError] = []
+    held.when_lost(heard.append)
     written_by = replace(record(ELSEWHERE, age=0), token="other")
     (tmp_path / "lease" / f"{number + 1:012}.json").write_text(json.dumps(asdict(written_by)))
     deadline = time.monotonic() + 10
-    while not told and time.monotonic() < deadline:
+    while not heard and time.monotonic() < deadline:
         time.sleep(0.01)
-    assert "is now in use by process 4711 on far-away" in told[0].message
-    assert "Nothing is lost" in told[0].hint
+    assert "is now in use by process 4711 on far-away" in heard[0].message
+    assert "Nothing is lost" in heard[0].hint
     held.release()
     assert newest(held.files)[1] == written_by
     assert mine is not None
@@ -204,7 +204,7 @@ def test_what_a_run_leaves_behind_before_it_begins_does_no_harm(tmp_path: Path) 
     (tmp_path / "counts" / "windrow.json").write_text("{}")
     require_place(str(tmp_path))
     (tmp_path / "shards").mkdir()
-    require_place(str(tmp_path))  # what is damaged is told of elsewhere
+    require_place(str(tmp_path))  # `open_checkpoint` refuses what is damaged
     (tmp_path / "shards").rmdir()
     (tmp_path / "photos").mkdir()
     with pytest.raises(RunError, match="no checkpoint"):

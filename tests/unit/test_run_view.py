@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM stop a run, wherever Python is when they come; its view tells what it does."""
+"""Ctrl-C and SIGTERM stop a run, wherever Python is when they come; its view shows what it does."""
 
 from __future__ import annotations
 

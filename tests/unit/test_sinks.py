@@ -158,10 +158,10 @@ def test_a_query_may_have_any_name(kind: str, name: str, text: str, specs: dict[
     aim = target(text, name if text == BY_KEY else name.upper())
     sink = choose_sink(specs[kind], aim)
     sink.open("run", 0)
-    told = list(random_batches(random.Random(name), aim, 4))
-    for version, changes in enumerate(told, start=2):
+    batches = list(random_batches(random.Random(name), aim, 4))
+    for version, changes in enumerate(batches, start=2):
         sink.write(version, changes)
-    assert bag(sink.answer()) == folded(told)
+    assert bag(sink.answer()) == folded(batches)
 
 
 @pytest.mark.parametrize("kind", ["parquet", "json", "duckdb", "postgres"])

@@ -34,7 +34,7 @@ def cluster_findings(url: str, checkpoint: str | None) -> Iterator[Finding]:
 
 
 def findings_of(facts: ClusterFacts) -> Iterator[Finding]:
-    """Yield what the executors have told."""
+    """Yield what was found on the executors."""
     yield check_slots(facts)
     yield check_pythons(facts)
     yield from (check_package(name, facts) for name in facts.here.packages)

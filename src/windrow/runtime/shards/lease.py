@@ -55,7 +55,7 @@ class Standing(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """A process, so that it can be told from any other, also from a later one of its number.
+    """A process, distinct from any other, also from a later one of its number.
 
     `machine` changes with every boot, and inside containers: process numbers mean nothing beyond.
     """

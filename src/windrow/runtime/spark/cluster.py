@@ -94,7 +94,7 @@ def _looked(spark: SparkSession, checkpoint: str | None) -> ClusterFacts:
         pickling: Any = cloudpickle
         pickling.register_pickle_by_value(sys.modules[__name__])
         try:
-            told = tasks.mapPartitions(lambda _: looked_around(checkpoint, mark)).collect()
+            seen = tasks.mapPartitions(lambda _: looked_around(checkpoint, mark)).collect()
         finally:
             pickling.unregister_pickle_by_value(sys.modules[__name__])
     except WindrowError:
@@ -110,7 +110,7 @@ def _looked(spark: SparkSession, checkpoint: str | None) -> ClusterFacts:
         if checkpoint is not None and mark is not None:
             open_files(checkpoint).remove(mark)
     (here,) = looked_around(None, None)
-    return ClusterFacts(slots, tuple(Seen(**s) for s in told), Seen(**here), began, time.time())
+    return ClusterFacts(slots, tuple(Seen(**s) for s in seen), Seen(**here), began, time.time())
 
 
 def _await_executors(spark: SparkSession) -> None:

@@ -57,7 +57,7 @@ def drained_notice(folder: RunFolder, program: Program) -> str:
 
 
 def closed_at(folder: RunFolder, program: Program) -> dict[str, str | int]:
-    """Return how far each stream of a checkpoint has come, as its shards have told last."""
+    """Return how far each stream of a checkpoint has come, as its shards have reported last."""
     clocks = {e.name: e.clock for e in plan_of(program).entries if isinstance(e, Stream)}
     found: dict[str, str | int] = {}
     for report in read_reports(folder.where).values():

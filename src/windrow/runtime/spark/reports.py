@@ -66,7 +66,7 @@ def write_report(checkpoint: str, name: str, said: Mapping[str, object]) -> None
     """Replace the report of one of a shard's tasks. It need not survive a loss of power.
 
     It says which version was made and in which streaming query of Spark, the seconds spent, and
-    what the shard tells of itself.
+    the shard's own statistics.
     """
     draft = open_files(checkpoint).draft(f"{FOLDER}/{name}.json")
     draft.write(json.dumps(said).encode())
