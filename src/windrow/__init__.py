@@ -9,7 +9,7 @@ from windrow.core.processor import Costs, Processor
 from windrow.core.scheduling import LongestQueue, OldestFirst, RoundRobin
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from datetime import datetime
 
     import pyarrow as pa
@@ -45,6 +45,7 @@ def connect(
     shards: int = 2,
     spark: Any = None,  # a SparkSession
     master: str | None = None,
+    conf: Mapping[str, str] | None = None,
 ) -> SparkDatabase: ...
 def connect(engine: str = "local", **options: object) -> Database | SparkDatabase:
     """Open a database. Engine "local" runs queries in this process, "spark" on Spark.
@@ -53,7 +54,7 @@ def connect(engine: str = "local", **options: object) -> Database | SparkDatabas
     `now` is the wall clock that MAX AHEAD of a stream goes by, if not the machine's.
     On Spark `checkpoint` is the folder that makes runs go on after a stop or a crash, `shards`
     the number of parts that keys are spread over; `spark` is a session to use, else one is
-    started on `master` (all cores of this machine).
+    started on `master` (all cores of this machine), with the settings in `conf`.
     """
     from windrow.runtime.engine import open_database  # noqa: PLC0415 - compilers load when needed
 

@@ -115,7 +115,11 @@ class Cluster:
 
     def windrow(self, *args: str) -> Member:
         """Start the command `windrow` as a driver of this cluster."""
-        command = [sys.executable, "-m", "windrow", *args, "--master", self.master]
+        return self.driver(*args, "--master", self.master)
+
+    def driver(self, *args: str) -> Member:
+        """Start the command `windrow` where it finds this cluster, and is ended with it."""
+        command = [sys.executable, "-m", "windrow", *args]
         self.drivers.append(self._launch(command, f"driver{len(self.drivers)}"))
         return self.drivers[-1]
 

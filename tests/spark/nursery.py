@@ -21,12 +21,12 @@ from pathlib import Path
 
 import pandas
 import pyspark.worker
-from pyspark.daemon import manager
 from pyspark.sql.pandas import serializers
 
 from windrow.runtime.shards import launch
 from windrow.runtime.shards.launch import Place, environment, remove_unused
 from windrow.runtime.spark import worker
+from windrow.runtime.spark.daemon import manage
 
 ROOT = Path(__file__).parent.parent.parent
 SUBMIT_ARGS = "--conf spark.python.daemon.module=tests.spark.nursery pyspark-shell"
@@ -116,4 +116,4 @@ if __name__ == "__main__":
         ADDRESS = f"{folder}/nursery"
         begin(ADDRESS)
         launch.start = start
-        manager()
+        manage()

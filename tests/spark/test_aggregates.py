@@ -69,7 +69,7 @@ def test_a_module_beside_the_script_gives_it_aggregates(
         f" (path '{tmp_path}/in', maxFilesPerTrigger '1') TIMESTAMP BY ts;\n"
         "CREATE QUERY q AS SELECT k, spread_of(v) AS spread FROM s [RANGE 10] GROUP BY k;"
     )
-    words = ["run", str(script), "--module", "spreads_of_mine"]
+    words = ["run", str(script), "--module", "spreads_of_mine", "--drain"]
     for engine in ("local", "spark"):
         more = ["--engine", engine, "--sink", f"parquet:{tmp_path}/{engine}"]
         done = CliRunner().invoke(windrow, [*words, *more], catch_exceptions=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -90,8 +91,16 @@ def test_a_worker_that_dies_in_a_batch_costs_a_retry_and_no_answer(
     cluster: Cluster, links: Links, tmp_path: Path
 ) -> None:
     checkpoint, results = tmp_path / "checkpoint", tmp_path / "results"
-    options = ("--checkpoint", str(checkpoint), "--sink", f"parquet:{results}", "--shards", "2")
-    driver = cluster.windrow("run", str(script(links, tmp_path)), *options)
+    options = (
+        "--checkpoint",
+        str(checkpoint),
+        "--sink",
+        f"parquet:{results}",
+        "--shards",
+        "2",
+        "--drain",
+    )
+    driver = cluster.windrow("run", str(script(links, tmp_path)), *options, "--drain")
     wait_for(
         lambda: in_batch(KILLED_IN, checkpoint) or driver.process.poll() is not None or None,
         f"batch {KILLED_IN}",
@@ -102,3 +111,16 @@ def test_a_worker_that_dies_in_a_batch_costs_a_retry_and_no_answer(
     assert driver.process.wait(PATIENCE) == 0, driver.log.read_text()
     for name, changes in expected(links).items():
         assert net(pq.read_table(results / name)) == changes, name
+
+
+def test_the_doctor_looks_at_a_cluster(cluster: Cluster, tmp_path: Path) -> None:
+    shared = ("--checkpoint", str(tmp_path / "state"))
+    doctor = cluster.driver("doctor", "--cluster", cluster.master, "--json", *shared)
+    code = doctor.process.wait(PATIENCE)
+    text = doctor.log.read_text()
+    found = {f["need"]: f for f in json.loads(text[text.index("[\n") : text.rindex("]") + 1])}
+    assert code == 0, text
+    assert found["executors"]["found"].startswith("2 cores on ")
+    for need in ("cluster", "windrow's source", "pyarrow on executors", "clocks", "checkpoint"):
+        assert found[need]["status"] == "ok", found[need]
+    assert not any((tmp_path / "state").iterdir()), "what it has left there is removed"

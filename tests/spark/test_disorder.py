@@ -44,7 +44,7 @@ def test_a_disordered_trace_is_told_and_its_late_tuples_are_kept(
         db.execute(declared(SLACK, using))
         for name, text in QUERIES.items():
             db.query(text, name=name)
-        run = db.start(f"parquet:{tmp_path}/out")
+        run = db.start(f"parquet:{tmp_path}/out", drain=True)
         run.wait()
         progress = run.progress()
         where = run.folder.where

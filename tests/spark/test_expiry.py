@@ -166,7 +166,7 @@ def test_what_a_query_costs_and_how_late_it_tells_is_what_its_engine_in_process_
         told, expected = truth.stats(), truth.changes().num_rows
     for expiry in ("auto", "negative"):
         query = db.query(text, name=f"q_{expiry}", expiry=expiry)
-        assert query.start("noop").wait(60)
+        assert query.start("noop", drain=True).wait(60)
         stats = query.stats()
         assert (stats["expiry"], stats["delay"]["changes"]) == (expiry, expected)
         assert stats["delay"] == told["delay"], "all tuples came in one batch"
@@ -190,7 +190,7 @@ def test_a_backlog_of_expiries_goes_batch_by_batch_and_all_of_it(
     db.execute(f"SET expiry_pace = 40; {declared} {using}")
     told = Told()
     query = db.query(text, name="q")
-    assert query.start(told).wait(90)
+    assert query.start(told, drain=True).wait(90)
     progress = query.progress()
     assert (progress["clock"], progress["behind"], progress["total_rows"]) == (10_050, 0, 202)
 

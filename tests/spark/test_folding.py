@@ -73,7 +73,7 @@ def on_spark(spark: SparkSession, where: Path) -> Net:
         db.execute(SETTINGS + declared(where))
         for name, text in QUERIES.items():
             db.query(text, name=name)
-        db.start(f"parquet:{place}/out").wait()
+        db.start(f"parquet:{place}/out", drain=True).wait()
     found: Net = {name: Counter() for name in QUERIES}
     for name in QUERIES:
         add(found[name], pq.read_table(place / "out" / name))
@@ -119,7 +119,7 @@ def run_on(spark: SparkSession, where: Path, script: str, text: str) -> tuple[Co
     with wr.connect("spark", spark=spark, checkpoint=str(where / "state")) as db:
         db.execute(script)
         db.query(text, name="q")
-        run = db.start(f"parquet:{where}/out")
+        run = db.start(f"parquet:{where}/out", drain=True)
         run.wait()
     found: Net = {"q": Counter()}
     add(found["q"], pq.read_table(where / "out" / "q"))

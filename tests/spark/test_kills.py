@@ -139,7 +139,7 @@ class Job:
     def start(self, faults: list[str]) -> subprocess.Popen[bytes]:
         words = [sys.executable, "-m", "windrow", "run", str(self.script), "--shards", "2"]
         words += ["--checkpoint", str(self.folder / "state"), "--master", MASTER]
-        words += ["--sink", f"parquet:{self.folder / 'out'}"]
+        words += ["--sink", f"parquet:{self.folder / 'out'}", "--drain"]
         with (self.folder / "log").open("ab") as log:
             return subprocess.Popen(
                 words,

@@ -91,7 +91,7 @@ def run(spark: SparkSession, folder: Path, mode: str) -> dict[str, Any]:
         db.execute(f"SET partials = '{mode}'; {declared(folder / 's')}")
         for name, text in QUERIES.items():
             db.query(text, name=name)
-        started = db.start(f"parquet:{place}/out")
+        started = db.start(f"parquet:{place}/out", drain=True)
         started.wait()
         progress = started.progress()
     letters = read_dead(str(place / "state"), "s").to_pylist()
@@ -135,6 +135,7 @@ def test_a_killed_run_goes_on_with_merged_tuples(spark: SparkSession, tmp_path: 
     (tmp_path / "job.cql").write_text(declared(tmp_path / "s") + queries)
     words = [sys.executable, "-m", "windrow", "run", str(tmp_path / "job.cql"), "--partials", "on"]
     words += ["--checkpoint", f"{tmp_path}/on/state", "--sink", f"parquet:{tmp_path}/on/out"]
+    words += ["--drain"]
     died = tmp_path / "died"
     faults = ",".join(f"{point}:3:{died}-{point}" for point in ("after-log-rename", "after-step"))
 

@@ -114,7 +114,7 @@ def test_one_pass_serves_all_queries_and_goes_on_where_it_was(
         "only_a": "memory",
         "fresh": lambda table, batch: given.__setitem__(batch, table),
     }
-    run = db.start(sinks)
+    run = db.start(sinks, drain=True)
     assert run.wait()
     progress = run.progress()
     assert progress.total_rows == 4 * 40, "each stream is read once, for all queries"
@@ -124,14 +124,14 @@ def test_one_pass_serves_all_queries_and_goes_on_where_it_was(
     assert net(pa.concat_tables(given.values())) == source.truth("fresh")[0]
 
     source.grow(1)
-    db.start(sinks).wait()
+    db.start(sinks, drain=True).wait()
     check(db, source)
     assert net(db.query("pairs").changes()) == source.truth("pairs")[0]
     assert net(pa.concat_tables(given.values())) == source.truth("fresh")[0]
     with pytest.raises(SemanticError, match="stream"):
         db.query("fresh").answer()
 
-    db.start(sinks).wait()
+    db.start(sinks, drain=True).wait()
     check(db, source)
 
     with wr.connect(engine="spark", checkpoint=str(tmp_path / "state"), spark=spark) as other:
@@ -173,9 +173,9 @@ def test_a_sink_that_fails_is_told_in_its_own_words_and_nothing_is_lost(
         "fresh": moody,
     }
     with pytest.raises(RunError, match="the shelf is full") as caught:
-        db.start(sinks).wait()
+        db.start(sinks, drain=True).wait()
     assert "\tat " not in str(caught.value)
-    db.start(sinks).wait()
+    db.start(sinks, drain=True).wait()
     assert healthy[1] == healthy[2], "a batch that failed comes again under its number"
     assert net(db.query("counts").changes()) == source.truth("counts")[0]
     assert bag(db.query("pairs").answer()) == source.truth("pairs")[1]
@@ -204,7 +204,7 @@ def test_a_run_with_an_interval_is_watched_and_stopped(db: SparkDatabase, source
     run.stop()
     assert not run.active
     source.grow(1)
-    query.start(sink="memory").wait()
+    query.start(sink="memory", drain=True).wait()
     assert bag(query.answer()) == source.truth("counts")[1]
 
 
@@ -236,7 +236,7 @@ def test_any_sink_of_spark_takes_changes(
     source.grow(1)
     options = {"path": str(tmp_path / "out")}
     sinks = {"pairs": "spark:orc", "counts": "memory", "only_a": "noop", "fresh": "noop"}
-    db.start(sinks, options=options).wait()
+    db.start(sinks, options=options, drain=True).wait()
     told = spark.read.orc(str(tmp_path / "out")).toArrow()
     assert net(told) == source.truth("pairs")[0]
     assert bag(db.query("counts").answer()) == source.truth("counts")[1]
@@ -255,6 +255,7 @@ def test_the_command_runs_a_script_and_goes_on(
     script = tmp_path / "job.cql"
     script.write_text(source.script())
     words = ["run", str(script), "--sink", f"parquet:{tmp_path}/out", "--sink", "fresh=console"]
+    words += ["--drain"]
     for parts in (0, 1):
         source.grow(parts)
         done = CliRunner().invoke(windrow, words, catch_exceptions=False)

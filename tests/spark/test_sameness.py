@@ -88,7 +88,7 @@ def told_on_spark(
     with windrow.connect("spark", spark=spark, checkpoint=checkpoint, shards=shards) as db:
         db.execute("; ".join(declared))
         handles = {name: db.query(text, name=name) for name, text in scene.queries.items()}
-        run = db.start("memory")
+        run = db.start("memory", drain=True)
         run.wait()
         return {name: read(handle.changes()) for name, handle in handles.items()}
 

@@ -2,7 +2,9 @@
 
 import json
 import re
+import socket
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,8 @@ from click.testing import CliRunner
 
 from windrow.cli import checks, doctor
 from windrow.cli.checks import GIGABYTE, Finding
+from windrow.cli.checks_cluster import cluster_findings, findings_of
+from windrow.runtime.spark.cluster import ClusterFacts, Seen
 
 
 def test_an_old_python_is_missing_and_says_what_to_install() -> None:
@@ -134,3 +138,61 @@ def test_all_that_windrow_depends_on_is_looked_at() -> None:
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
     needed = {re.split(r"[><=\[]", line)[0] for line in project["project"]["dependencies"]}
     assert set(checks.DEPENDENCIES) == needed
+
+
+HERE = Seen(
+    "here", "3.11.7", {"windrow": "1.0", "pyarrow": "20"}, "abc", 100.0, 8 * GIGABYTE, None, True
+)
+
+
+def statuses(*seen: Seen, slots: int = 4) -> dict[str, Finding]:
+    """Return what is found if executors have seen this, by need."""
+    facts = ClusterFacts(slots, seen, HERE, 100.0, 101.0)
+    return {finding.need: finding for finding in findings_of(facts)}
+
+
+def test_a_cluster_of_equals_is_fine() -> None:
+    found = statuses(replace(HERE, host="x"), replace(HERE, host="y", sees_checkpoint=True))
+    assert {f.status for f in found.values()} == {"ok"}
+    assert found["executors"].found == "4 cores on x, y"
+    assert found["checkpoint"].found == "seen by all"
+
+
+@pytest.mark.parametrize(
+    ("other", "need", "status", "shown"),
+    [
+        ({"python": "3.12.1"}, "Python on executors", "warn", "3.12.1 on x"),
+        ({"packages": {"windrow": "1.0"}}, "pyarrow on executors", "missing", "none on x"),
+        (
+            {"packages": {"windrow": "0.9", "pyarrow": "20"}},
+            "windrow on executors",
+            "missing",
+            "0.9 on x",
+        ),
+        ({"digest": ""}, "windrow's source", "missing", "none on x"),
+        ({"clock": 160.0}, "clocks", "warn", "59 s apart: x"),
+        ({"memory": GIGABYTE}, "memory on executors", "warn", "1.0 GB on x"),
+        ({"private_folder": False}, "temporary folder", "missing", "x"),
+        ({"sees_checkpoint": False}, "checkpoint", "missing", "x"),
+    ],
+)
+def test_what_differs_on_a_machine_is_named_with_it(
+    other: dict[str, object], need: str, status: str, shown: str
+) -> None:
+    found = statuses(HERE, replace(HERE, host="x", **other))[need]
+    assert (found.status, found.found) == (status, shown)
+    assert found.next_step
+
+
+def test_one_core_is_few() -> None:
+    assert statuses(HERE, slots=1)["executors"].status == "warn"
+
+
+def test_a_master_that_is_not_there_is_told_at_once() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        url = f"spark://127.0.0.1:{free.getsockname()[1]}"
+        (found,) = cluster_findings(url, None)
+    assert (found.need, found.status) == ("cluster", "missing")
+    assert "refused" in found.found
+    assert "spark://HOST:7077" in found.next_step

@@ -1,5 +1,7 @@
 """What a run tells: errors dug out of Spark's traces, progress put together, metrics, scripts."""
 
+import re
+import time
 import urllib.request
 
 import pytest
@@ -7,11 +9,12 @@ import pytest
 from windrow.core.errors import RunError, StateError
 from windrow.language.parse import parse_script
 from windrow.runtime.shards.program import Program
-from windrow.runtime.spark.failures import explained
+from windrow.runtime.spark.activity import Watch
+from windrow.runtime.spark.failures import explained, will_repeat
 from windrow.runtime.spark.metrics import MetricsServer, exposition
-from windrow.runtime.spark.progress import Progress, Tally, progress_of
+from windrow.runtime.spark.progress import Activity, Progress, Tally, progress_of
 from windrow.runtime.spark.script import Script
-from windrow.runtime.spark.triggers import ends, read_trigger
+from windrow.runtime.spark.triggers import drains, ends, read_trigger
 
 SCRIPT = """
 CREATE STREAM s (ts TIMESTAMP, k BIGINT) TIMESTAMP BY ts;
@@ -98,8 +101,10 @@ def told() -> Progress:
     tally.hear([{"batchId": 3, "numInputRows": 0, "durationMs": {"latestOffset": 1}}])
     program = Program(SCRIPT, ("a", "b"))
     reports = {n: report(n) for n in range(2)}
+    tally.retried = 1
     dead = {"s": {"poison": 3, "late": 1}}
-    return progress_of(tally, reports, program, active=True, status="waiting", dead=dead)
+    doing = Activity("idle", 3.0, "new data", "2 seconds", 4.0)
+    return progress_of(tally, reports, program, status="waiting", dead=dead, activity=doing)
 
 
 def test_progress_adds_up_batches_once_and_shards_together() -> None:
@@ -110,7 +115,7 @@ def test_progress_adds_up_batches_once_and_shards_together() -> None:
     assert progress.queries["a"].state_rows == 8
     assert progress.of("B")["held_back_by"] == "u"
     assert (progress.of("A")["behind"], progress.of("B")["behind"]) == (2.5, 0)
-    assert progress.late == {"s": 1}
+    assert progress.late == {"s": 1, "u": 0}
     parts = {"spark": 0.65, "transfer": 0.1, "kernel": 1.2, "state": 0.05}
     assert progress.seconds == pytest.approx(parts)
 
@@ -133,18 +138,86 @@ def test_metrics_are_what_progress_says() -> None:
         'windrow_batch_part_seconds{part="kernel"} 1.2',
         'windrow_dead_letters_total{stream="s",kind="poison"} 3',
         'windrow_state_bytes{shard="1"} 72',
+        'windrow_batch_duration_seconds_bucket{le="1"} 0',
+        'windrow_batch_duration_seconds_bucket{le="2.5"} 3',
+        'windrow_batch_duration_seconds_bucket{le="+Inf"} 3',
+        "windrow_batch_duration_seconds_sum 6",
+        "windrow_batch_duration_seconds_count 3",
+        'windrow_failures_total{kind="retried"} 1',
+        'windrow_failures_total{kind="fatal"} 0',
+        'windrow_doing{doing="idle"} 1',
+        'windrow_doing{doing="working"} 0',
+        "windrow_seconds_since_batch 4",
     ):
         assert f"{line}\n" in text, line
     assert text.count("# TYPE windrow_state_bytes gauge") == 1
 
 
+def test_series_are_there_before_anything_has_happened() -> None:
+    program = Program(SCRIPT, ("a", "b"))
+    doing = Activity("starting", 1.0, "Spark", "2 seconds")
+    progress = progress_of(Tally(), {}, program, status="", dead={}, activity=doing)
+    text = exposition(progress)
+    for line in (
+        "windrow_batches_total 0",
+        "windrow_input_rows_total 0",
+        'windrow_late_total{stream="s"} 0',
+        'windrow_dead_letters_total{stream="u",kind="poison"} 0',
+        'windrow_failures_total{kind="fatal"} 0',
+        'windrow_batch_part_seconds{part="kernel"} 0',
+        'windrow_held_back{query="a",stream="s"} 0',
+        "windrow_batch_duration_seconds_count 0",
+        'windrow_doing{doing="starting"} 1',
+    ):
+        assert f"{line}\n" in text, line
+
+
+def test_seconds_behind_are_those_between_event_time_and_now() -> None:
+    found = re.search(r'windrow_seconds_behind\{query="a"\} (\S+)', exposition(told()))
+    assert found is not None
+    assert float(found[1]) == pytest.approx(time.time() - 1.5, abs=60)
+
+
+def test_idle_is_told_from_working_and_stuck() -> None:
+    tally, watch = Tally(), Watch("2 seconds")
+    first = watch.look({"message": "Initializing sources"}, tally, None)
+    assert (first.doing, first.awaits, first.since_batch) == ("starting", "Spark", None)
+    tally.hear([{**batch(4, 10), "timestamp": "2026-01-01T00:00:00.000Z"}])
+    idle = watch.look({"message": "Waiting for data to arrive"}, tally, None)
+    assert (idle.doing, idle.awaits) == ("idle", "new data; looks every 2 seconds")
+    assert idle.since_batch is not None
+    at_work = watch.look({"message": "Processing new data"}, tally, None)
+    assert (at_work.doing, at_work.awaits) == ("working", "batch 5")
+    assert at_work.seconds < 5
+    assert watch.look({"message": "ended"}, tally, "failed").doing == "failed"
+
+
+def test_a_run_drains_if_it_is_asked_to_or_nothing_can_follow() -> None:
+    assert not drains("available-now", asked=None, kept=True)
+    assert drains("available-now", asked=None, kept=False)
+    assert drains("once", asked=True, kept=True)
+    assert not drains("2 seconds", asked=None, kept=False)
+    with pytest.raises(RunError, match="has no end at which it could drain") as refused:
+        drains("2 seconds", asked=True, kept=True)
+    assert "available-now" in refused.value.hint
+
+
+@pytest.mark.parametrize("kind", ["LimitError", "FullDiskError"])
+def test_a_batch_for_which_there_is_no_room_is_not_run_again(kind: str) -> None:
+    text = OURS.replace("StateError: error", f"{kind}: error")
+    assert will_repeat(Exception(text))
+    assert not will_repeat(Exception(OURS))
+    assert will_repeat(Exception("java.io.IOException: No space left on device"))
+
+
 def test_metrics_are_served() -> None:
-    server = MetricsServer(0, told)
+    progress = told()
+    server = MetricsServer(0, lambda: progress)
     try:
         with urllib.request.urlopen(f"http://127.0.0.1:{server.port}/metrics") as answer:
-            assert answer.read().decode() == exposition(told())
+            assert answer.read().decode() == exposition(progress)
         with pytest.raises(RunError, match="port"):
-            MetricsServer(server.port, told)
+            MetricsServer(server.port, lambda: progress)
     finally:
         server.close()
 

@@ -150,6 +150,34 @@ def test_the_answer_is_the_fold_of_the_changes_though_batches_come_twice(
         assert bag(sink.answer()) == folded(told), f"after batch {version}"
 
 
+@pytest.mark.parametrize("text", [BY_KEY, BY_ROW])
+@pytest.mark.parametrize("name", ["fresh", "shape", "t", "batch", "run"])
+@pytest.mark.parametrize("kind", ["duckdb", "postgres"])
+def test_a_query_may_have_any_name(kind: str, name: str, text: str, specs: dict[str, str]) -> None:
+    """Sinks have tables and aliases of their own, which are nobody's names."""
+    aim = target(text, name if text == BY_KEY else name.upper())
+    sink = choose_sink(specs[kind], aim)
+    sink.open("run", 0)
+    batches = list(random_batches(random.Random(name), aim, 4))
+    for version, changes in enumerate(batches, start=2):
+        sink.write(version, changes)
+    assert bag(sink.answer()) == folded(batches)
+
+
+@pytest.mark.parametrize("kind", ["parquet", "json", "duckdb", "postgres"])
+def test_a_sink_that_is_new_to_a_checkpoint_lacks_what_was_before(
+    kind: str, specs: dict[str, str], caplog: pytest.LogCaptureFixture
+) -> None:
+    aim = target(BY_KEY, f"late_{kind}")
+    with pytest.raises(RunError, match=f'does not hold what "late_{kind}" answered') as refused:
+        choose_sink(specs[kind], aim).open("run", 8)
+    assert "the checkpoint has reached batch 3" in refused.value.detail
+    choose_sink(specs[kind], aim).open("run", 0)
+    choose_sink(specs[kind], aim).open("run", 8)
+    choose_sink(specs[kind], target(APPENDED, f"later_{kind}")).open("run", 8)
+    assert f'it gets what "later_{kind}" emits after batch 3' in caplog.text
+
+
 @pytest.mark.parametrize("kind", ["duckdb", "postgres"])
 def test_a_stream_is_appended_with_its_times(kind: str, specs: dict[str, str]) -> None:
     aim = target(APPENDED, f"appended_{kind}")

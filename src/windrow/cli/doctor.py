@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from windrow.cli.checks import Finding, findings
+from windrow.cli.checks_cluster import cluster_findings
 
 COLOURS = {"ok": "green", "warn": "yellow", "missing": "red"}
 NARROWEST = 100
@@ -18,13 +19,23 @@ NARROWEST = 100
 
 @click.command("doctor")
 @click.option("--json", "as_json", is_flag=True, help="For other programs.")
+@click.option(
+    "--cluster",
+    metavar="URL",
+    help="Check a cluster too: its executors, their Python and packages, clocks and memory.",
+)
+@click.option(
+    "--checkpoint", metavar="DIR", help="With --cluster: a folder that all of it must see."
+)
 @click.pass_context
-def command(ctx: click.Context, as_json: bool) -> None:
-    """Check Python, Java, packages, cores, memory and disk.
+def command(ctx: click.Context, as_json: bool, cluster: str | None, checkpoint: str | None) -> None:
+    """Check Python, Java, packages, cores, memory and disk; and a cluster, if one is named.
 
     Ends with code 1 if something that windrow cannot do without is missing.
     """
     found = list(findings())
+    if cluster is not None:
+        found += cluster_findings(cluster, checkpoint)
     if as_json:
         click.echo(json.dumps([asdict(finding) for finding in found], indent=2))
     else:

@@ -23,6 +23,9 @@ COMMANDS: dict[str, str] = {
 }
 """Each command with its line of help. Module `windrow.cli.<name>` holds `command`."""
 
+INTERRUPTED = 130
+"""The exit code of a command that Ctrl-C has ended: 128 and the number of its signal."""
+
 
 class LazyGroup(click.Group):
     """A group that imports a command when it is called: ``--help`` costs no import."""
@@ -45,12 +48,18 @@ class LazyGroup(click.Group):
             formatter.write_dl([(name, COMMANDS[name]) for name in self.list_commands(ctx)])
 
     def invoke(self, ctx: click.Context) -> object:
-        """Run the command; a user's error becomes its message and exit code 1."""
+        """Run the command; a user's error becomes its message and exit code 1.
+
+        Ctrl-C may come while the command's modules are loaded: that leaves no trace.
+        """
         try:
             return super().invoke(ctx)
         except WindrowError as error:
             print_error(error)
             ctx.exit(1)
+        except KeyboardInterrupt as error:
+            click.echo("stopped", err=True)
+            ctx.exit(getattr(error, "code", INTERRUPTED))
 
 
 def print_error(error: WindrowError) -> None:

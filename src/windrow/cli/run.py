@@ -5,19 +5,16 @@ from __future__ import annotations
 import importlib
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
 import click
 
-from windrow import connect
 from windrow.cli.explain import read_text
 from windrow.cli.run_local import run_local
-from windrow.cli.run_view import watch
+from windrow.cli.run_spark import Order, Place, run_spark
+from windrow.cli.run_view import Metrics
 from windrow.cli.scripts import named_queries
 from windrow.core.errors import InputError, RunError
-
-if TYPE_CHECKING:
-    from windrow.runtime.spark.database import SparkDatabase
 
 DEFAULT_SINK = "console"
 
@@ -33,7 +30,8 @@ DEFAULT_SINK = "console"
     metavar="SINK",
     multiple=True,
     help="Where changes go: console (the default), parquet:DIR, json:DIR, duckdb:FILE, a "
-    "PostgreSQL URL, memory, noop, spark:FORMAT. NAME=SINK is for one query; may be repeated.",
+    "PostgreSQL URL, memory, noop, spark:FORMAT. NAME=SINK is for one query. May be repeated: "
+    "a query gets all of its own sinks, or if it has none all that are for every query.",
 )
 @click.option(
     "--sink-option", "options", metavar="KEY=VALUE", multiple=True, help="For spark:FORMAT."
@@ -43,6 +41,12 @@ DEFAULT_SINK = "console"
     default="available-now",
     show_default=True,
     help='"available-now" reads what is there and ends; "2 seconds" goes on.',
+)
+@click.option(
+    "--drain",
+    is_flag=True,
+    help="At the end close all streams: what waits for later rows comes out, and older rows that "
+    "arrive for a later run are late. Without it the next run goes on as if this one still ran.",
 )
 @click.option("--shards", type=click.IntRange(min=1), default=2, show_default=True)
 @click.option("--master", metavar="URL", help="Where Spark runs.  [default: local[*]]")
@@ -66,25 +70,48 @@ DEFAULT_SINK = "console"
     multiple=True,
     help="A Python module that registers aggregates: beside the script, here, or installed.",
 )
+@click.option(
+    "--conf",
+    "conf",
+    metavar="KEY=VALUE",
+    multiple=True,
+    help="A setting of Spark, for example spark.driver.memory=4g; may be repeated.",
+)
 @click.option("--metrics-port", type=int, metavar="PORT", help="Serve Prometheus metrics.")
+@click.option(
+    "--metrics-host",
+    metavar="HOST",
+    default="127.0.0.1",
+    show_default=True,
+    help="Where to serve them; 0.0.0.0 lets other machines in.",
+)
+@click.pass_context
 def command(  # noqa: PLR0913, PLR0917 - one parameter an option
+    ctx: click.Context,
     file: TextIO,
     checkpoint: str | None,
     sinks: tuple[str, ...],
     options: tuple[str, ...],
     trigger: str,
+    drain: bool,
     shards: int,
     master: str | None,
     engine: str,
     partials: str | None,
     names: tuple[str, ...],
     modules: tuple[str, ...],
+    conf: tuple[str, ...],
     metrics_port: int | None,
+    metrics_host: str,
 ) -> None:
     """Run the queries of a script of CQL over the sources that its streams name.
 
-    Stop it with Ctrl-C, or kill it; run the same command again and it goes on where it was:
-    nothing is lost, nothing comes twice. A dash reads standard input.
+    Stop it with Ctrl-C or SIGTERM, which let the batch under way come to its end, or kill it; run
+    the same command again and it goes on where it was: nothing is lost, nothing comes twice.
+    A dash reads standard input.
+
+    Ends with code 0 when all is read or when it was stopped, 1 if it fails, and 143 if SIGTERM came
+    before all was read (130 and 143 if it was stopped before it began).
     """
     import_modules(modules, Path(file.name).parent)
     script, all_names = named_queries(read_text(file))
@@ -93,16 +120,19 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter an option
     if engine == "local":
         run_local(script, by_query)
         return
-    place = checkpoint or default_checkpoint(file.name)
-    db = open_spark(place, shards, master)
-    try:
-        db.execute(script)
-        if partials is not None:
-            db.execute(f"SET partials = '{partials}'")
-        run = db.start(by_query, trigger, split_options(options), chosen)
-        watch(run, place, by_query, metrics_port)
-    finally:
-        db.close()
+    if partials is not None:
+        script += f"SET partials = '{partials}';\n"
+    order = Order(
+        script,
+        by_query,
+        split_pairs(options, "sink option", "--sink-option path=out"),
+        checkpoint or default_checkpoint(file.name),
+        trigger,
+        drain,
+        None if metrics_port is None else Metrics(metrics_port, metrics_host),
+    )
+    settings = split_pairs(conf, "setting of Spark", "--conf spark.driver.memory=4g")
+    ctx.exit(run_spark(order, Place(shards, master, settings)))
 
 
 def import_modules(names: tuple[str, ...], beside: Path) -> None:
@@ -118,11 +148,6 @@ def import_modules(names: tuple[str, ...], beside: Path) -> None:
                 hint=f"--module {name} is looked for beside the script, in this folder, and among "
                 "what is installed.",
             ) from error
-
-
-def open_spark(checkpoint: str, shards: int, master: str | None) -> SparkDatabase:
-    """Open a database on Spark; pyspark loads when it is needed."""
-    return connect(engine="spark", checkpoint=checkpoint, shards=shards, master=master)
 
 
 def default_checkpoint(name: str) -> str:
@@ -151,29 +176,31 @@ def chosen_names(known: list[str], wanted: tuple[str, ...]) -> list[str]:
     return [name for name in known if not asked or name.lower() in asked]
 
 
-def chosen_sinks(sinks: tuple[str, ...], names: list[str]) -> dict[str, str]:
-    """Return the sink of each query: its own, or the one for all.
+def chosen_sinks(sinks: tuple[str, ...], names: list[str]) -> dict[str, tuple[str, ...]]:
+    """Return the sinks of each query: its own, or those for all.
 
-    >>> chosen_sinks(("noop", "b=memory"), ["a", "b"])
-    {'a': 'noop', 'b': 'memory'}
+    >>> chosen_sinks(("noop", "json:x", "b=memory"), ["a", "b"])
+    {'a': ('noop', 'json:x'), 'b': ('memory',)}
     """
-    own, common = {}, [DEFAULT_SINK]
+    own: dict[str, list[str]] = {}
+    common: list[str] = []
     for text in sinks:
         name, equals, spec = text.partition("=")
         if equals and name.lower() in {n.lower() for n in names}:
-            own[name.lower()] = spec
+            own.setdefault(name.lower(), []).append(spec)
         elif equals and ":" not in name:
             raise RunError(
                 f'there is no query "{name}" for a sink', hint=f"There are {', '.join(names)}."
             )
         else:
             common.append(text)
-    return {name: own.get(name.lower(), common[-1]) for name in names}
+    unsaid = tuple(common) or (DEFAULT_SINK,)
+    return {name: tuple(own.get(name.lower(), unsaid)) for name in names}
 
 
-def split_options(pairs: tuple[str, ...]) -> dict[str, str]:
+def split_pairs(pairs: tuple[str, ...], what: str, example: str) -> dict[str, str]:
     """Return KEY=VALUE texts by their keys."""
-    found = dict(pair.partition("=")[::2] for pair in pairs)
-    if any("=" not in pair for pair in pairs):
-        raise RunError("a sink option is KEY=VALUE", hint="For example --sink-option path=out.")
-    return found
+    wrong = [pair for pair in pairs if "=" not in pair]
+    if wrong:
+        raise RunError(f'a {what} is KEY=VALUE, not "{wrong[0]}"', hint=f"For example {example}.")
+    return dict(pair.partition("=")[::2] for pair in pairs)

@@ -14,7 +14,7 @@ from pyarrow import csv, dataset
 from windrow.core.errors import InputError, RunError
 from windrow.plan.catalog import Relation, Stream
 from windrow.runtime.local.database import Database
-from windrow.runtime.spark.sinks.choose import Sink, choose_sink
+from windrow.runtime.spark.sinks.choose import Sink, choose_sinks
 from windrow.runtime.spark.sinks.folder import FolderSink
 from windrow.runtime.spark.sinks.target import target_of
 
@@ -26,11 +26,11 @@ ROWS = 100_000
 """Tuples that are pushed at once."""
 
 
-def run_local(script: str, sinks: Mapping[str, str]) -> None:
+def run_local(script: str, sinks: Mapping[str, tuple[str, ...]]) -> None:
     """Read all files of a script's inputs, in step, and bring each query's changes to its sink."""
     db = Database()
     db.execute(script)
-    taking = {name: opened(name, spec, db) for name, spec in sinks.items()}
+    taking = {name: opened(name, specs, db) for name, specs in sinks.items()}
     queries = {name: db.query(name) for name in sinks}
     rows, version = 0, 0
     for version, (name, batch) in enumerate(in_step(db), start=1):
@@ -39,31 +39,40 @@ def run_local(script: str, sinks: Mapping[str, str]) -> None:
         hand_over(queries, taking, version)
     db.drain()
     hand_over(queries, taking, version + 1)
-    click.echo(f"done: {rows:,} rows", err=True)
+    click.echo(f"done: {rows:,} rows; drained: nothing can follow in this process", err=True)
 
 
-def opened(name: str, spec: str, db: Database) -> Sink:
-    """Return the sink of a query, ready."""
-    sink = choose_sink(spec, target_of(db.session.query(name)))
-    if hasattr(sink, "open"):
-        sink.open(uuid4().hex, 0)
-    elif spec != "noop":
-        raise RunError(f'sink "{spec}" needs Spark', hint="Leave --engine local out.")
-    return sink
+def opened(name: str, specs: tuple[str, ...], db: Database) -> tuple[Sink, ...]:
+    """Return the sinks of a query, ready."""
+    sinks = choose_sinks(specs, target_of(db.session.query(name)))
+    for spec, sink in zip(specs, sinks, strict=True):
+        if hasattr(sink, "open"):
+            sink.open(uuid4().hex, 0)
+        elif spec != "noop":
+            raise RunError(f'sink "{spec}" needs Spark', hint="Leave --engine local out.")
+    return sinks
 
 
-def hand_over(queries: Mapping[str, QueryHandle], sinks: Mapping[str, Sink], version: int) -> None:
+def hand_over(
+    queries: Mapping[str, QueryHandle], sinks: Mapping[str, tuple[Sink, ...]], version: int
+) -> None:
     """Give each sink what has changed."""
     for name, query in queries.items():
-        sink, changes = sinks[name], query.changes()
-        if isinstance(sink, FolderSink):
-            if len(changes):
-                part = sink.begin(version, 0)
-                for batch in changes.to_batches():
-                    part.add(batch)
-                part.publish()
-        elif hasattr(sink, "write"):
-            sink.write(version, changes)
+        changes = query.changes()
+        for sink in sinks[name]:
+            if isinstance(sink, FolderSink):
+                write_part(sink, version, changes)
+            elif hasattr(sink, "write"):
+                sink.write(version, changes)
+
+
+def write_part(sink: FolderSink, version: int, changes: pa.Table) -> None:
+    """Write changes as a file, if there are any."""
+    if len(changes):
+        part = sink.begin(version, 0)
+        for batch in changes.to_batches():
+            part.add(batch)
+        part.publish()
 
 
 def in_step(db: Database) -> Iterator[tuple[str, pa.RecordBatch]]:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import signal
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import click
@@ -15,68 +13,78 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from windrow.cli.signals import Signals, StopRequest
+
 if TYPE_CHECKING:
     from windrow.runtime.spark.metrics import MetricsServer
-    from windrow.runtime.spark.progress import Progress
+    from windrow.runtime.spark.progress import Activity, Progress
     from windrow.runtime.spark.run import Run
 
+GRACE_SECONDS = 20.0
+"""What the batch under way may take after Ctrl-C or SIGTERM. Kubernetes kills after 30."""
 
-def watch(run: Run, checkpoint: str, sinks: Mapping[str, str], metrics_port: int | None) -> None:
-    """Show a run until it ends, or until Ctrl-C stops it."""
-    metrics = None if metrics_port is None else serve_metrics(run, metrics_port)
+IDLE_SECONDS = 60.0
+"""Where lines are printed: between two that say that nothing happens."""
+
+
+@dataclass(frozen=True, slots=True)
+class Metrics:
+    """Where metrics are served."""
+
+    port: int
+    host: str = "127.0.0.1"
+
+
+def watch(
+    run: Run, checkpoint: str, sinks: Iterable[str], signals: Signals, metrics: Metrics | None
+) -> int:
+    """Show a run until it ends, or until a signal stops it; return the exit code."""
+    server = None if metrics is None else serve_metrics(run, metrics)
     began = time.monotonic()
+    places = list(sinks)
     console = Console(highlight=False, stderr=True)
     try:
-        with interruption() as heard:
-            show(run, console, heard, live="console" not in sinks.values())
+        signals.started()
+        show(run, console, signals, live="console" not in places)
     except KeyboardInterrupt:
-        run.stop()
-        click.echo(f"stopped; the same command goes on from {checkpoint}", err=True)
-        return
+        asked = signals.asked or StopRequest(2)
+        return stop(run, checkpoint, asked)
     finally:
-        if metrics is not None:
-            metrics.close()
+        if server is not None:
+            server.close()
     click.echo(summary(run.progress(), time.monotonic() - began), err=True)
-    for place in dict.fromkeys(s for s in sinks.values() if ":" in s):
+    click.echo(ending(checkpoint, drained=run.is_drained), err=True)
+    for place in dict.fromkeys(s for s in places if ":" in s):
         click.echo(f"answers: {place}", err=True)
+    return 0
 
 
-@contextmanager
-def interruption() -> Iterator[Callable[[], None]]:
-    """Notice Ctrl-C; yield what raises it when called. A second one is raised where it comes.
+def stop(run: Run, checkpoint: str, asked: StopRequest) -> int:
+    """Stop a run after the batch that is under way, and say so; return the exit code.
 
-    The first would be lost there, if that is the callback of a weak reference: Python ignores what
-    those raise, and the bridge to the JVM has many of them.
+    SIGTERM in a run that would have ended by itself is no success: not all was read.
     """
-    came = threading.Event()
-    before = signal.getsignal(signal.SIGINT) or signal.default_int_handler
-
-    def note(*_: object) -> None:
-        signal.signal(signal.SIGINT, before)
-        came.set()
-
-    def heard() -> None:
-        if came.is_set():
-            raise KeyboardInterrupt
-
-    signal.signal(signal.SIGINT, note)
-    try:
-        yield heard
-    finally:
-        signal.signal(signal.SIGINT, before)
+    click.echo(
+        f"{asked.name}: stops after the batch under way; once more ends it at once", err=True
+    )
+    between = run.stop(within=GRACE_SECONDS)
+    where = "between two batches" if between else "in a batch, which is run again"
+    click.echo(f"stopped {where}; the same command goes on from {checkpoint}", err=True)
+    cut_off = asked.name != "Ctrl-C" and run.ends and not run.complete
+    return asked.code if cut_off else 0
 
 
-def serve_metrics(run: Run, port: int) -> MetricsServer:
+def serve_metrics(run: Run, metrics: Metrics) -> MetricsServer:
     """Serve a run's metrics, and say where."""
     from windrow.runtime.spark.metrics import MetricsServer as Server  # noqa: PLC0415 - as the engine
 
-    server = Server(port, run.progress)
-    click.echo(f"metrics: http://127.0.0.1:{server.port}/metrics", err=True)
+    server = Server(metrics.port, run.progress, metrics.host)
+    click.echo(f"metrics: http://{metrics.host}:{server.port}/metrics", err=True)
     return server
 
 
-def show(run: Run, console: Console, heard: Callable[[], None], *, live: bool) -> None:
-    """Wait for the end of a run, or until `heard` raises, with its progress on the console.
+def show(run: Run, console: Console, signals: Signals, *, live: bool) -> None:
+    """Wait for the end of a run, or for a signal, with its progress on the console.
 
     It is a live table if a terminal is there, and nobody else prints on it.
     """
@@ -84,21 +92,53 @@ def show(run: Run, console: Console, heard: Callable[[], None], *, live: bool) -
         with Live(console=console, refresh_per_second=5, transient=True) as view:
 
             def update(progress: Progress) -> None:
-                heard()
+                signals.check()
                 view.update(table(progress))
 
             run.wait(each=update)
         return
-    told = -1
+    lines = Lines()
 
     def tell(progress: Progress) -> None:
-        nonlocal told
-        heard()
-        if progress.batch is not None and progress.batch != told:
-            told = progress.batch
-            console.print(line(progress), soft_wrap=True, markup=False)
+        signals.check()
+        for text in lines.of(progress):
+            console.print(text, soft_wrap=True, markup=False)
 
     run.wait(each=tell)
+
+
+@dataclass(slots=True)
+class Lines:
+    """The lines of a run where nobody looks: one a batch, and one a minute without any."""
+
+    batch: int = -1
+    quiet: float = IDLE_SECONDS
+
+    def of(self, progress: Progress) -> list[str]:
+        """Return what is new."""
+        if progress.batch is not None and progress.batch != self.batch:
+            self.batch, self.quiet = progress.batch, IDLE_SECONDS
+            return [line(progress)]
+        if progress.activity.seconds >= self.quiet:
+            self.quiet += IDLE_SECONDS
+            return [doing(progress.activity)]
+        return []
+
+
+def doing(activity: Activity) -> str:
+    """Return what a run does and what it waits for: idle or stuck.
+
+    >>> from windrow.runtime.spark.progress import Activity
+    >>> doing(Activity("idle", 42.0, "new data; looks every 2 seconds", "2 seconds", 42.3))
+    'idle for 42 s, awaits new data; looks every 2 seconds; last batch 42 s ago'
+    >>> doing(Activity("working", 3.21, "batch 7", "available-now"))
+    'working for 3 s on batch 7; no batch yet'
+    """
+    what = {"idle": ", awaits ", "working": " on "}.get(activity.doing, ": ")
+    since = activity.since_batch
+    last = "no batch yet" if since is None else f"last batch {since:.0f} s ago"
+    awaits = f"{what}{activity.awaits}" if activity.awaits else ""
+    return f"{activity.doing} for {activity.seconds:.0f} s{awaits}; {last}"
 
 
 def line(progress: Progress) -> str:
@@ -120,6 +160,7 @@ def table(progress: Progress) -> Group:
     late = sum(progress.late.values())
     dead = sum(sum(kinds.values()) for kinds in progress.dead_letters.values())
     for name, value in (
+        ("now", doing(progress.activity)),
         ("batch", "-" if progress.batch is None else f"{progress.batch}  ({progress.status})"),
         ("rows", f"{progress.total_rows:,}  ({progress.rows_per_second:,.0f} a second)"),
         ("time", f"{progress.batch_seconds:.2f} s: {parts}" if parts else "-"),
@@ -146,6 +187,19 @@ def summary(progress: Progress, seconds: float) -> str:
     return (
         f"done: {progress.total_rows:,} rows in {progress.batches} batches, {seconds:.1f} s"
         f"{lost}{aside}"
+    )
+
+
+def ending(checkpoint: str, *, drained: bool) -> str:
+    """Return whether a run that has come to its end can be continued, and what that means."""
+    if drained:
+        return (
+            "drained: every answer up to the newest time is out; older rows that arrive for a "
+            f"later run on {checkpoint} are late"
+        )
+    return (
+        f"not drained: the same command goes on from {checkpoint}; --drain closes the streams "
+        "and lets out what waits for later rows"
     )
 
 

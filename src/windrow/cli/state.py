@@ -49,6 +49,8 @@ def print_state(found: CheckpointState, *, verified: bool) -> None:
         console = Console(highlight=False, width=NARROWEST)
     console.print(f"queries      {', '.join(found.queries)}", markup=False)
     console.print(f"program      {found.fingerprint}, strategy {found.strategy}", markup=False)
+    if found.held_by:
+        console.print(f"in use by {found.held_by}", markup=False)
     for name, reached in sorted(newest(found).items()):
         console.print(f"stream       {name} has reached {moment(reached, found.clocks.get(name))}")
     console.print()

@@ -93,6 +93,10 @@ class StateError(WindrowError):
     """Saved state that cannot be read, or that belongs to another query."""
 
 
+class FullDiskError(StateError):
+    """State that cannot be written: there is no room for it."""
+
+
 class RunError(WindrowError):
     """A run that cannot go on: something that it needs has failed, or does not fit."""
 

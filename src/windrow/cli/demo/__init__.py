@@ -74,7 +74,7 @@ def run_script(
         db.execute(script)
         names = [query.name for query in db.session.queries.values()]
         results = [Results(name, place.results / name) for name in names]
-        run = db.start(f"parquet:{place.results}")
+        run = db.start(f"parquet:{place.results}", drain=True)
         with view_for(console) as view:
 
             def show(progress: Progress) -> None:

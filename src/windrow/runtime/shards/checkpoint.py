@@ -6,8 +6,9 @@ import json
 from dataclasses import dataclass, replace
 from uuid import uuid4
 
-from windrow.core.errors import StateError, WindrowError
-from windrow.runtime.shards.files import Files, open_files
+from windrow.core.errors import RunError, StateError, WindrowError
+from windrow.runtime.shards.files import DRAFT, Files, open_files
+from windrow.runtime.shards.lease import FOLDER as LEASE
 from windrow.runtime.shards.program import Program
 
 NAME = "windrow.json"
@@ -31,6 +32,48 @@ def placed_by(where: str, program: Program) -> Program:
     if program.begun is not None or not open_files(where).exists(NAME):
         return program.placed()
     return replace(program, begun=read_checkpoint(where).program.begun)
+
+
+def require_folder(where: str) -> None:
+    """Refuse a file as checkpoint."""
+    if open_files(where).is_a_file():
+        raise RunError(
+            f"the checkpoint {where} is a file",
+            detail="A checkpoint is a folder: it holds the state of queries, and how far they are.",
+            hint="Give a folder, new or of an earlier run: --checkpoint DIR, checkpoint='DIR'.",
+        )
+
+
+def require_place(where: str) -> None:
+    """Refuse a place where no checkpoint can be: a file, or a folder that holds something else."""
+    require_folder(where)
+    files = open_files(where)
+    if files.exists(NAME) or "shards" in files.folders(""):
+        return  # the second is damaged, and `open_checkpoint` says so
+    foreign = [name for name in sorted(files.sizes("")) if not name.endswith(DRAFT)]
+    foreign += [name for name in files.folders("") if not _is_ours(files, name)]
+    if foreign:
+        raise RunError(
+            f"the folder {where} is no checkpoint, and it is not empty",
+            detail=f"It holds {_listed(foreign)}, and no {NAME}.",
+            hint="Give an empty or a new folder, or the checkpoint of an earlier run.",
+        )
+
+
+def _is_ours(files: Files, folder: str) -> bool:
+    """Tell whether a folder in a checkpoint that is not begun yet may be there.
+
+    A run that ended before it began has left its lease; queries that run by themselves have
+    checkpoints of their own, in folders of their names.
+    """
+    if folder == LEASE or files.exists(f"{folder}/{NAME}"):
+        return True
+    return files.folders(folder) == [LEASE] and not files.sizes(folder)
+
+
+def _listed(names: list[str]) -> str:
+    shown = ", ".join(names[:3])
+    return shown if len(names) <= 3 else f"{shown} and {len(names) - 3} more"
 
 
 def open_checkpoint(where: str, program: Program) -> Checkpoint:

@@ -27,6 +27,7 @@ from windrow.runtime.shards.clocks import Heard, Moment
 from windrow.runtime.shards.faults import fault
 from windrow.runtime.shards.gathering import meet
 from windrow.runtime.shards.launch import Place, connect, find, printed, warm
+from windrow.runtime.shards.repeats import Attempt
 from windrow.runtime.shards.stepped import Stepped
 from windrow.runtime.shards.wire import (
     Head,
@@ -84,17 +85,22 @@ class Shards:
         The process lives as long as one of those that clients `watch`: the parent of this one,
         which in a Spark task ends with the executor.
         """
-        return ShardClient(self._place(number), os.getppid() if watch is None else watch)
+        return ShardClient(self.place(number), os.getppid() if watch is None else watch)
 
     def gathered(self, version: int, number: int, moment: Moment) -> Moment:
         """Tell what shard `number` knows of a version; return what all do, when all told.
 
         Only for tasks that run at the same time on one host: each waits for the others.
         """
-        folder = self._place(number).folder
+        folder = self.place(number).folder
         return meet(folder, (self.run, version), (number, self.count), moment)
 
-    def _place(self, number: int) -> Place:
+    def attempt(self, version: int, number: int, *, again: bool) -> Attempt:
+        """Return an attempt to make a version of shard `number`; `again`: it is not the first."""
+        return Attempt(self.place(number).path("failed"), self.run, version, again)
+
+    def place(self, number: int) -> Place:
+        """Return where the process of a shard is found on this host."""
         assert 0 <= number < self.count, f"there are shards 0 to {self.count - 1}"
         return Place(self.checkpoint, self.claim, number, self.idle, self.memory)
 
@@ -104,12 +110,12 @@ class Shards:
         They load while Spark starts: two seconds that the first batch need not wait for.
         """
         for number in range(self.count):
-            warm(self._place(number), os.getpid())
+            warm(self.place(number), os.getpid())
 
     def shutdown(self) -> None:
         """End the processes of this host."""
         for number in range(self.count):
-            connection = find(self._place(number))
+            connection = find(self.place(number))
             if connection is not None:
                 with connection, suppress(ConnectionError):
                     send(connection, {"shutdown": True})

@@ -15,6 +15,7 @@ from windrow.runtime.shards.clocks import Moment
 from windrow.runtime.shards.entry import INGEST, STEP, Footer, Step, read_footer
 from windrow.runtime.shards.files import open_files
 from windrow.runtime.shards.layout import layout_of
+from windrow.runtime.shards.lease import holder_of, named, shown_time
 from windrow.runtime.shards.store import Store
 
 T = TypeVar("T")
@@ -59,6 +60,7 @@ class CheckpointState:
     levels: int
     clocks: dict[str, Clock]
     shards: tuple[ShardState, ...]
+    held_by: str = ""
 
     @property
     def is_sound(self) -> bool:
@@ -81,7 +83,14 @@ def describe(where: str, *, verify: bool = False) -> CheckpointState:
         levels,
         {stream.name: stream.clock for stream in streams},
         tuple(_shard(store, verify=verify) for store in stores),
+        _holder(where),
     )
+
+
+def _holder(where: str) -> str:
+    """Return who works on a checkpoint, and since when; "" if nobody does."""
+    held = holder_of(where)
+    return "" if held is None else f"{named(held.holder)} since {shown_time(held.since)}"
 
 
 def _shard(store: Store, *, verify: bool) -> ShardState:

@@ -19,7 +19,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 from pyarrow import fs
 
-from windrow.core.errors import StateError
+from windrow.core.errors import FullDiskError, StateError
 
 DRAFT = ".draft"
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -78,6 +78,9 @@ class Files(Protocol):
     def sync(self, folder: str) -> None:
         """Force the names in a folder to the disk."""
 
+    def is_a_file(self) -> bool:
+        """Tell whether a file stands where the folder should be."""
+
 
 def open_files(where: str) -> Files:
     """Return the folder that a path or a URI names.
@@ -107,7 +110,7 @@ def clear_errors(doing: str, path: str) -> Iterator[None]:
         raise
     except OSError as error:
         full = error.errno in FULL
-        raise StateError(
+        raise (FullDiskError if full else StateError)(
             f"{'the disk is full' if full else 'the file system failed'} while {doing} {path}",
             detail=f"{error.strerror or error}. The version before this one is as it was.",
             hint="Make room, then start the query again: it goes on where it was."
@@ -208,6 +211,10 @@ class LocalFiles:
                 os.fsync(opened)
             finally:
                 os.close(opened)
+
+    def is_a_file(self) -> bool:
+        """Tell whether a file stands where the folder should be."""
+        return Path(self.where).exists() and not Path(self.where).is_dir()
 
 
 @dataclass(slots=True)
@@ -333,6 +340,11 @@ class FarFiles:
     def sync(self, folder: str) -> None:
         """Return at once: a file that was moved is there."""
 
+    def is_a_file(self) -> bool:
+        """Tell whether a file stands where the folder should be."""
+        with clear_errors("looking for", self.where):
+            return bool(self.system.get_file_info(self.where).is_file)
+
 
 @dataclass(slots=True)
 class FarDraft:
@@ -371,11 +383,21 @@ class FarDraft:
                 self.system.move(self._beside, self.path)
 
     def claim(self) -> bool:
-        """Let the file appear under its name if there is none. Two at once may both do so."""
+        """Let the file appear under its name if there is none.
+
+        HDFS moves onto no existing file; on object stores two at once may both do so.
+        """
         if self.system.get_file_info(self.path).is_file:
             self.abandon()
             return False
-        self.publish()
+        self._sink.close()
+        try:
+            self.system.move(self._beside, self.path)
+        except OSError:
+            if not self.system.get_file_info(self.path).is_file:
+                raise
+            self.abandon()
+            return False
         return True
 
     def sync(self) -> None:

@@ -5,6 +5,7 @@
     FOLDER/0003.start   locked by a client while it starts the process
     FOLDER/0003.log     what the process has printed
     FOLDER/0003.heard   what the shard has heard in its newest batch (`gathering.py`)
+    FOLDER/0003.failed  how it has failed last, if that would come again (`repeats.py`)
 
 FOLDER is private to the user, and named by the checkpoint and the claim that `windrow.json` holds:
 a checkpoint that was removed and made anew has other processes.
@@ -36,7 +37,7 @@ START_SECONDS = 60.0
 ATTEMPTS = 3
 UNUSED_DAYS = 30
 FOLDER_NAME = 16
-KINDS = ("sock", "alive", "start", "log", "heard")
+KINDS = ("sock", "alive", "start", "log", "heard", "failed")
 LOG_TAIL = 4000
 DETACH = """
 import os, sys

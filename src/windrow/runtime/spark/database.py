@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import TracebackType
 
 from pyspark.sql import DataFrame, SparkSession
@@ -19,23 +20,39 @@ from windrow.plan.nodes import Query
 from windrow.plan.session import QUERY_HINT, SCRIPT_HINT, Session, unregistered
 from windrow.plan.settings import check_setting
 from windrow.plan.unused import SPARK, require_of_query, require_unset, require_used
-from windrow.runtime.shards.checkpoint import placed_by
+from windrow.runtime.shards.checkpoint import placed_by, require_folder, require_place
 from windrow.runtime.shards.client import Shards
+from windrow.runtime.shards.lease import Lease, take_lease
 from windrow.runtime.shards.program import Program
 from windrow.runtime.spark.declaring import declaration
 from windrow.runtime.spark.explain import explain_spark
 from windrow.runtime.spark.folder import RunFolder
 from windrow.runtime.spark.frame import changes_of, own_frame
 from windrow.runtime.spark.handle import SparkQuery
+from windrow.runtime.spark.own import OwnJob
 from windrow.runtime.spark.run import Job, Run
 from windrow.runtime.spark.script import Script
-from windrow.runtime.spark.session import checked, open_session
+from windrow.runtime.spark.session import checked, configured, open_session
 from windrow.runtime.spark.shipping import shipped
-from windrow.runtime.spark.sinks.choose import SinkSpec, choose_sink
+from windrow.runtime.spark.sinks.choose import Sink, SinkSpecs, choose_sinks
 from windrow.runtime.spark.sinks.memory import MemorySink
 from windrow.runtime.spark.sinks.target import target_of
+from windrow.runtime.spark.triggers import drains
+
+LOG = logging.getLogger(__name__)
 
 STRATEGIES = ("auto", "upa", "direct", "negative")
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What a user asks of a run: where, the sinks of each query, when, and how it is to end."""
+
+    folder: RunFolder
+    specs: Mapping[str, SinkSpecs]
+    trigger: str
+    options: Mapping[str, str]
+    drain: bool | None
 
 
 class SparkDatabase:
@@ -52,21 +69,32 @@ class SparkDatabase:
         shards: int = 2,
         spark: SparkSession | None = None,
         master: str | None = None,
+        conf: Mapping[str, str] | None = None,
     ) -> None:
         if not isinstance(shards, int) or shards < 1:
             raise BindError(f"{shown(shards)} shards cannot work", hint="Give at least one.")
+        if spark is not None and conf:
+            raise BindError(
+                "conf is for a session that windrow starts, and one was given",
+                hint="Set it where the session is made: SparkSession.builder.config(...).",
+            )
         self.session = Session()
         self.shards = shards
         self._master = master
-        self._own_session = spark is None and SparkSession.getActiveSession() is None
+        running = SparkSession.getActiveSession() if spark is None else None
+        self._own_session = spark is None and running is None
+        self._running = running  # other threads do not see which one is active
         self._spark = None if spark is None else checked(spark)
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
         self._checkpoint = checkpoint
+        self._kept = checkpoint is not None
+        self._conf = dict(conf or {})
         self._script = Script()
         self._strategies: dict[str, str] = {}
         self._frames: dict[str, DataFrame] = {}
         self._memories: dict[str, MemorySink] = {}
         self._runs: dict[str, Run] = {}
+        self._own: dict[str, OwnJob] = {}
         self._closed = False
 
     @property
@@ -74,7 +102,11 @@ class SparkDatabase:
         """The session; started if there is none yet."""
         self._require_open()
         if self._spark is None:
-            self._spark = open_session(self._master, self.shards)
+            running = self._running or SparkSession.getActiveSession()
+            if running is None:
+                self._spark = open_session(self._master, self.shards, self._conf)
+            else:
+                self._spark = checked(configured(running, self._conf))
         return self._spark
 
     @property
@@ -232,21 +264,26 @@ class SparkDatabase:
 
     def start(
         self,
-        sinks: SinkSpec | Mapping[str, SinkSpec] | None = None,
+        sinks: SinkSpecs | Mapping[str, SinkSpecs] | None = None,
         trigger: str = "available-now",
         options: Mapping[str, str] | None = None,
         queries: Sequence[str] | None = None,
         *,
-        sink: SinkSpec | None = None,
+        sink: SinkSpecs | None = None,
+        drain: bool | None = None,
     ) -> Run:
         """Run all queries, or those that are named, in one pass.
 
-        `sinks` is one for each query by its name, `sink` the one of all others: noop if it is not
-        given. One for all may be given as `sinks`, too.
+        `sinks` has the sinks of each query by its name: one, or a list of several; `sink` is for
+        all others: noop if it is not given. What is for every query may be given as `sinks`, too.
+
+        `drain` closes all streams when the input has been read: what waits for later tuples comes
+        out, and rows that arrive for a later run are late if they are older than the newest. By
+        default only a run without a checkpoint does so: nothing can follow it.
         """
         chosen = self.session.queries if queries is None else queries
         names = [self.session.query(name).name for name in chosen]
-        each, sink = _sinks_by_query(sinks, sink)
+        each, other = _sinks_by_query(sinks, sink)
         known = {name.lower() for name in names}
         unknown = [n for n in each if n.lower() not in known]
         if unknown:
@@ -255,45 +292,66 @@ class SparkDatabase:
                 hint=f"There are {', '.join(names)}.",
             )
         by_name = {name.lower(): spec for name, spec in each.items()}
-        specs = {name: by_name.get(name.lower(), sink) for name in names}
-        return self._start(RunFolder(self.checkpoint), specs, trigger, options)
+        specs = {name: by_name.get(name.lower(), other) for name in names}
+        folder = RunFolder(self.checkpoint)
+        return self._start(Order(folder, specs, trigger, dict(options or {}), drain))
 
     def start_query(
-        self, name: str, sink: SinkSpec, trigger: str, options: Mapping[str, str] | None
+        self,
+        name: str,
+        sink: SinkSpecs,
+        trigger: str,
+        options: Mapping[str, str] | None,
+        *,
+        drain: bool | None,
     ) -> Run:
         """Run one query by itself."""
         query = self.session.query(name)
         folder = RunFolder(f"{self.checkpoint}/{query.name}")
-        return self._start(folder, {query.name: sink}, trigger, options)
+        return self._start(Order(folder, {query.name: sink}, trigger, dict(options or {}), drain))
 
-    def _start(
-        self,
-        folder: RunFolder,
-        specs: Mapping[str, SinkSpec],
-        trigger: str,
-        options: Mapping[str, str] | None,
-    ) -> Run:
+    def _start(self, order: Order) -> Run:
+        """Start a run, which has the lease on its checkpoint until it ends."""
         self._require_open()
-        before = self._runs.get(folder.where)
+        where = order.folder.where
+        before = self._runs.get(where)
         if before is not None and before.active:
             raise RunError(
                 f"{', '.join(before.names)} is running already", hint="Stop that run first."
             )
-        program = placed_by(folder.where, self.program(*specs))
-        sinks = []
-        for name, spec in specs.items():
-            sink = choose_sink(spec, target_of(self.session.query(name)), options)
-            if isinstance(sink, MemorySink):
-                sink = self._memories.setdefault(f"{folder.where}/{name}", sink)
-            sinks.append(sink)
-        shards = Shards(folder.where, program)
-        if self._spark is None and (self._master or "local").startswith("local"):
-            shards.warm()  # they load while Spark starts
-        job = Job(program, folder, tuple(sinks), trigger, dict(self._frames))
-        run = Run(self.spark, shards, job)
-        run.start()
-        self._runs[folder.where] = run
+        drain = drains(order.trigger, asked=order.drain, kept=self._kept)
+        sinks = self._sinks(order)
+        lease = self._leased(where)
+        try:
+            program = placed_by(where, self.program(*order.specs))
+            shards = Shards(where, program)
+            if self._spark is None and (self._master or "local").startswith("local"):
+                shards.warm()  # they load while Spark starts
+            frames = dict(self._frames)
+            job = Job(program, order.folder, sinks, order.trigger, frames, drain)
+            run = Run(self.spark, shards, job, lease)
+            run.start()
+        except BaseException:
+            lease.release()
+            raise
+        self._runs[where] = run
         return run
+
+    def _sinks(self, order: Order) -> tuple[Sink, ...]:
+        """Return the sinks of all queries of a run; those in memory are kept from run to run."""
+        found: list[Sink] = []
+        for name, specs in order.specs.items():
+            for sink in choose_sinks(specs, target_of(self.session.query(name)), order.options):
+                kept = f"{order.folder.where}/{name}"
+                memory = isinstance(sink, MemorySink)
+                found.append(self._memories.setdefault(kept, sink) if memory else sink)  # type: ignore[arg-type]
+        return tuple(found)
+
+    def _leased(self, where: str) -> Lease:
+        """Return the lease on a checkpoint; refuse a place that cannot be one."""
+        require_folder(self.checkpoint)
+        require_place(where)
+        return take_lease(where)
 
     def run_of(self, name: str) -> Run:
         """Return the newest run that has a query in it."""
@@ -311,9 +369,25 @@ class SparkDatabase:
         """Return a query's changes as a streaming DataFrame."""
         query = self.session.query(name)
         folder = f"{self.checkpoint}/{query.name}"
-        program = placed_by(folder, self.program(name))
-        wide = own_frame(self.spark, program, folder, self._frames)
+        known = self._own.get(folder)
+        lease = self._leased(folder) if known is None else known.lease
+        try:
+            program = placed_by(folder, self.program(name))
+            wide = own_frame(self.spark, program, folder, self._frames)
+        except BaseException:
+            if known is None:
+                lease.release()
+            raise
+        if known is None:
+            self._own[folder] = OwnJob(self.spark, program, folder, lease)
+            lease.when_lost(lambda error: LOG.error("%s", error))
         return changes_of(wide, program, query.name)
+
+    def watched(self, name: str) -> Run | OwnJob:
+        """Return what can say how far a query is: the newest run that has it, or an own job."""
+        query = self.session.query(name)
+        own = self._own.get(f"{self.checkpoint}/{query.name}")
+        return own if own is not None and self._run_with(name) is None else self.run_of(name)
 
     def close(self) -> None:
         """Stop what runs, and Spark too if this database has started it."""
@@ -321,6 +395,8 @@ class SparkDatabase:
             return
         for run in self._runs.values():
             run.stop()
+        for own in self._own.values():
+            own.lease.release()
         if self._own_session and self._spark is not None:
             self._spark.stop()
         if self._temporary is not None:
@@ -344,8 +420,8 @@ class SparkDatabase:
 
 
 def _sinks_by_query(
-    sinks: SinkSpec | Mapping[str, SinkSpec] | None, sink: SinkSpec | None
-) -> tuple[dict[str, SinkSpec], SinkSpec]:
+    sinks: SinkSpecs | Mapping[str, SinkSpecs] | None, sink: SinkSpecs | None
+) -> tuple[dict[str, SinkSpecs], SinkSpecs]:
     """Return the sinks of queries by their names, and the one of all others."""
     if sinks is None or isinstance(sinks, Mapping):
         return dict(sinks or {}), "noop" if sink is None else sink

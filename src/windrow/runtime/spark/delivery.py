@@ -4,11 +4,14 @@ files        written by the tasks that have the changes (`rim`)
 noop         nothing to do
 spark:FORMAT alone: Spark's own streaming sink; beside others: a write a batch, from a cache
 all others   brought to the driver as Arrow
+
+A query may have several sinks. Each is given every version in order, and knows by its number one
+that it has: if one of them fails, the batch is run again, and only those take it that lack it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -26,30 +29,43 @@ from windrow.runtime.spark.sinks.folder import FolderSink
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """The sinks of a program, in the order of its outputs."""
+    """The sinks of a program: those of each output, in the order of its outputs."""
 
     program: Program
-    sinks: tuple[Sink, ...]
+    sinks: tuple[tuple[Sink, ...], ...]
     changes: Changes
 
     @classmethod
     def of(cls, program: Program, sinks: Sequence[Sink]) -> Delivery:
         """Return how a program's changes reach these sinks."""
         plan = plan_of(program)
-        by_query = {sink.target.query: sink for sink in sinks}
-        ordered = tuple(by_query[output.query] for output in plan.layout.outputs)
+        ordered = tuple(
+            tuple(sink for sink in sinks if sink.target.query == output.query)
+            for output in plan.layout.outputs
+        )
         return cls(program, ordered, Changes(plan.answered, plan.layout.outputs))
+
+    @property
+    def all(self) -> Iterator[Sink]:
+        """All sinks of all queries."""
+        return (sink for sinks in self.sinks for sink in sinks)
+
+    @property
+    def alone(self) -> SparkSink | None:
+        """The sink of Spark that takes all there is, if that is the only sink."""
+        first, *others = self.all
+        return first if isinstance(first, SparkSink) and not others else None
 
     def open(self, run: str, reached: int) -> None:
         """Prepare all sinks for a run."""
-        for sink in self.sinks:
+        for sink in self.all:
             if not isinstance(sink, NoopSink | SparkSink):
                 sink.open(run, reached)
 
     def written(self, frame: DataFrame) -> DataStreamWriter:
         """Return the streaming write that brings each batch to all sinks."""
-        if len(self.sinks) == 1 and isinstance(self.sinks[0], SparkSink):
-            sink = self.sinks[0]
+        sink = self.alone
+        if sink is not None:
             changes = changes_of(frame, self.program, sink.target.query)
             return changes.writeStream.format(sink.format).options(**sink.options)
         if not self._passed:
@@ -62,7 +78,7 @@ class Delivery:
 
         That one knows batches that it has seen only as part of the streaming query.
         """
-        return not (len(self.sinks) == 1 and isinstance(self.sinks[0], SparkSink))
+        return self.alone is None
 
     def deliver(self, frame: DataFrame, version: int) -> None:
         """Bring one version that is no streaming plan's batch to all sinks."""
@@ -75,12 +91,16 @@ class Delivery:
     def _passed(self) -> frozenset[int]:
         """The outputs whose changes leave the tasks."""
         kept = NoopSink | FolderSink
-        return frozenset(n for n, sink in enumerate(self.sinks) if not isinstance(sink, kept))
+        return frozenset(
+            number
+            for number, sinks in enumerate(self.sinks)
+            if any(not isinstance(sink, kept) for sink in sinks)
+        )
 
     @property
     def may_run_at_once(self) -> bool:
         """Tell whether all tasks of a batch are run, once: a sink of Spark's may want but some."""
-        return not any(isinstance(sink, SparkSink) for sink in self.sinks)
+        return not any(isinstance(sink, SparkSink) for sink in self.all)
 
     @property
     def rim(self) -> Rim | None:
@@ -88,7 +108,11 @@ class Delivery:
 
         If all changes are for noop they go on: who measures wants them to reach Spark.
         """
-        folders = {n: sink for n, sink in enumerate(self.sinks) if isinstance(sink, FolderSink)}
+        written = {
+            number: tuple(sink for sink in sinks if isinstance(sink, FolderSink))
+            for number, sinks in enumerate(self.sinks)
+        }
+        folders = {number: sinks for number, sinks in written.items() if sinks}
         if not folders and len(self._passed) in (0, len(self.sinks)):
             return None
         return Rim(self.changes, folders, self._passed)
@@ -98,7 +122,7 @@ class Delivery:
 
     def _take(self, frame: DataFrame, version: int) -> None:
         """Give the driver's sinks their changes: one action, or one and a cache."""
-        others = [sink for sink in self.sinks if isinstance(sink, SparkSink)]
+        others = [sink for sink in self.all if isinstance(sink, SparkSink)]
         if not others:
             self._give(frame.toArrow(), version)
             return
@@ -115,9 +139,12 @@ class Delivery:
         parts: dict[int, list[pa.RecordBatch]] = {}
         for number, rows in self.changes.split(wide.to_batches()):
             parts.setdefault(number, []).append(rows)
-        for number, sink in enumerate(self.sinks):
-            if isinstance(sink, NoopSink | SparkSink | FolderSink):
+        for number, sinks in enumerate(self.sinks):
+            taking = [s for s in sinks if not isinstance(s, NoopSink | SparkSink | FolderSink)]
+            if not taking:
                 continue
-            schema = sink.target.changes
+            schema = taking[0].target.changes
             batches = [self.changes.of(number, rows, schema) for rows in parts.get(number, [])]
-            sink.write(version, pa.Table.from_batches(batches, schema))
+            changes = pa.Table.from_batches(batches, schema)
+            for sink in taking:
+                sink.write(version, changes)

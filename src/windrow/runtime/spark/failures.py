@@ -6,6 +6,7 @@ import re
 
 from windrow.core import errors
 from windrow.core.errors import RunError, WindrowError
+from windrow.runtime.shards.repeats import REPEATING
 
 OURS = re.compile(
     r"windrow\.core\.errors\.(\w+): (error: .*?)(?=\n\s*SQLSTATE|\n\tat |\n\n|\Z)", re.S
@@ -17,6 +18,9 @@ SENTENCE = re.compile(r"^(?:\w+\.)*(\w*(?:Error|Exception))\b: (.*)$", re.M)
 
 TOGETHER = "because barrier task"
 """What Spark says when it gives a batch up because one of the tasks that run at once has failed."""
+
+NO_ROOM = "No space left on device"
+"""What Java and Python say of a full disk."""
 
 SQLSTATE = re.compile(r"\s*SQLSTATE: \w+\s*$")
 NEXT_STEP = "Mend that, then start it again with the same checkpoint: it goes on where it was."
@@ -36,6 +40,12 @@ def explained(failure: BaseException) -> WindrowError:
 def lost_together(failure: BaseException) -> bool:
     """Tell whether a batch was given up for one task, which Spark repeats in other stages."""
     return TOGETHER in str(failure)
+
+
+def will_repeat(failure: BaseException) -> bool:
+    """Tell whether a batch would fail in the same way again: there is no room for it."""
+    text = str(failure)
+    return NO_ROOM in text or any(name in REPEATING for name, _ in OURS.findall(text))
 
 
 def rebuilt(name: str, text: str) -> WindrowError:

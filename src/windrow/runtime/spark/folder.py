@@ -81,6 +81,11 @@ class RunFolder:
             return None
         return Drain(int(str(known["version"])), int(str(known["wall"])), bool(known["done"]))
 
+    def is_drained(self) -> bool:
+        """Tell whether the newest version is an end of input."""
+        drain = self.drain()
+        return drain is not None and drain.done and drain.version > version_of(self.last_batch())
+
     def note(self, drain: Drain) -> None:
         """Write down how far an end of input has come."""
         self._write(DRAIN, {"version": drain.version, "wall": drain.wall, "done": drain.done})

@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from windrow.core.errors import RunError, SemanticError
-from windrow.runtime.spark.sinks.choose import Sink, SinkSpec
+from windrow.runtime.spark.sinks.choose import Sink, SinkSpecs
 from windrow.runtime.spark.sinks.folder import FolderSink
 from windrow.runtime.spark.sinks.memory import MemorySink
 
@@ -27,42 +27,49 @@ class SparkQuery:
 
     def start(
         self,
-        sink: SinkSpec = "noop",
+        sink: SinkSpecs = "noop",
         trigger: str = "available-now",
         options: Mapping[str, str] | None = None,
+        *,
+        drain: bool | None = None,
     ) -> Run:
         """Run this query by itself; its checkpoint is the folder of its name in the database's.
 
         `sink` is "noop", "memory", "console", "parquet:DIR", "json:DIR", "duckdb:FILE", a
-        PostgreSQL URL, "spark:FORMAT" with `options`, or a function of (pyarrow.Table, batch).
+        PostgreSQL URL, "spark:FORMAT" with `options`, or a function of (pyarrow.Table, batch);
+        several are a list. `drain` closes all streams when the input has been read; by default
+        only without a checkpoint, as nothing can follow.
         """
-        return self._db.start_query(self.name, sink, trigger, options)
+        return self._db.start_query(self.name, sink, trigger, options, drain=drain)
 
     def progress(self) -> dict[str, object]:
         """Return how far the query has come, and what its last batch has cost."""
-        return self._db.run_of(self.name).progress().of(self.name)
+        return self._db.watched(self.name).progress().of(self.name)
 
     def stats(self) -> dict[str, object]:
         """Return what the query has cost on all shards, and how late its changes were told."""
-        return self._db.run_of(self.name).stats(self.name)
+        return self._db.watched(self.name).stats(self.name)
 
     def changes(self) -> pa.Table:
-        """Return changes: of a memory sink those since the last call, of a folder all."""
-        sink = self._sink()
-        if isinstance(sink, MemorySink | FolderSink):
-            return sink.changes()
+        """Return changes: of a memory sink those since the last call, of a folder all.
+
+        Of several sinks the first that keeps them is asked.
+        """
+        for sink in self._sinks():
+            if isinstance(sink, MemorySink | FolderSink):
+                return sink.changes()
         raise _unreadable(self.name, "changes", "memory, parquet: or json:")
 
     def answer(self) -> pa.Table:
-        """Return the answer after the newest batch, as far as the sink keeps it."""
-        sink = self._sink()
-        if sink.target.appends:
+        """Return the answer after the newest batch, of the first sink that keeps it."""
+        sinks = self._sinks()
+        if sinks[0].target.appends:
             raise SemanticError(
                 f'"{self.name}" is a stream: it has changes and no answer',
                 detail="ISTREAM, DSTREAM and RSTREAM tell what happens, not what is.",
                 hint="Read changes(), or take the stream operator out of the query.",
             )
-        answer = getattr(sink, "answer", None)
+        answer = next((s.answer for s in sinks if hasattr(s, "answer")), None)
         if answer is None:
             raise _unreadable(
                 self.name, "the answer", "memory, parquet:, json:, duckdb: or PostgreSQL"
@@ -70,8 +77,8 @@ class SparkQuery:
         table: pa.Table = answer()
         return table
 
-    def _sink(self) -> Sink:
-        return self._db.run_of(self.name).sink(self.name)
+    def _sinks(self) -> tuple[Sink, ...]:
+        return self._db.run_of(self.name).sinks(self.name)
 
     def to_spark(self) -> DataFrame:
         """Return the changes as a streaming DataFrame: `_ts`, `_sign`, then the columns."""

@@ -6,11 +6,19 @@ import threading
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import accumulate
 
 from windrow.core.errors import RunError
-from windrow.runtime.spark.progress import Progress
+from windrow.runtime.spark.dead import LATE, POISON
+from windrow.runtime.spark.progress import BOUNDS, BatchTimes, Progress
+from windrow.runtime.spark.reports import KERNEL, STATE, TRANSFER
 
 Sample = tuple[dict[str, str], float]
+
+PARTS = ("spark", TRANSFER, KERNEL, STATE)
+KINDS = (POISON, LATE)
+DOING = ("starting", "working", "idle", "draining", "stopping", "ended", "failed")
+"""What series there are from the start, before anything of them has happened."""
 
 HELP: dict[str, tuple[str, str]] = {
     "windrow_active": ("gauge", "1 while the run is at work"),
@@ -20,10 +28,15 @@ HELP: dict[str, tuple[str, str]] = {
     "windrow_input_rows_per_second": ("gauge", "rows of the last batch by its time"),
     "windrow_batch_seconds": ("gauge", "time of the last batch"),
     "windrow_batch_part_seconds": ("gauge", "the same, by where it went"),
+    "windrow_batch_duration_seconds": ("histogram", "times of all batches"),
+    "windrow_seconds_since_batch": ("gauge", "since the last batch was done"),
+    "windrow_doing": ("gauge", "1 for what the run does now: idle, working, ..."),
+    "windrow_failures_total": ("counter", "failed batches: retried, or fatal for the run"),
+    "windrow_seconds_behind": ("gauge", "how far the event time of a query is behind the clock"),
     "windrow_clock_seconds": ("gauge", "event time that a query has reached, since 1970"),
     "windrow_clock_ticks": ("gauge", "ticks that a query has reached"),
     "windrow_behind": ("gauge", "seconds, or ticks, that a pace holds a query back"),
-    "windrow_held_back": ("gauge", "1 if a query waits for this stream"),
+    "windrow_held_back": ("gauge", "1 if a query waits for this stream, 0 for others"),
     "windrow_late_total": ("counter", "tuples that came too late"),
     "windrow_dead_letters_total": ("counter", "rows set aside, by kind"),
     "windrow_state_rows": ("gauge", "rows that a shard remembers"),
@@ -38,16 +51,14 @@ def samples(progress: Progress) -> Iterator[tuple[str, Sample]]:
     yield "windrow_active", ({}, float(progress.active))
     yield "windrow_batches_total", ({}, progress.batches)
     yield "windrow_input_rows_total", ({}, progress.total_rows)
-    if progress.batch is not None:
-        yield "windrow_batch_id", ({}, progress.batch)
-        yield "windrow_input_rows_per_second", ({}, progress.rows_per_second)
-        yield "windrow_batch_seconds", ({}, progress.batch_seconds)
-    for part, seconds in progress.seconds.items():
-        yield "windrow_batch_part_seconds", ({"part": part}, seconds)
+    yield from _of_batches(progress)
+    for kind, count in progress.failures.items():
+        yield "windrow_failures_total", ({"kind": kind}, count)
     yield from _of_queries(progress)
     for stream, count in progress.late.items():
         yield "windrow_late_total", ({"stream": stream}, count)
-    for stream, kinds in progress.dead_letters.items():
+    for stream in dict.fromkeys([*progress.late, *progress.dead_letters]):
+        kinds = {**dict.fromkeys(KINDS, 0), **progress.dead_letters.get(stream, {})}
         for kind, count in kinds.items():
             yield "windrow_dead_letters_total", ({"stream": stream, "kind": kind}, count)
     for shard in progress.shards:
@@ -57,6 +68,20 @@ def samples(progress: Progress) -> Iterator[tuple[str, Sample]]:
         yield "windrow_process_bytes", (label, shard.process_bytes)
 
 
+def _of_batches(progress: Progress) -> Iterator[tuple[str, Sample]]:
+    if progress.batch is not None:
+        yield "windrow_batch_id", ({}, progress.batch)
+    yield "windrow_input_rows_per_second", ({}, progress.rows_per_second)
+    yield "windrow_batch_seconds", ({}, progress.batch_seconds)
+    for part in PARTS:
+        yield "windrow_batch_part_seconds", ({"part": part}, progress.seconds.get(part, 0.0))
+    since = progress.activity.since_batch
+    if since is not None:
+        yield "windrow_seconds_since_batch", ({}, since)
+    for doing in DOING:
+        yield "windrow_doing", ({"doing": doing}, float(doing == progress.activity.doing))
+
+
 def _of_queries(progress: Progress) -> Iterator[tuple[str, Sample]]:
     for name, query in progress.queries.items():
         if isinstance(query.clock, int):
@@ -64,9 +89,25 @@ def _of_queries(progress: Progress) -> Iterator[tuple[str, Sample]]:
         elif query.clock is not None:
             reached = datetime.fromisoformat(query.clock)
             yield "windrow_clock_seconds", ({"query": name}, reached.timestamp())
+            behind = max(0.0, progress.at - reached.timestamp())
+            yield "windrow_seconds_behind", ({"query": name}, behind)
         yield "windrow_behind", ({"query": name}, query.behind)
-        if query.held_back_by is not None:
-            yield "windrow_held_back", ({"query": name, "stream": query.held_back_by}, 1)
+        for stream in progress.late:
+            held = float(stream == query.held_back_by)
+            yield "windrow_held_back", ({"query": name, "stream": stream}, held)
+
+
+def histogram(name: str, times: BatchTimes) -> list[str]:
+    """Return the times of batches as Prometheus reads a histogram: classes hold those below, too.
+
+    >>> histogram("t", BatchTimes().with_one(0.2))[1:4]
+    ['t_bucket{le="0.1"} 0', 't_bucket{le="0.25"} 1', 't_bucket{le="0.5"} 1']
+    """
+    bounds = [*(f"{bound:g}" for bound in BOUNDS), "+Inf"]
+    below = list(accumulate(times.counts))
+    counted = zip(bounds, below, strict=True)
+    lines = [f'{name}_bucket{{le="{bound}"}} {count}' for bound, count in counted]
+    return [*lines, f"{name}_sum {times.seconds:.16g}", f"{name}_count {below[-1]}"]
 
 
 def exposition(progress: Progress) -> str:
@@ -76,7 +117,10 @@ def exposition(progress: Progress) -> str:
         found.setdefault(name, []).append(sample)
     lines = []
     for name, (kind, meaning) in HELP.items():
-        if name in found:
+        if kind == "histogram":
+            lines += [f"# HELP {name} {meaning}", f"# TYPE {name} {kind}"]
+            lines += histogram(name, progress.batch_times)
+        elif name in found:
             lines += [f"# HELP {name} {meaning}", f"# TYPE {name} {kind}"]
             lines += [f"{name}{_labels(labels)} {value:.16g}" for labels, value in found[name]]
     return "\n".join(lines) + "\n"
@@ -106,9 +150,10 @@ class MetricsServer:
             self._server = ThreadingHTTPServer((host, port), _handler(progress))
         except OSError as error:
             raise RunError(
-                f"cannot serve metrics on port {port}",
+                f"cannot serve metrics on {host} port {port}",
                 detail=str(error.strerror),
-                hint="Choose another port.",
+                hint="Choose another port with --metrics-port, or a host of this machine with "
+                "--metrics-host.",
             ) from error
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
         self._thread.start()

@@ -2,15 +2,54 @@
 
 from __future__ import annotations
 
+import time
+from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from windrow.core.time import Clock
+from windrow.plan.catalog import Stream
 from windrow.plan.labels import clock_of
+from windrow.runtime.shards.layout import layout_of
 from windrow.runtime.shards.program import Program
 from windrow.runtime.spark.reports import KERNEL, STATE, TRANSFER, Report
+
+BOUNDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+"""Seconds: the upper bounds of the classes in which the times of batches are counted."""
+
+RETRIED, FATAL = "retried", "fatal"
+"""Failures of a run: of a batch that was run again, and the one that has ended the run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Activity:
+    """What a run is doing, for how long, and what it waits for.
+
+    `doing` is "starting", "working", "idle", "draining", "stopping", "ended" or "failed".
+    `since_batch`: seconds since the last batch was done; None before the first.
+    """
+
+    doing: str = "ended"
+    seconds: float = 0.0
+    awaits: str = ""
+    trigger: str = ""
+    since_batch: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BatchTimes:
+    """How long batches took: so many up to each of `BOUNDS`, and over the last; and in all."""
+
+    counts: tuple[int, ...] = (0,) * (len(BOUNDS) + 1)
+    seconds: float = 0.0
+
+    def with_one(self, seconds: float) -> BatchTimes:
+        """Return the same with one more batch."""
+        place = bisect_left(BOUNDS, seconds)
+        counts = tuple(n + (i == place) for i, n in enumerate(self.counts))
+        return BatchTimes(counts, self.seconds + seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +84,7 @@ class Progress:
 
     `seconds` splits the time of the last batch: what the slowest shard took for moving rows
     (transfer), for operators (kernel) and for logs and snapshots (state); the rest is Spark's.
+    `at`: when this was so, in seconds since 1970.
     """
 
     active: bool
@@ -60,6 +100,10 @@ class Progress:
     shards: tuple[ShardProgress, ...] = ()
     late: dict[str, int] = field(default_factory=dict)
     dead_letters: dict[str, dict[str, int]] = field(default_factory=dict)
+    activity: Activity = Activity()
+    failures: dict[str, int] = field(default_factory=lambda: dict.fromkeys((RETRIED, FATAL), 0))
+    batch_times: BatchTimes = BatchTimes()
+    at: float = 0.0
 
     def to_dict(self) -> dict[str, object]:
         """Return everything as plain values."""
@@ -85,6 +129,8 @@ class Tally:
     rows: int = 0
     newest: int = -1
     last: Mapping[str, Any] | None = None
+    times: BatchTimes = BatchTimes()
+    retried: int = 0
 
     def hear(self, told: list[Mapping[str, Any]]) -> None:
         """Count what is new; Spark tells of its last hundred batches."""
@@ -94,6 +140,13 @@ class Tally:
                 self.batches += 1
                 self.rows += self.rows_of(batch)
                 self.last = batch
+                self.times = self.times.with_one(_took(batch))
+
+    def ended_at(self) -> float | None:
+        """Return when the last batch was done, in seconds since 1970; None if nobody said."""
+        if self.last is None or "timestamp" not in self.last:
+            return None
+        return datetime.fromisoformat(self.last["timestamp"]).timestamp() + _took(self.last)
 
     def rows_of(self, batch: Mapping[str, Any]) -> int:
         """Return how many rows a batch has read."""
@@ -101,30 +154,39 @@ class Tally:
         return max(0, int(batch["numInputRows"]) - int(ticks))
 
 
+def _took(batch: Mapping[str, Any]) -> float:
+    return float(batch["durationMs"].get("triggerExecution", 0)) / 1000
+
+
 def progress_of(
     tally: Tally,
     reports: Mapping[int, Report],
     program: Program,
     *,
-    active: bool,
     status: str,
     dead: dict[str, dict[str, int]],
+    activity: Activity,
 ) -> Progress:
     """Put together what Spark and the shards have told."""
     clocks = {query.name: clock_of(query.root) for query in program.bound()}
+    failed = activity.doing == "failed"
     known = Progress(
-        active,
+        activity.doing not in ("ended", "failed"),
         status,
         queries={name: query_progress(name, clock, reports) for name, clock in clocks.items()},
         shards=tuple(shard_progress(number, report) for number, report in reports.items()),
-        late=summed([report["late"] for report in reports.values()]),
+        late=summed([no_late(program), *(report["late"] for report in reports.values())]),
         dead_letters=dead,
         batches=tally.batches,
         total_rows=tally.rows,
+        activity=activity,
+        failures={RETRIED: tally.retried, FATAL: int(failed)},
+        batch_times=tally.times,
+        at=time.time(),
     )
     if tally.last is None:
         return known
-    took = float(tally.last["durationMs"].get("triggerExecution", 0)) / 1000
+    took = _took(tally.last)
     rows = tally.rows_of(tally.last)
     return Progress(
         **{
@@ -136,6 +198,15 @@ def progress_of(
             "seconds": split_time(took, reports),
         }
     )
+
+
+def no_late(program: Program) -> dict[str, int]:
+    """Return that no stream of a program has late tuples: it is known before a shard says so."""
+    return {
+        port.entry.name: 0
+        for port in layout_of(program).ports
+        if port.entry is not None and isinstance(port.entry, Stream)
+    }
 
 
 def split_time(took: float, reports: Mapping[int, Report]) -> dict[str, float]:

@@ -62,12 +62,13 @@ class Spent:
             yield item
 
 
-def write_report(
-    checkpoint: str, shard: int, part: str, version: int, spent: Spent, stats: Mapping[str, object]
-) -> None:
-    """Replace the report of one of a shard's tasks. It need not survive a loss of power."""
-    draft = open_files(checkpoint).draft(f"{FOLDER}/{shard:04}.{part}.json")
-    said = {"version": version, "spent": spent.seconds, "stats": stats}
+def write_report(checkpoint: str, name: str, said: Mapping[str, object]) -> None:
+    """Replace the report of one of a shard's tasks. It need not survive a loss of power.
+
+    It says which version was made and in which streaming query of Spark, the seconds spent, and
+    the shard's own statistics.
+    """
+    draft = open_files(checkpoint).draft(f"{FOLDER}/{name}.json")
     draft.write(json.dumps(said).encode())
     draft.publish()
     draft.abandon()
@@ -104,4 +105,5 @@ def put_together(parts: list[Report]) -> Report:
     kernel = float(process.get(KERNEL, 0.0))
     transfer = max(0.0, spent - kernel - state)
     stats["seconds"] = {TRANSFER: transfer, KERNEL: kernel, STATE: state}
+    stats["query"] = last.get("query")
     return stats

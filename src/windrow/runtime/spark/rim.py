@@ -44,26 +44,25 @@ class Changes:
 
 @dataclass(frozen=True, slots=True)
 class Rim:
-    """What each task does with the changes of its shard: by output, a file or to the driver."""
+    """What each task does with the changes of its shard: into files, on to the driver, or both."""
 
     changes: Changes
-    folders: Mapping[int, FolderSink]
+    folders: Mapping[int, tuple[FolderSink, ...]]
     passed: frozenset[int]
 
     def __call__(self, version: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Write files; yield what is for the driver."""
         context = TaskContext.get()
         assert context is not None, "this runs in a task"
-        parts: dict[int, Part] = {}
+        parts: dict[tuple[int, int], Part] = {}
         try:
             for number, rows in self.changes.split(batches):
+                for place, sink in enumerate(self.folders.get(number, ())):
+                    if (number, place) not in parts:
+                        parts[number, place] = sink.begin(version, context.partitionId())
+                    parts[number, place].add(self.changes.of(number, rows, sink.target.changes))
                 if number in self.passed:
                     yield rows
-                elif number in self.folders:
-                    sink = self.folders[number]
-                    if number not in parts:
-                        parts[number] = sink.begin(version, context.partitionId())
-                    parts[number].add(self.changes.of(number, rows, sink.target.changes))
         except BaseException:
             for part in parts.values():
                 with suppress(OSError):

@@ -13,15 +13,17 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from windrow.core.errors import RunError
+from windrow.core.errors import RunError, WindrowError
 from windrow.runtime.shards.client import Shards
-from windrow.runtime.shards.faults import fault
+from windrow.runtime.shards.lease import Lease
 from windrow.runtime.shards.program import Program
 from windrow.runtime.shards.store import version_of
+from windrow.runtime.spark.activity import Watch
 from windrow.runtime.spark.dead import count_dead
 from windrow.runtime.spark.delivery import Delivery
-from windrow.runtime.spark.failures import explained, lost_together, reason
-from windrow.runtime.spark.folder import Drain, RunFolder
+from windrow.runtime.spark.draining import begin_drain, drained_notice, finish_drain
+from windrow.runtime.spark.failures import explained, lost_together, reason, will_repeat
+from windrow.runtime.spark.folder import RunFolder
 from windrow.runtime.spark.frame import build_frame, drain_frame
 from windrow.runtime.spark.merging import Merging
 from windrow.runtime.spark.plan import plan_of
@@ -39,39 +41,49 @@ LOG = logging.getLogger(__name__)
 COUNTING_SECONDS = 5.0
 """Between two counts of dead letters, which look at every file of them."""
 
+LOOKING_SECONDS = 0.05
+"""Between two looks for the end of a batch, where a run is to stop after it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What a run does: a program, its checkpoint, its sinks, when, and inputs given as frames."""
+    """What a run does: a program, its checkpoint, its sinks, when, and inputs given as frames.
+
+    `drain`: when all input is read, the streams are closed.
+    """
 
     program: Program
     folder: RunFolder
     sinks: tuple[Sink, ...]
     trigger: str
     frames: Mapping[str, DataFrame]
+    drain: bool
 
 
 class Run:
     """Queries at work. `wait` for its end, or `stop` it; start again and it goes on.
 
-    At the end of "available-now" the input is drained: what waits for later tuples comes out.
+    If its job says so, the input is drained at its end: what waits for later tuples comes out.
     """
 
-    def __init__(self, spark: SparkSession, shards: Shards, job: Job) -> None:
+    def __init__(self, spark: SparkSession, shards: Shards, job: Job, lease: Lease) -> None:
         self.job = job
         self.folder = job.folder
         self.names = frozenset(name.lower() for name in job.program.queries)
         self._spark = spark
-        self._sinks = {sink.target.query.lower(): sink for sink in job.sinks}
+        self._lease = lease
         self._when = read_trigger(job.trigger)
         self._delivery = Delivery.of(job.program, job.sinks)
         self._query: Any = None
         self._shards = shards
         self._thread: threading.Thread | None = None
         self._failure: BaseException | None = None
+        self._complete = False
         self._stopped = threading.Event()
         self._restarting = threading.Lock()
-        self._tally = Tally(ticks=ticks_of(job.program) is not Ticks.NEVER)
+        ticks = ticks_of(job.program) is not Ticks.NEVER
+        self._tally = Tally(ticks=ticks, newest=job.folder.last_batch())
+        self._watch = Watch(job.trigger)
         self._dead: dict[str, dict[str, int]] = {}
         self._counted_at = 0.0
 
@@ -79,6 +91,8 @@ class Run:
         """Begin: check the sinks, finish what was cut off, read on."""
         self._delivery.open(self.folder.name(), self.folder.reached())
         self._finish_drain()
+        if self.folder.is_drained():
+            LOG.warning("%s", drained_notice(self.folder, self.job.program))
         program = self.job.program
         may = self._delivery.may_run_at_once and run_at_once(self._spark, program.shards)
         if plan_of(program).walled and ends(self.job.trigger):
@@ -89,6 +103,7 @@ class Run:
             raise explained(error) from error
         self._thread = threading.Thread(target=self._follow, name="windrow-run", daemon=True)
         self._thread.start()
+        self._lease.when_lost(self._give_up)
 
     def _started(self, *, at_once: bool) -> Any:
         """Start Spark's streaming query, where the last one stopped."""
@@ -126,23 +141,31 @@ class Run:
             self._await_end()
             while self._is_behind() and self._goes_on():
                 self._query.awaitTermination()
-            if ends(self.job.trigger) and not self._stopped.is_set():
-                self._begin_drain()
+            ended = not self._stopped.is_set() and self._failure is None
+            if self.job.drain and ended:
+                self._watch.drains = True
+                begin_drain(self.folder)
+                self._finish_drain()
+            self._complete = ended
         except BaseException as error:
-            self._failure = error
+            self._failure = self._failure or error
+        finally:
+            self._lease.release()
 
     def _await_end(self) -> None:
         """Wait for the end of input, or for `stop`.
 
         Spark repeats no task of a stage whose tasks run at once: it gives the batch up. It is run
-        again then, and all after it, with an exchange in place of the meeting.
+        again then, and all after it, with an exchange in place of the meeting; unless it would
+        fail in the same way.
         """
         try:
             self._query.awaitTermination()
         except StreamingQueryException as error:
-            if not lost_together(error):
+            if will_repeat(error) or not lost_together(error):
                 raise
             LOG.warning("a task has failed; its batch is run again: %s", reason(str(error)))
+            self._tally.retried += 1
             if self._goes_on():
                 self._query.awaitTermination()
 
@@ -164,28 +187,21 @@ class Run:
         reports = read_reports(self.folder.where).values()
         return any(query["behind"] for report in reports for query in report["queries"].values())
 
-    def _begin_drain(self) -> None:
-        """Write down that the input has ended, then let everything come out."""
-        batch, before = self.folder.last_batch(), self.folder.drain()
-        version = version_of(batch, drain=True)
-        if batch >= 0 and (before is None or before.version < version):
-            self.folder.note(Drain(version, int(time.time() * 1e6), done=False))
-            fault("driver-drain-noted")
-            self._finish_drain()
-
     def _finish_drain(self) -> None:
-        """Do what an intent says, also if it was cut off: versions make it harmless twice."""
-        drain = self.folder.drain()
-        if drain is None or drain.done:
-            return
-        where, rim = self.folder.where, self._delivery.rim
-        frame = drain_frame(self._spark, self.job.program, where, drain.wall, rim)
-        try:
-            self._make(frame, drain.version)
-        except Exception as error:
-            raise explained(error) from error
-        fault("driver-drain-given")
-        self.folder.note(Drain(drain.version, drain.wall, done=True))
+        """Do what an intent to drain says, also if it was cut off."""
+        program, where, rim = self.job.program, self.folder.where, self._delivery.rim
+
+        def deliver(wall: int, version: int) -> None:
+            self._make(drain_frame(self._spark, program, where, wall, rim), version)
+
+        finish_drain(self.folder, deliver)
+
+    def _give_up(self, error: WindrowError) -> None:
+        """End for a reason of the driver's own: another run has the checkpoint."""
+        self._failure = error
+        with self._restarting:
+            if self._query is not None and self._query.isActive:
+                self._query.stop()
 
     @property
     def active(self) -> bool:
@@ -212,8 +228,14 @@ class Run:
             raise explained(self._failure) from self._failure
         return True
 
-    def stop(self) -> None:
-        """Stop after the batch that is under way, or in it: it is run again at the next start."""
+    def stop(self, within: float = 0.0) -> bool:
+        """Stop; tell whether that was at the end of a batch.
+
+        The batch that is under way may take `within` seconds more. If it takes longer, it is cut
+        off, and run again at the next start: nothing is lost by it.
+        """
+        self._watch.stops = True
+        between = self._await_boundary(within) if within else False
         self._stopped.set()
         with self._restarting:
             if self._query is not None and self._query.isActive:
@@ -221,24 +243,57 @@ class Run:
         if self._thread is not None:
             self._thread.join()
         self._shards.shutdown()
+        return between
 
-    def sink(self, name: str) -> Sink:
+    def _await_boundary(self, within: float) -> bool:
+        """Wait until no batch is under way, or one has just ended; tell whether that came."""
+        deadline = time.monotonic() + within
+        first = self.folder.last_batch()
+        while self.active and self._query is not None and self._query.isActive:
+            waits = not self._query.status["isTriggerActive"]
+            if waits or self.folder.last_batch() > first:
+                return True
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(LOOKING_SECONDS)
+        return True
+
+    def sinks(self, name: str) -> tuple[Sink, ...]:
         """Return where a query's changes go."""
-        return self._sinks[name.lower()]
+        return tuple(s for s in self.job.sinks if s.target.query.lower() == name.lower())
 
     def progress(self) -> Progress:
         """Return how far the run has come, and what its last batch has cost."""
         if self._query is None:
             raise RunError("the run has not been started", hint="Call start() first.")
+        active = self.active
         self._tally.hear(self._query.recentProgress)
+        status = self._query.status if active else {"message": "ended"}
+        ended = "failed" if self._failure is not None and not self._stopped.is_set() else "ended"
+        activity = self._watch.look(status, self._tally, None if active else ended)
         return progress_of(
             self._tally,
             read_reports(self.folder.where),
             self.job.program,
-            active=self.active,
-            status=str(self._query.status["message"]) if self.active else "ended",
+            status=str(status["message"]),
             dead=self._dead_letters(),
+            activity=activity,
         )
+
+    @property
+    def ends(self) -> bool:
+        """Tell whether the run comes to an end by itself."""
+        return ends(self.job.trigger)
+
+    @property
+    def complete(self) -> bool:
+        """Tell whether the run came to its end by itself, with all input read."""
+        return self._complete
+
+    @property
+    def is_drained(self) -> bool:
+        """Tell whether the streams of the checkpoint are closed."""
+        return self.folder.is_drained()
 
     def stats(self, query: str) -> dict[str, object]:
         """Return what a query has cost on all shards, and how late its changes were told."""

@@ -36,6 +36,9 @@ SETTINGS: dict[str, str] = {
 }
 """What a session of ours is made with."""
 
+DAEMON = "spark.python.daemon.module"
+"""What forks Python workers; ours prints no trace for those that are cut off when a run stops."""
+
 LOCAL_SETTINGS = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 """The same on this machine alone."""
 
@@ -54,19 +57,28 @@ BETTER_LOCALLY = {
 file of its checkpoint, four files a batch; a rename is atomic all the same."""
 
 
-def open_session(master: str | None, shards: int) -> SparkSession:
-    """Start Spark, or return the session that this process has already."""
+def open_session(
+    master: str | None, shards: int, conf: Mapping[str, str] | None = None
+) -> SparkSession:
+    """Start Spark, or return the session that this process has already.
+
+    `conf` are settings of the user's own; they count more than ours.
+    """
     running = SparkSession.getActiveSession()
     if running is not None:
-        return checked(running)
+        return checked(configured(running, conf or {}))
     place = with_retries(master or "local[*]")
     settings = {**SETTINGS, "spark.sql.shuffle.partitions": str(shards)}
-    if place.startswith("local"):
+    local = place.startswith("local")
+    if local:
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         settings |= LOCAL_SETTINGS
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     log = files("windrow.runtime.spark") / "log4j2.properties"
     settings["spark.driver.extraJavaOptions"] = f"-Dlog4j2.configurationFile={log}"
+    if DAEMON not in os.environ.get("PYSPARK_SUBMIT_ARGS", ""):
+        settings[DAEMON] = "windrow.runtime.spark.daemon"
+    settings |= conf or {}
     builder = SparkSession.builder.appName("windrow").master(place)
     for name, value in settings.items():
         builder = builder.config(name, value)
@@ -78,7 +90,23 @@ def open_session(master: str | None, shards: int) -> SparkSession:
             detail=str(error).splitlines()[0] if str(error) else type(error).__name__,
             hint="windrow doctor tells what is missing; --master chooses another place.",
         ) from error
-    return improve(session, BETTER | (BETTER_LOCALLY if place.startswith("local") else {}))
+    return checked(improve(session, BETTER | (BETTER_LOCALLY if local else {})))
+
+
+def configured(spark: SparkSession, conf: Mapping[str, str]) -> SparkSession:
+    """Set what a user asks of a session that runs already; some settings it can no longer take."""
+    for name, value in conf.items():
+        if spark.conf.get(name, None) == value:
+            continue
+        try:
+            spark.conf.set(name, value)
+        except Exception as error:
+            raise RunError(
+                f"{name} cannot be set: Spark is running already",
+                detail=str(error).splitlines()[0],
+                hint="Set it where that session is made: SparkSession.builder.config(...).",
+            ) from error
+    return spark
 
 
 def improve(spark: SparkSession, settings: Mapping[str, str]) -> SparkSession:

@@ -30,6 +30,23 @@ def read_trigger(text: str) -> dict[str, Any]:
             )
 
 
+def drains(trigger: str, *, asked: bool | None, kept: bool) -> bool:
+    """Tell whether a run closes its streams at its end.
+
+    `asked` decides. If it is None: where nothing can follow, since no checkpoint is `kept`.
+
+    >>> [drains("available-now", asked=None, kept=kept) for kept in (True, False)]
+    [False, True]
+    """
+    if asked and not ends(trigger):
+        raise RunError(
+            f'a run with the trigger "{trigger}" has no end at which it could drain',
+            detail="Draining closes all streams when the input has been read.",
+            hint='Stop the run, then start it with "available-now" and drain.',
+        )
+    return ends(trigger) and (not kept if asked is None else asked)
+
+
 def ends(text: str) -> bool:
     """Tell whether a run with this trigger comes to an end by itself."""
     return "processingTime" not in read_trigger(text)

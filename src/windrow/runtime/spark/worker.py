@@ -14,6 +14,7 @@ from __future__ import annotations
 import gc
 import json
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 
@@ -53,6 +54,9 @@ AtTheRim = Callable[[int, Batches], Batches]
 
 VERSION = "windrow.version"
 """The local property that tells tasks outside streaming batches which version they make."""
+
+QUERY = "sql.streaming.queryId"
+"""The local property that names Spark's streaming query to its tasks."""
 
 HEARD, WALL, DRAIN = "_heard", "_wall", "_drain"
 HEARD_DDL = f"{SHARD} INT, {HEARD} STRING"
@@ -122,6 +126,7 @@ class Turn:
     number: int
     version: int
     spent: Spent
+    again: bool
 
     @classmethod
     def here(cls, work: Work) -> Turn:
@@ -130,7 +135,15 @@ class Turn:
         assert task is not None, "only a task of Spark runs this"
         spare_modules()
         number = task.partitionId()
-        return cls(work, work.shards.shard(number), number, version_here(), Spent())
+        shard, again = work.shards.shard(number), task.attemptNumber() > 0
+        return cls(work, shard, number, version_here(), Spent(), again)
+
+    @contextmanager
+    def working(self) -> Iterator[None]:
+        """Be connected to the shard; a failure that would come again is not tried for twice."""
+        attempt = self.work.shards.attempt(self.version, self.number, again=self.again)
+        with attempt.noted(), self.shard:
+            yield
 
     @property
     def grave(self) -> Grave:
@@ -139,8 +152,17 @@ class Turn:
 
     def report(self, part: str, stats: Mapping[str, object]) -> None:
         """Tell what was spent, and how the shard is."""
+        task = TaskContext.get()
+        query = task.getLocalProperty(QUERY) if task is not None else None
         write_report(
-            self.work.shards.checkpoint, self.number, part, self.version, self.spent, stats
+            self.work.shards.checkpoint,
+            f"{self.number:04}.{part}",
+            {
+                "version": self.version,
+                "query": query,
+                "spent": self.spent.seconds,
+                "stats": stats,
+            },
         )
 
 
@@ -162,7 +184,7 @@ def number_rows(batches: Batches) -> Batches:
 def ingest(batches: Batches, *, work: Work) -> Batches:
     """Hand the rows of one shard over; tell all shards what was heard."""
     turn = Turn.here(work)
-    with turn.shard:
+    with turn.working():
         heard = _handed_over(batches, turn).heard
     turn.report("ingest", {})
     text = json.dumps(heard_to_json(heard))
@@ -230,7 +252,7 @@ def ingest_and_step(batches: Batches, *, work: Work) -> Batches:
 
 def _ingested_and_stepped(batches: Batches, work: Work) -> Batches:
     turn = Turn.here(work)
-    with turn.shard:
+    with turn.working():
         moment = work.shards.gathered(turn.version, turn.number, _handed_over(batches, turn))
         if work.walled and not moment.wall:
             raise StateError(
@@ -254,7 +276,7 @@ def _last(rows: Batches, level: int, work: Work) -> Batches:
 
 def _stepped(batches: Batches, level: int, work: Work) -> Batches:
     turn = Turn.here(work)
-    with turn.shard:
+    with turn.working():
         if level == 0:
             pieces = turn.shard.pieces(turn.version, 0, (), _moment(batches))
         else:

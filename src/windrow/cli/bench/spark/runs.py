@@ -129,7 +129,7 @@ def started(
     """Start all queries of a script in one run; yield it and Spark's query."""
     with windrow.connect("spark", spark=session, checkpoint=str(checkpoint), shards=shards) as db:
         db.execute(script)
-        run = db.start(sink, trigger)
+        run = db.start(sink, trigger, drain=True if trigger == "available-now" else None)
         (query,) = session.streams.active
         yield run, query
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, TypeAlias
@@ -17,11 +17,14 @@ from windrow.runtime.spark.sinks.function import FunctionSink
 from windrow.runtime.spark.sinks.json_lines import JsonLines
 from windrow.runtime.spark.sinks.memory import MemorySink
 from windrow.runtime.spark.sinks.parquet import Parquet
-from windrow.runtime.spark.sinks.postgres import PostgresSink
+from windrow.runtime.spark.sinks.postgres import PostgresSink, without_password
 from windrow.runtime.spark.sinks.target import Target
 
 SinkSpec: TypeAlias = str | Callable[[pa.Table, int], object]
 """What a user writes: a text such as "parquet:DIR", or a function."""
+
+SinkSpecs: TypeAlias = SinkSpec | Sequence[SinkSpec]
+"""The sinks of one query: one, or several."""
 
 FORMS = "noop, memory, console, parquet:DIR, json:DIR, duckdb:FILE, postgresql://..., spark:FORMAT"
 
@@ -91,6 +94,52 @@ def choose_sink(spec: SinkSpec, target: Target, options: Mapping[str, str] | Non
             return SparkSink(target, place, dict(options or {}))
         case _:
             raise _unknown(spec, kind)
+
+
+def several(specs: SinkSpecs) -> tuple[SinkSpec, ...]:
+    """Return the sinks of a query as a tuple; no sink is noop.
+
+    >>> several("memory"), several(["noop", "memory"]), several(())
+    (('memory',), ('noop', 'memory'), ('noop',))
+    """
+    if isinstance(specs, str) or callable(specs):
+        return (specs,)
+    return tuple(specs) or ("noop",)
+
+
+def choose_sinks(
+    specs: SinkSpecs, target: Target, options: Mapping[str, str] | None = None
+) -> tuple[Sink, ...]:
+    """Return all sinks of one query; refuse two that would write to one place."""
+    chosen = tuple(choose_sink(spec, target, options) for spec in several(specs))
+    places: set[object] = set()
+    for sink in chosen:
+        place = place_of(sink)
+        if place in places:
+            raise RunError(
+                f'two sinks of "{target.query}" write to one place: {place}',
+                detail="Each change would be there twice.",
+                hint="Leave one of them out, or give it another place.",
+            )
+        places.add(place)
+    return chosen
+
+
+def place_of(sink: Sink) -> object:
+    """Return where a sink writes, as far as two of them must not share it."""
+    match sink:
+        case FolderSink(place=place):
+            return f"{place}/{sink.target.query}"
+        case DuckdbSink(file=place):
+            return place
+        case PostgresSink(url=place):
+            return without_password(place)
+        case SparkSink(format=kind, options=options):
+            return f"spark:{kind} {dict(options)}"
+        case NoopSink() | MemorySink() | ConsoleSink():
+            return type(sink).__name__.removesuffix("Sink").lower()
+        case _:
+            return id(sink)
 
 
 def absolute(place: str) -> str:

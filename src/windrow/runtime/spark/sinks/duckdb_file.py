@@ -21,13 +21,15 @@ from typing import Any
 import pyarrow as pa
 
 from windrow.core.errors import RunError
+from windrow.runtime.spark.sinks.late import require_from_start
 from windrow.runtime.spark.sinks.netting import COUNT, copies_of, net_rows
 from windrow.runtime.spark.sinks.target import Target
 
 PATIENCE = 30.0
 """Seconds to wait for another process that has the file open."""
 
-RUNS = "_windrow_runs"
+RUNS, FRESH = "_windrow_runs", "_windrow_fresh"
+"""Tables of ours, beside those named as queries: whose they are, and what a batch brings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,6 @@ class DuckdbSink:
 
     def open(self, run: str, reached: int) -> None:
         """Make the table, or check that it is this run's."""
-        del reached
         Path(self.file).parent.mkdir(parents=True, exist_ok=True)
         with self._transaction() as db:
             db.execute(
@@ -54,10 +55,10 @@ class DuckdbSink:
             known = db.execute(f"SELECT run FROM {RUNS} WHERE query = ?", [self.target.query])
             row = known.fetchone()
             if row is None:
+                require_from_start(self.target, f"table {self._table} in {self.file}", reached)
                 db.execute(f"INSERT INTO {RUNS} VALUES (?, ?, -1)", [self.target.query, run])
-                shape = self._shape()
-                db.register("shape", shape)
-                db.execute(f"CREATE TABLE {self._table} AS SELECT * FROM shape")
+                db.register(FRESH, self._shape())
+                db.execute(f"CREATE TABLE {self._table} AS SELECT * FROM {FRESH}")
             elif row[0] != run:
                 raise table_of_another_run(self.target.query, self.file)
 
@@ -69,7 +70,7 @@ class DuckdbSink:
                 return
             db.execute(f"UPDATE {RUNS} SET batch = ? WHERE query = ?", [version, self.target.query])
             if len(changes):
-                db.register("fresh", self._fresh(changes))
+                db.register(FRESH, self._fresh(changes))
                 for statement in self._statements():
                     db.execute(statement)
 
@@ -95,23 +96,24 @@ class DuckdbSink:
     def _statements(self) -> list[str]:
         table, columns = self._table, ", ".join(map(quoted, self._columns))
         if self.target.appends:
-            return [f"INSERT INTO {table} SELECT {columns} FROM fresh"]
+            return [f"INSERT INTO {table} SELECT {columns} FROM {FRESH}"]
         if self.target.key is not None:
             old = self._matching(self.target.key)
             return [
-                f"DELETE FROM {table} AS t USING fresh WHERE fresh.{COUNT} < 0 AND {old}",
-                f"INSERT INTO {table} SELECT {columns} FROM fresh WHERE {COUNT} > 0",
+                f"DELETE FROM {table} AS t USING {FRESH} WHERE {FRESH}.{COUNT} < 0 AND {old}",
+                f"INSERT INTO {table} SELECT {columns} FROM {FRESH} WHERE {COUNT} > 0",
             ]
         same = self._matching(self.target.schema.names)
         return [
-            f"UPDATE {table} AS t SET {COUNT} = t.{COUNT} + fresh.{COUNT} FROM fresh WHERE {same}",
-            f"INSERT INTO {table} SELECT {columns} FROM fresh WHERE {COUNT} > 0"
+            f"UPDATE {table} AS t SET {COUNT} = t.{COUNT} + {FRESH}.{COUNT}"
+            f" FROM {FRESH} WHERE {same}",
+            f"INSERT INTO {table} SELECT {columns} FROM {FRESH} WHERE {COUNT} > 0"
             f" AND NOT EXISTS (SELECT 1 FROM {table} AS t WHERE {same})",
             f"DELETE FROM {table} WHERE {COUNT} = 0",
         ]
 
     def _matching(self, columns: tuple[str, ...]) -> str:
-        pairs = (f"t.{quoted(c)} IS NOT DISTINCT FROM fresh.{quoted(c)}" for c in columns)
+        pairs = (f"t.{quoted(c)} IS NOT DISTINCT FROM {FRESH}.{quoted(c)}" for c in columns)
         return " AND ".join(pairs) or "TRUE"
 
     def answer(self) -> pa.Table:

@@ -21,6 +21,7 @@ import pyarrow as pa
 from pyarrow import fs
 
 from windrow.core.errors import RunError
+from windrow.runtime.spark.sinks.late import require_from_start
 from windrow.runtime.spark.sinks.netting import copies_of, net_rows
 from windrow.runtime.spark.sinks.target import Target
 
@@ -68,7 +69,6 @@ class FolderSink:
 
     def open(self, run: str, reached: int) -> None:
         """Take the folder for a run, and clear what earlier attempts have left half-written."""
-        del reached
         system, folder, hidden = self._located()
         system.create_dir(folder, recursive=True)
         system.create_dir(hidden, recursive=True)
@@ -79,6 +79,7 @@ class FolderSink:
             if known != run:
                 raise _of_another_run(f"{self.place}/{self.target.query}")
         else:
+            require_from_start(self.target, f"{self.place}/{self.target.query}", reached)
             _write_whole(system, owner, json.dumps({"run": run}).encode())
         for leftover in _listed(system, hidden):
             if leftover.endswith(UNFINISHED):

@@ -17,7 +17,8 @@ from urllib.parse import urlsplit
 import pyarrow as pa
 
 from windrow.core.errors import RunError
-from windrow.runtime.spark.sinks.duckdb_file import quoted, table_of_another_run
+from windrow.runtime.spark.sinks.duckdb_file import FRESH, quoted, table_of_another_run
+from windrow.runtime.spark.sinks.late import require_from_start
 from windrow.runtime.spark.sinks.netting import COUNT, copies_of, net_rows
 from windrow.runtime.spark.sinks.postgres_types import as_csv, column_type, from_rows
 from windrow.runtime.spark.sinks.target import Target
@@ -42,7 +43,6 @@ class PostgresSink:
 
     def open(self, run: str, reached: int) -> None:
         """Make the table, or check that it is this run's."""
-        del reached
         with self._connected() as db:
             db.execute("SELECT pg_advisory_xact_lock(hashtext('windrow'))")
             db.execute(
@@ -53,6 +53,8 @@ class PostgresSink:
                 f"SELECT run FROM {RUNS} WHERE query = %s", [self.target.query]
             ).fetchone()
             if row is None:
+                place = f"table {self._table} in {without_password(self.url)}"
+                require_from_start(self.target, place, reached)
                 db.execute(f"INSERT INTO {RUNS} VALUES (%s, %s, -1)", [self.target.query, run])
                 for statement in self._creation():
                     db.execute(statement)
@@ -101,41 +103,41 @@ class PostgresSink:
         counted = [] if self.target.appends else [f"0::bigint AS {COUNT}"]
         columns = ", ".join([*map(quoted, self._columns), *counted])
         db.execute(
-            "CREATE TEMPORARY TABLE fresh ON COMMIT DROP AS"
+            f"CREATE TEMPORARY TABLE {FRESH} ON COMMIT DROP AS"
             f" SELECT {columns} FROM {self._table} WITH NO DATA"
         )
         fresh = changes if self.target.appends else net_rows(changes, self.target.schema)
         wanted = [*self._columns, *([] if self.target.appends else [COUNT])]
-        with db.cursor().copy("COPY fresh FROM STDIN (FORMAT csv)") as copy:
+        with db.cursor().copy(f"COPY {FRESH} FROM STDIN (FORMAT csv)") as copy:
             copy.write(as_csv(fresh.select(wanted)))
-        db.execute("ANALYZE fresh")
+        db.execute(f"ANALYZE {FRESH}")
 
     def _statements(self) -> list[str]:
         table, columns = self._table, ", ".join(map(quoted, self._columns))
         if self.target.appends:
-            return [f"INSERT INTO {table} SELECT * FROM fresh"]
+            return [f"INSERT INTO {table} SELECT * FROM {FRESH}"]
         if self.target.key is not None:
             return [
                 *self._deletions(self.target.key),
-                f"INSERT INTO {table} SELECT {columns} FROM fresh WHERE {COUNT} > 0",
+                f"INSERT INTO {table} SELECT {columns} FROM {FRESH} WHERE {COUNT} > 0",
             ]
         digest = f"md5(ROW({columns})::text)"
         return [
-            f"INSERT INTO {table} AS t SELECT {columns}, {COUNT}, {digest} FROM fresh"
+            f"INSERT INTO {table} AS t SELECT {columns}, {COUNT}, {digest} FROM {FRESH}"
             f" ON CONFLICT ({ROW}) DO UPDATE SET {COUNT} = t.{COUNT} + excluded.{COUNT}",
-            f"DELETE FROM {table} AS t USING fresh"
-            f" WHERE t.{ROW} = {digest_of('fresh', self._columns)} AND t.{COUNT} = 0",
+            f"DELETE FROM {table} AS t USING {FRESH}"
+            f" WHERE t.{ROW} = {digest_of(FRESH, self._columns)} AND t.{COUNT} = 0",
         ]
 
     def _deletions(self, key: tuple[str, ...]) -> list[str]:
         """Return what removes the old rows: by the index where no part of the key is NULL."""
-        head = f"DELETE FROM {self._table} AS t USING fresh WHERE fresh.{COUNT} < 0"
-        equal = "".join(f" AND t.{quoted(c)} = fresh.{quoted(c)}" for c in key)
+        head = f"DELETE FROM {self._table} AS t USING {FRESH} WHERE {FRESH}.{COUNT} < 0"
+        equal = "".join(f" AND t.{quoted(c)} = {FRESH}.{quoted(c)}" for c in key)
         nullable = [c for c in key if self.target.schema[c].nullable]
         if not nullable:
             return [head + equal]
-        null = " OR ".join(f"fresh.{quoted(c)} IS NULL" for c in nullable)
-        same = "".join(f" AND t.{quoted(c)} IS NOT DISTINCT FROM fresh.{quoted(c)}" for c in key)
+        null = " OR ".join(f"{FRESH}.{quoted(c)} IS NULL" for c in nullable)
+        same = "".join(f" AND t.{quoted(c)} IS NOT DISTINCT FROM {FRESH}.{quoted(c)}" for c in key)
         return [head + equal, f"{head} AND ({null}){same}"]
 
     def answer(self) -> pa.Table:

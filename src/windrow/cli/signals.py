@@ -1,0 +1,89 @@
+"""Ctrl-C and SIGTERM: a command that is asked to stop, and stops where it does no harm.
+
+| when it comes | what happens |
+| --- | --- |
+| while the command starts | it is raised where it comes: nothing has been read yet |
+| while the command runs | it is noted; `check` raises it when the command asks |
+| a second time | `again` is called with it, or it is raised where it comes |
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+from types import FrameType, TracebackType
+from typing import Any
+
+CODE = 128
+"""What shells add to the number of a signal for the exit code of a process that it has ended."""
+
+
+class StopRequest(KeyboardInterrupt):
+    """Somebody wants the command to stop."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(signal.Signals(number).name)
+        self.number = number
+
+    @property
+    def name(self) -> str:
+        """What people call it."""
+        return "Ctrl-C" if self.number == signal.SIGINT else signal.Signals(self.number).name
+
+    @property
+    def code(self) -> int:
+        """The exit code of a process that a signal has ended."""
+        return CODE + self.number
+
+
+class Signals:
+    """Notices both signals as long as it is entered; what was set before comes back then.
+
+    A note cannot be lost, as what is raised can be: Python ignores what callbacks of weak
+    references raise, and the bridge to the JVM has many of them.
+    """
+
+    NUMBERS = (signal.SIGINT, signal.SIGTERM)
+
+    def __init__(self, again: Callable[[StopRequest], object] | None = None) -> None:
+        self.asked: StopRequest | None = None
+        self._again = again
+        self._starting = True
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> Signals:
+        self._before = {n: signal.getsignal(n) or signal.SIG_DFL for n in self.NUMBERS}
+        self._listen()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def started(self) -> None:
+        """Say that the command runs: signals are noted; one that came before is raised."""
+        self._starting = False
+        self.check()
+
+    def check(self) -> None:
+        """Raise what was noted."""
+        if self.asked is not None:
+            raise self.asked
+
+    def _listen(self) -> None:
+        for number in self.NUMBERS:
+            signal.signal(number, self._note)
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        del frame
+        again = self.asked is not None
+        self.asked = StopRequest(number)
+        if again and self._again is not None:
+            self._again(self.asked)
+        if again or self._starting:
+            raise self.asked
