@@ -13,7 +13,8 @@ import pytest
 from tests.generate.papers import random_case
 from tests.generate.papers_queries import COLUMNS
 from tests.papers.__main__ import Options, Tally, chunk, written
-from tests.papers.script import Case, Push, Register
+from tests.papers.judge import judge
+from tests.papers.script import Case, Push, Register, Update
 from tests.papers.shrink import shrunk
 from tests.reference import papers
 from tests.reference.papers.description import (
@@ -23,8 +24,11 @@ from tests.reference.papers.description import (
     Compare,
     Derived,
     Item,
+    PairBound,
     Query,
+    SetOp,
     Stream,
+    Sub,
     Table,
     Window,
 )
@@ -162,6 +166,48 @@ def test_engine_papers_and_duckdb_agree_on_thousands_of_cases(first: int) -> Non
     options = Options(duckdb_share=0.25)
     tally = chunk(range(first, first + 250), options)
     assert not tally.differences, found(tally, options)
+
+
+COUNTED = Block(
+    (Stream("a", "s1", Window("rows", 3, 2)), Table("n", "s2", retroactive=False)),
+    (Item(Col("s2", "w"), "c1"),),
+)
+PAIRS = Block(
+    (Stream("a", "s1"), Stream("c", "s2")),
+    (Item(Col("s2", "v"), "c1"),),
+    pairs=(PairBound(1, "s1", "s2"),),
+)
+KEPT = Sub(Query(PAIRS, "wstream", window=Window("since", 4)), "s3")
+SUMS = Block(
+    (Stream("a", "s5", Window("range", 3, 5)),),
+    (Item(Agg("sum", Col("s5", "k")), "c1"), Item(Agg("sum", Col("s5", "v")), "c2")),
+)
+ROWS = Block((KEPT, Table("r", "s4")), (Item(Col("s4", "w"), "c1"), Item(Col("s3", "c1"), "c2")))
+FOUND = {
+    "a tuple that a count window shows later meets the NRR of its own time": Case(
+        (Query(COUNTED),),
+        ("auto",),
+        (
+            Register(0),
+            Update("n", ((7, 1, (1, 1)),)),
+            Push("a", ((0, 1, 0), (5, 1, None), (6, 1, 0), (10, 2, 0))),
+        ),
+        10,
+    ),
+    "the row of no tuples is there before the first refresh": Case(
+        (Query(SetOp("union", False, Query(ROWS), Query(SUMS)), "rstream", restore=True),),
+        ("auto",),
+        (Register(0), Push("a", ((2, 1, None),))),
+        2,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_what_random_cases_have_found(name: str) -> None:
+    verdict = judge(FOUND[name])
+    assert verdict.refused is None
+    assert not verdict.differences, "\n".join(map(str, verdict.differences))
 
 
 def test_a_seed_always_makes_the_same_case() -> None:
