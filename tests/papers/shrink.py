@@ -117,7 +117,7 @@ def _simpler_value(name: str, value: Any) -> Iterator[Any]:
         yield from _simpler(value)
     elif value is True and name not in KEPT_FIELDS:
         yield False
-    elif name in ("slide", "limit") and value is not None:
+    elif name == "slide" and value is not None:
         yield None
     elif name == "offset" and value:
         yield 0

@@ -6,16 +6,25 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windrow.operators.evaluate import evaluate
+from windrow.plan.expressions import Column
 from windrow.plan.nodes import SortKey
 
 
 def sort_table(table: pa.Table, order: tuple[SortKey, ...]) -> pa.Table:
-    """Return the rows in the order of ORDER BY; as they are if there is none."""
+    """Return the rows in the order of ORDER BY; as they are if there is none.
+
+    Of equal keys those with lesser values come first, column by column, NULLs before all.
+    """
     if not order or not len(table):
         return table
     columns = {name: table[name].combine_chunks() for name in table.schema.names}
     rows = pa.array(range(len(table)))
-    for key in reversed(order):
+    ties = tuple(
+        SortKey(Column(f.name, f.type), descending=False, nulls_first=True)
+        for f in table.schema
+        if not pa.types.is_nested(f.type)
+    )
+    for key in reversed(order + ties):
         rows = _sorted(rows, evaluate(key.expr, columns, len(table)), key)
     return table.take(rows)
 
