@@ -197,7 +197,8 @@ class QueryWriter:
         width = ask.width or self.rng.choice((1, 1, 2, 2, 3))
         items = tuple(Item(self._expr(columns), f"c{i}") for i in range(1, width + 1))
         if is_beside(block.sources):
-            items = (Item(Col(block.sources[-1].alias, "w"), "c1"), *items[1:])
+            nrr = next(s for s in block.sources if isinstance(s, Table) and not s.retroactive)
+            items = (Item(Col(nrr.alias, "w"), "c1"), *items[1:])
         block = replace(block, items=items)
         free = not ask.internal and not ask.windowable and not has_internal(block.sources)
         if free and self.choices.use("distinct", 0.12):
