@@ -195,7 +195,9 @@ class Database:
             self._push_relation(self._relations[entry.name], data)
             return
         stream = self._streams[entry.name]
-        fitting = to_batch(data, entry.schema, entry.name, time=entry.time_column)
+        fitting = to_batch(
+            data, entry.schema, entry.name, time=entry.time_column, unread=entry.unread
+        )
         ts, batch = stream.accept(fitting)
         self._deliver(entry.name, ts, batch.columns)
 
@@ -203,7 +205,9 @@ class Database:
         relation = target.relation
         columns = read_columns(data, relation.name)
         extra = change_fields(columns)
-        batch = to_batch(columns, relation.schema, relation.name, extra=extra)
+        batch = to_batch(
+            columns, relation.schema, relation.name, extra=extra, unread=relation.unread
+        )
         now = {clock: self._newest(clock) for clock in Clock if self._on(clock)}
         changes = target.accept(batch, now)
         for query in self._readers(relation.name):
