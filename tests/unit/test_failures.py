@@ -36,6 +36,8 @@ def test_a_trace_without_any_sentence_gives_its_first_line() -> None:
     assert reason("An error occurred while calling o1.x\n\tat y") == (
         "An error occurred while calling o1.x"
     )
+    stream = "[STREAM_FAILED] Query [id = 1, runId = 2] terminated with exception: [X] it broke"
+    assert reason(stream) == "[X] it broke"
     assert reason("") == "Spark gives no reason."
 
 

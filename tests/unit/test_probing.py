@@ -58,7 +58,7 @@ def test_what_is_no_such_file_is_found(tmp_path: Path, kind: str) -> None:
     assert look_at([str(file)], wanted) == {str(file): Finding(REMOVED)}
 
 
-def test_the_folder_tells_a_partition(tmp_path: Path) -> None:
+def test_the_folder_names_a_partition(tmp_path: Path) -> None:
     (tmp_path / "k=7").mkdir()
     assert footed(tmp_path / "k=7" / "x", GOOD.drop(["k"]), "parquet") == FINE
 

@@ -102,10 +102,14 @@ def _is_local(file: str) -> bool:
     return "://" not in file or file.startswith("file:")
 
 
+def _path(file: str) -> str:
+    return unquote(urlsplit(file).path) if file.startswith("file:") else file
+
+
 @contextmanager
 def _opened(file: str) -> Iterator[Any]:
     if _is_local(file):
-        path = unquote(urlsplit(file).path) if file.startswith("file:") else file
+        path = _path(file)
         with open(path, "rb") as handle:  # noqa: PTH123 - paths of any kind
             yield handle
         return
@@ -190,7 +194,7 @@ WIDENED = frozenset({("whole", "real"), ("whole", "decimal"), ("whole", "moment"
 
 
 def readable_as(given: pa.DataType, wanted: pa.DataType) -> bool:
-    """Tell whether a file's column can be read as another type, as far as a look tells.
+    """Tell whether a file's column can be read as another type, as far as a look shows.
 
     >>> readable_as(pa.int32(), pa.int64()), readable_as(pa.string(), pa.int64())
     (True, False)
@@ -293,6 +297,20 @@ def header_of(file: str, wanted: Wanted) -> list[str] | None:
     if not lines or len(separator) != 1:
         return None
     return next(csv.reader([lines[0]], delimiter=separator))
+
+
+@contextmanager
+def opened_text(file: str) -> Iterator[io.TextIOWrapper]:
+    """Open a text file, unpacked."""
+    packing = file.rpartition(".")[2].lower()
+    with _opened(file) as handle:
+        unpacked: Any = handle
+        if packing == "gz":
+            unpacked = gzip.GzipFile(fileobj=handle)
+        elif packing == "bz2":
+            unpacked = bz2.BZ2File(handle)
+        with io.TextIOWrapper(unpacked, "utf-8") as text:
+            yield text
 
 
 def schema_of(file: str, format_: str) -> pa.Schema | None:

@@ -7,7 +7,7 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
 from windrow.core.types import TIMESTAMP, sql_name
 from windrow.language.printing import name_sql
-from windrow.runtime.spark.sources import arrow_type
+from windrow.runtime.spark.types import arrow_type
 
 
 def declaration(name: str, schema: StructType, ts: str | None, slack: str | None) -> str:

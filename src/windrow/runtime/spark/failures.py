@@ -30,6 +30,7 @@ READING = re.compile(r"Encountered error while reading file (\S+?)\.(?=\s|$)")
 TOGETHER = "because barrier task"
 """What Spark says when it gives a batch up because one of the tasks that run at once has failed."""
 
+STREAM = re.compile(r"^\[STREAM_FAILED\] .*? terminated with exception: ")
 SQLSTATE = re.compile(r"\s*SQLSTATE: \w+\s*$")
 NEXT_STEP = "Mend that, then start it again with the same checkpoint: it goes on where it was."
 
@@ -87,4 +88,4 @@ def reason(text: str) -> str:
         if what.strip() and not name.startswith(WRAPPERS) and not what.startswith(EMPTY)
     ]
     first = text.strip().splitlines()[0] if text.strip() else "Spark gives no reason."
-    return (said or [SQLSTATE.sub("", first)])[-1][:500]
+    return (said or [SQLSTATE.sub("", STREAM.sub("", first))])[-1][:500]

@@ -45,6 +45,8 @@ class Progress:
 
     `seconds` splits the time of the last batch: what the slowest shard took for moving rows
     (transfer), for operators (kernel) and for logs and snapshots (state); the rest is Spark's.
+    `unreadable`: files that are dead letters as a whole. `missing_columns`: files that lacked a
+    column which may be NULL.
     """
 
     active: bool
@@ -60,6 +62,8 @@ class Progress:
     shards: tuple[ShardProgress, ...] = ()
     late: dict[str, int] = field(default_factory=dict)
     dead_letters: dict[str, dict[str, int]] = field(default_factory=dict)
+    unreadable: dict[str, int] = field(default_factory=dict)
+    missing_columns: dict[str, dict[str, int]] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, object]:
         """Return everything as plain values."""
