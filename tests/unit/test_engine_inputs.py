@@ -328,3 +328,11 @@ def test_heartbeats_come_in_every_form(moments: Database, instant) -> None:
 def test_what_is_no_instant_of_the_clock_is_refused(db: Database, instant) -> None:
     with pytest.raises(InputError, match="no instant of this clock"):
         db.advance(instant)
+
+
+def test_columns_that_no_query_can_read_are_left_out_of_a_push() -> None:
+    with windrow.connect() as db:
+        db.execute("CREATE STREAM s (ts BIGINT, Tags MAP<STRING, INT>, k BIGINT) SLACK 0")
+        query = db.query("SELECT * FROM s [RANGE 5]")
+        db.push("s", [{"ts": 1, "tags": {"a": 1}, "k": 7}, {"ts": 2, "k": 8}])
+        assert query.answer().to_pylist() == [{"ts": 1, "k": 7}, {"ts": 2, "k": 8}]

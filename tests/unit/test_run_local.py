@@ -86,3 +86,18 @@ def test_what_cannot_run_is_refused(
     path = tmp_path / "refused.cql"
     path.write_text(text)
     assert message in run(path, "--engine", "local", *words)
+
+
+def test_a_damaged_file_costs_its_own_rows(script: Path, tmp_path: Path) -> None:
+    (tmp_path / "a" / "1.parquet").write_bytes(b"garbage" * 20)
+    (tmp_path / "a" / "3.parquet").write_bytes(b"")
+    shown = run(script, "--engine", "local", "--sink", "noop")
+    assert "done: 150 rows, 2 files could not be read" in shown
+    assert f'left out: {tmp_path}/a/1.parquet, a file of "a": Parquet magic bytes' in shown
+    assert "3.parquet" in shown
+    strict = script.read_text().replace("a')", "a', on_unreadable 'fail')", 1)
+    script.write_text(strict)
+    shown = run(script, "--engine", "local", "--sink", "noop")
+    assert f'error: {tmp_path}/a/1.parquet, a file of "a", cannot be read' in shown
+    assert "detail: Parquet magic bytes not found in footer." in shown
+    assert "hint: Mend it and run the script again; or leave on_unreadable 'fail' out" in shown

@@ -159,13 +159,14 @@ def table(progress: Progress) -> Group:
     parts = ", ".join(f"{part} {seconds:.2f} s" for part, seconds in progress.seconds.items())
     late = sum(progress.late.values())
     dead = sum(sum(kinds.values()) for kinds in progress.dead_letters.values())
+    unread = sum(progress.unreadable.values())
     for name, value in (
         ("now", doing(progress.activity)),
         ("batch", "-" if progress.batch is None else f"{progress.batch}  ({progress.status})"),
         ("rows", f"{progress.total_rows:,}  ({progress.rows_per_second:,.0f} a second)"),
         ("time", f"{progress.batch_seconds:.2f} s: {parts}" if parts else "-"),
         ("state", f"{size(state)} on {len(progress.shards)} shards"),
-        ("late", f"{late:,}, set aside {dead:,}"),
+        ("late", f"{late:,}, set aside {dead:,}, unreadable files {unread:,}"),
     ):
         head.add_row(Text(name, "bold"), value)
     body = Table(box=None, padding=(0, 2, 0, 0))
@@ -184,9 +185,11 @@ def summary(progress: Progress, seconds: float) -> str:
     dead = sum(sum(kinds.values()) for kinds in progress.dead_letters.values())
     lost = f", {late:,} late" if late else ""
     aside = f", {dead:,} set aside" if dead else ""
+    files = sum(progress.unreadable.values())
+    unread = f", {files:,} file{'s' * (files > 1)} could not be read" if files else ""
     return (
         f"done: {progress.total_rows:,} rows in {progress.batches} batches, {seconds:.1f} s"
-        f"{lost}{aside}"
+        f"{lost}{aside}{unread}"
     )
 
 

@@ -7,6 +7,12 @@ from dataclasses import dataclass, field
 from windrow.core.schema import Schema
 from windrow.core.time import Clock, format_duration, wall_time
 
+Unread = tuple[tuple[str, str], ...]
+"""Declared columns of a type that no query reads, STRUCT or MAP: each with that type as written.
+
+No state depends on them, so they are not part of a plan's text.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Stream:
@@ -23,6 +29,7 @@ class Stream:
     format: str | None = None
     options: tuple[tuple[str, str], ...] = ()
     max_ahead: int | None = None
+    unread: Unread = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
         assert self.time_column in self.schema, f"{self.time_column} is not a column"
@@ -64,6 +71,7 @@ class Relation:
     key: tuple[str, ...] = ()
     format: str | None = None
     options: tuple[tuple[str, str], ...] = ()
+    unread: Unread = field(default=(), repr=False)
 
     @property
     def changes_by_stream(self) -> bool:

@@ -29,8 +29,8 @@ from windrow.language.statements import (
 )
 from windrow.plan.binding import bind_query
 from windrow.plan.binding.durations import bind_duration
-from windrow.plan.binding.expressions import bind_type
-from windrow.plan.catalog import Catalog, Relation, Stream
+from windrow.plan.binding.expressions import bind_type, has_parts
+from windrow.plan.catalog import Catalog, Relation, Stream, Unread
 from windrow.plan.nodes import Query
 from windrow.plan.settings import SETTINGS, check_setting
 
@@ -227,7 +227,7 @@ def _known(names: list[str]) -> str:
 
 
 def bind_columns(columns: tuple[ColumnSpec, ...]) -> Schema:
-    """Return the schema of a declaration."""
+    """Return the schema of a declaration: the columns that queries can read."""
     seen: set[str] = set()
     fields = []
     for column in columns:
@@ -239,8 +239,14 @@ def bind_columns(columns: tuple[ColumnSpec, ...]) -> Schema:
                 span=column.span,
             )
         seen.add(column.name.lower())
-        fields.append(Field(column.name, bind_type(column.type), column.nullable))
+        if not has_parts(column.type):
+            fields.append(Field(column.name, bind_type(column.type), column.nullable))
     return Schema(tuple(fields))
+
+
+def unread_columns(columns: tuple[ColumnSpec, ...]) -> Unread:
+    """Return the declared columns that no query can read."""
+    return tuple((c.name, to_sql(c.type)) for c in columns if has_parts(c.type))
 
 
 def bind_stream_declaration(statement: CreateStream) -> Stream:
@@ -255,10 +261,11 @@ def bind_stream_declaration(statement: CreateStream) -> Stream:
         Schema(fields),
         time_field.name,
         clock,
-        0 if slack is None else bind_duration(slack, clock, "SLACK"),
+        0 if slack is None else bind_duration(slack, clock, "SLACK", or_zero=True),
         statement.format,
         statement.options,
         _max_ahead(statement, time_field, clock),
+        unread_columns(statement.columns),
     )
     if stream.heartbeat is not None and clock is Clock.TICKS:
         raise BindError(
@@ -311,6 +318,14 @@ def _no_column(
     column: str, clause: str, statement: CreateStream | CreateRelation, schema: Schema
 ) -> BindError:
     span = statement.time_span if isinstance(statement, CreateStream) else statement.key_span
+    for name, type_ in unread_columns(statement.columns):
+        if name.lower() == column.lower():
+            return BindError(
+                f'{clause} names "{name}", which is {type_}',
+                detail="Values of a STRUCT or MAP stay in their source.",
+                hint="Declare one column for each part of the value.",
+                span=span,
+            )
     return BindError(
         f'{clause} names "{column}", which is no column of "{statement.name}"',
         detail=f"The columns are {', '.join(schema.names)}.",
@@ -340,5 +355,11 @@ def bind_relation_declaration(statement: CreateRelation) -> Relation:
             raise _no_column(name, "PRIMARY KEY", statement, schema)
     key = tuple(by_lower[name.lower()] for name in statement.key)
     return Relation(
-        statement.name, schema, statement.retroactive, key, statement.format, statement.options
+        statement.name,
+        schema,
+        statement.retroactive,
+        key,
+        statement.format,
+        statement.options,
+        unread_columns(statement.columns),
     )

@@ -18,16 +18,17 @@ LONGER = {"RANGE": "Write [UNBOUNDED] for a window that never ends."}
 """What to write for a length beyond all time, by where it stands, if anything means that."""
 
 
-def bind_duration(node: exp.Expr, clock: Clock, user: str) -> int:
-    """Return a positive length of time in the clock's unit.
+def bind_duration(node: exp.Expr, clock: Clock, user: str, *, or_zero: bool = False) -> int:
+    """Return a positive length of time in the clock's unit; `or_zero`: it may also be none.
 
     A bare number is ticks on an integer clock and seconds on a timestamp clock.
     """
     width = _width(node, clock)
-    if width.denominator != 1 or width <= 0 or width >= FOREVER:
+    if width.denominator != 1 or width < (0 if or_zero else 1) or width >= FOREVER:
         unit = "ticks" if clock is Clock.TICKS else "microseconds"
+        kind = "whole number" if or_zero else "positive whole number"
         raise BindError(
-            f"{user} must be a positive whole number of {unit}, at most {FOREVER - 1}",
+            f"{user} must be a {kind} of {unit}, at most {FOREVER - 1}",
             detail=f"{to_sql(node)} is {_shown(width)} {unit}.",
             hint="Write a longer time, or a finer unit."
             if width < FOREVER

@@ -426,6 +426,11 @@ def _interval(node: exp.Interval) -> Literal:
     return Literal(width, INTERVAL)
 
 
+def has_parts(node: exp.DataType) -> bool:
+    """Tell whether a type is STRUCT or MAP, or holds one: its values are read by no query."""
+    return any(t.this in (exp.DType.STRUCT, exp.DType.MAP) for t in node.find_all(exp.DataType))
+
+
 def bind_type(node: exp.DataType) -> pa.DataType:
     """Return the type that a DDL column or a CAST names."""
     name = node.this.value if isinstance(node.this, exp.DataType.Type) else str(node.this)

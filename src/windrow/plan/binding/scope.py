@@ -10,6 +10,7 @@ from windrow.core.errors import BindError, Span
 from windrow.core.naming import near
 from windrow.language.printing import to_sql
 from windrow.language.spans import span_of
+from windrow.plan.catalog import Unread
 from windrow.plan.expressions import Column, Expr
 from windrow.plan.nodes import Plan
 
@@ -34,6 +35,7 @@ class Source:
     implicit: bool = False  # an unbounded stream that nobody asked to be unbounded
     expiry_column: str | None = None
     count_slides: bool = False
+    unread: Unread = ()
 
     def find(self, name: str) -> Column | None:
         """Return the column of that name, in any case."""
@@ -109,6 +111,10 @@ def unknown_column(node: exp.Column, scope: Scope) -> BindError:
     if table and all(s.alias.lower() != table.lower() for s in sources):
         return unknown_source(node, [s.alias for s in sources])
     owners = [s for s in sources if not table or s.alias.lower() == table.lower()]
+    for source in owners:
+        for name, type_ in source.unread:
+            if name.lower() == node.name.lower():
+                return _without_parts(node, source, type_)
     names = list(dict.fromkeys(name for s in owners for name, _ in s.columns))
     hint = near(node.name, names)
     if not table:
@@ -120,6 +126,15 @@ def unknown_column(node: exp.Column, scope: Scope) -> BindError:
         f'unknown column "{node.name}"' + (f' of "{table}"' if table else ""),
         detail=f"The columns are {', '.join(names)}." if names else "",
         hint=hint or "Name one of them.",
+        span=span_of(node),
+    )
+
+
+def _without_parts(node: exp.Column, source: Source, type_: str) -> BindError:
+    return BindError(
+        f'no query can read column "{node.name}" of "{source.alias}"',
+        detail=f"It is declared {type_}, and values of a STRUCT or MAP stay in their source.",
+        hint="Declare one column for each part of the value.",
         span=span_of(node),
     )
 

@@ -144,7 +144,9 @@ def _stream_source(
     context.agree_on_clock(stream.clock, stream.name, span)
     scan = Scan(stream, context.unique_alias(alias, span))
     columns = _visible(stream.schema, scan.schema)
-    bare = Source(alias, scan, columns, "stream", span, time_column=scan.time_column)
+    bare = Source(
+        alias, scan, columns, "stream", span, time_column=scan.time_column, unread=stream.unread
+    )
     if window is None:
         return replace(bare, plan=Window(scan, Unbounded(written=False)), implicit=True)
     return _windowed(bare, scan, window, context)
@@ -166,7 +168,8 @@ def _windowed(source: Source, stream: Plan, window: StreamWindow, context: Conte
 def _relation_source(relation: Relation, alias: str, context: Context, span: Span | None) -> Source:
     table = Table(relation, context.unique_alias(alias, span))
     kind = "relation" if relation.retroactive else "nrr"
-    return Source(alias, table, _visible(relation.schema, table.schema), kind, span)
+    visible = _visible(relation.schema, table.schema)
+    return Source(alias, table, visible, kind, span, unread=relation.unread)
 
 
 def _query_source(

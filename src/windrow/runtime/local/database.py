@@ -235,7 +235,8 @@ class Database:
             self._push_relation(self._relations[entry.name], data)
             return
         stream = self._streams[entry.name]
-        fitting = to_batch(data, entry.schema, entry.name, time=self._timed(entry))
+        time = self._timed(entry)
+        fitting = to_batch(data, entry.schema, entry.name, time=time, unread=entry.unread)
         self._deliver((entry.name, *stream.accept(fitting)))
 
     def _timed(self, stream: Stream) -> Timed:
@@ -249,7 +250,9 @@ class Database:
         relation = target.relation
         columns = read_columns(data, relation.name)
         extra = change_fields(columns)
-        batch = to_batch(columns, relation.schema, relation.name, extra=extra)
+        batch = to_batch(
+            columns, relation.schema, relation.name, extra=extra, unread=relation.unread
+        )
         reached = self._reached(target, clock_of_times(batch))
         changes = target.accept(batch, self._clocks(), reached)
 

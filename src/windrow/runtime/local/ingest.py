@@ -18,6 +18,7 @@ from windrow.core.types import DATE, TIMESTAMP
 from windrow.operators.few import FEW, Few, Incoming, arrays_of
 from windrow.operators.fixed import array_of, data_of
 from windrow.operators.vector import I64, Bools
+from windrow.plan.catalog import Unread
 from windrow.plan.functions.moments import FIRST_MOMENT, LAST_MOMENT
 from windrow.runtime.local.fitting import Given, fitted
 from windrow.runtime.local.reading import Pushed, read_columns
@@ -65,17 +66,21 @@ def to_batch(
     *,
     time: Timed | None = None,
     extra: tuple[Field, ...] = (),
+    unread: Unread = (),
 ) -> Batch:
     """Return the pushed rows under the declared schema.
 
     Columns may come in any order, in upper or lower case; a nullable one may be missing. `time`
     says which column must be an instant of the clock. `extra` are columns that may come on top
-    (of a relation's changes). Rows with a value that does not fit become poison.
+    (of a relation's changes), `unread` those that no query reads. Rows with a value that does not
+    fit become poison.
     """
     given = read_columns(data, target)
     columns = given
     if given.keys() != schema.known:
-        columns = _declared(given, [*schema.names, *(f.name for f in extra)])
+        left_out = {name.lower() for name, _ in unread}
+        taken = {name: column for name, column in given.items() if name.lower() not in left_out}
+        columns = _declared(taken, [*schema.names, *(f.name for f in extra)])
         _check_names(columns, schema, target, extra)
     rows = _row_count(columns, target)
     fitting: dict[str, Incoming] = {}

@@ -2,6 +2,7 @@
 
     DIR/dead/<stream>/000000000012-0.poison.parquet      did not fit their declaration
     DIR/dead/<stream>/000000000012-0.late.parquet        came behind the clock
+    DIR/dead/<stream>/000000000012-0.unreadable.parquet  whole files, see `unreadable.py`
 
 One file a version, shard and kind, that appears whole: a batch that is run again writes the same
 file again. Columns: `_reason`, `_row` (JSON), `_version`.
@@ -21,7 +22,7 @@ import pyarrow.parquet as pq
 from windrow.runtime.shards.files import Files, open_files
 
 FOLDER = "dead"
-POISON, LATE = "poison", "late"
+POISON, LATE, UNREADABLE = "poison", "late", "unreadable"
 SUFFIX = ".parquet"
 
 Letter = tuple[str, str]
@@ -79,14 +80,24 @@ def read_dead(checkpoint: str, stream: str) -> pa.Table:
 
 
 def count_dead(checkpoint: str) -> dict[str, dict[str, int]]:
-    """Return how many dead letters each stream has, by kind."""
+    """Return how many rows of each stream are dead letters, by kind."""
+    return _count(checkpoint, (POISON, LATE))
+
+
+def count_unreadable(checkpoint: str) -> dict[str, int]:
+    """Return how many whole files of each stream are dead letters."""
+    counted = _count(checkpoint, (UNREADABLE,))
+    return {stream: kinds[UNREADABLE] for stream, kinds in counted.items() if kinds[UNREADABLE]}
+
+
+def _count(checkpoint: str, kinds: tuple[str, ...]) -> dict[str, dict[str, int]]:
     files = open_files(checkpoint)
     found: dict[str, dict[str, int]] = {}
     for folder in files.folders(FOLDER):
-        counts = dict.fromkeys((POISON, LATE), 0)
+        counts = dict.fromkeys(kinds, 0)
         for name in files.sizes(f"{FOLDER}/{folder}"):
-            if name.endswith(SUFFIX):
-                kind = name.removesuffix(SUFFIX).rpartition(".")[2]
+            kind = name.removesuffix(SUFFIX).rpartition(".")[2]
+            if name.endswith(SUFFIX) and kind in counts:
                 counts[kind] += _rows(files, f"{FOLDER}/{folder}/{name}")
         found[unquote(folder)] = counts
     return found

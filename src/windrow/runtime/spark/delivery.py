@@ -11,15 +11,18 @@ that it has: if one of them fails, the batch is run again, and only those take i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+from windrow.core.errors import RunError, WindrowError
 from windrow.runtime.shards.program import Program
 from windrow.runtime.shards.store import version_of
+from windrow.runtime.spark.failures import NEXT_STEP
 from windrow.runtime.spark.frame import changes_of
 from windrow.runtime.spark.plan import plan_of
 from windrow.runtime.spark.rim import Changes, Rim
@@ -62,15 +65,26 @@ class Delivery:
             if not isinstance(sink, NoopSink | SparkSink):
                 sink.open(run, reached)
 
-    def written(self, frame: DataFrame) -> DataStreamWriter:
-        """Return the streaming write that brings each batch to all sinks."""
+    def written(
+        self, frame: DataFrame, before: Callable[[int], None] | None = None
+    ) -> DataStreamWriter:
+        """Return the streaming write that brings each batch to all sinks.
+
+        `before` is called with each batch that does not go to a sink of Spark's alone.
+        """
         sink = self.alone
         if sink is not None:
             changes = changes_of(frame, self.program, sink.target.query)
             return changes.writeStream.format(sink.format).options(**sink.options)
-        if not self._passed:
+        if not self._passed and before is None:
             return frame.writeStream.format("noop")
-        return frame.writeStream.foreachBatch(self._take_batch)
+
+        def take(rows: DataFrame, batch: int) -> None:
+            if before is not None:
+                before(batch)
+            self.deliver(rows, version_of(batch))
+
+        return frame.writeStream.foreachBatch(take)
 
     @property
     def can_merge(self) -> bool:
@@ -81,7 +95,7 @@ class Delivery:
         return self.alone is None
 
     def deliver(self, frame: DataFrame, version: int) -> None:
-        """Bring one version that is no streaming plan's batch to all sinks."""
+        """Bring one version to all sinks."""
         if self._passed:
             self._take(frame, version)
         else:
@@ -117,9 +131,6 @@ class Delivery:
             return None
         return Rim(self.changes, folders, self._passed)
 
-    def _take_batch(self, frame: DataFrame, batch: int) -> None:
-        self._take(frame, version_of(batch))
-
     def _take(self, frame: DataFrame, version: int) -> None:
         """Give the driver's sinks their changes: one action, or one and a cache."""
         others = [sink for sink in self.all if isinstance(sink, SparkSink)]
@@ -147,4 +158,20 @@ class Delivery:
             batches = [self.changes.of(number, rows, schema) for rows in parts.get(number, [])]
             changes = pa.Table.from_batches(batches, schema)
             for sink in taking:
-                sink.write(version, changes)
+                with named_failures(sink.target.query):
+                    sink.write(version, changes)
+
+
+@contextmanager
+def named_failures(query: str) -> Iterator[None]:
+    """Let what a sink raises name its query."""
+    try:
+        yield
+    except WindrowError:
+        raise
+    except Exception as error:
+        raise RunError(
+            f'the sink of "{query}" has failed',
+            detail=f"{type(error).__name__}: {error}",
+            hint=NEXT_STEP,
+        ) from error

@@ -38,7 +38,10 @@ LETTER, WEIGHED = "_letter", "_weighed"
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """An input and its ports. `number`: of the input; `corrupt`: a column of what did not parse."""
+    """An input and its ports. `number`: of the input; `corrupt`: a column of what did not parse.
+
+    `raw`: a column of what a row was read from; `of_lines`: it is a line of a file.
+    """
 
     entry: Stream | Relation
     number: int
@@ -46,6 +49,8 @@ class Reading:
     corrupt: str | None = None
     changes: tuple[tuple[str, pa.DataType], ...] = ()
     """Columns of the source on top of a relation's own: `_ts`, `_sign`."""
+    raw: str | None = None
+    of_lines: bool = False
 
     @property
     def needed(self) -> tuple[str, ...]:
@@ -88,15 +93,20 @@ def _letter(reading: Reading, columns: Mapping[str, Fitted], faults: list[tuple[
     reasons = ", ".join(f"CASE WHEN {c} THEN {_text(reason)} END" for c, reason in faults)
     sources = ", ".join(f"{_text(name)}, {f.source}" for name, f in columns.items())
     shown = f"to_json(named_struct({sources}), {_JSON})"
-    if reading.corrupt is not None:
-        shown = f"coalesce({quoted(reading.corrupt)}, {shown})"
-    letter = (
-        f"to_json(named_struct('stream', {_text(reading.entry.name)}, "
-        f"'reason', concat_ws('; ', {reasons}), 'row', {shown}))"
+    known = [quoted(text) for text in (reading.corrupt, reading.raw) if text is not None]
+    shown = f"coalesce({', '.join([*known, shown])})" if known else shown
+    parts = (
+        f"'stream', {_text(reading.entry.name)}, 'reason', concat_ws('; ', {reasons}), "
+        f"'row', {shown}"
     )
+    if reading.of_lines:
+        assert reading.corrupt is not None, "a line that does not parse has its text"
+        parts += f", 'file', CASE WHEN {quoted(reading.corrupt)} IS NULL THEN {_FILE} END"
+    letter = f"to_json(named_struct({parts}))"
     return f"CASE WHEN {bad} THEN {letter} END"
 
 
+_FILE = "_metadata.file_path"
 _JSON = "map('ignoreNullFields', 'false', 'timeZone', 'UTC')"
 
 

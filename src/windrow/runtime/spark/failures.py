@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 
 from windrow.core import errors
 from windrow.core.errors import RunError, WindrowError
@@ -13,8 +14,19 @@ OURS = re.compile(
 )
 """One of our errors at the end of a Python traceback, inside whatever Spark makes of it."""
 
-SENTENCE = re.compile(r"^(?:\w+\.)*(\w*(?:Error|Exception))\b: (.*)$", re.M)
-"""The last line of any traceback, of Python or Java."""
+SENTENCE = re.compile(
+    r"^(?:: |Caused by: )?(?:[\w$]+[.$])*(\w*(?:Error|Exception|Failure))\b: (.*)$", re.M
+)
+"""The last line of a traceback of Python; in one of Java each that names an exception: the first,
+which py4j puts after a colon, and those of the causes."""
+
+WRAPPERS = ("Py4JException", "Py4JJavaError", "StreamingQuery", "ExecutionException")
+"""Exceptions that only say that there was another."""
+
+EMPTY = ("Exception thrown in awaitResult", "An error occurred while calling")
+
+READING = re.compile(r"Encountered error while reading file (\S+?)\.(?=\s|$)")
+"""Spark's word on a file: in its own encoding, so without blanks."""
 
 TOGETHER = "because barrier task"
 """What Spark says when it gives a batch up because one of the tasks that run at once has failed."""
@@ -22,19 +34,34 @@ TOGETHER = "because barrier task"
 NO_ROOM = "No space left on device"
 """What Java and Python say of a full disk."""
 
+STREAM = re.compile(r"^\[STREAM_FAILED\] .*? terminated with exception: ")
 SQLSTATE = re.compile(r"\s*SQLSTATE: \w+\s*$")
 NEXT_STEP = "Mend that, then start it again with the same checkpoint: it goes on where it was."
 
 
-def explained(failure: BaseException) -> WindrowError:
-    """Return the error that a run ended with, as the user should read it."""
+def explained(failure: BaseException, queries: Collection[str] = ()) -> WindrowError:
+    """Return the error that a run of these queries ended with, as the user should read it."""
     if isinstance(failure, WindrowError):
         return failure
     text = str(failure)
     found = OURS.findall(text)
     if found:
         return rebuilt(*found[-1])
-    return RunError("the run has failed", detail=reason(text), hint=NEXT_STEP)
+    named = f"the run of {', '.join(queries)}" if queries else "the run"
+    file = unread_file(text)
+    if file is None:
+        return RunError(f"{named} has failed", detail=reason(text), hint=NEXT_STEP)
+    return RunError(
+        f"{named} has failed: it cannot read {file}",
+        detail=reason(text),
+        hint="Mend the file in place, then start it again with the same checkpoint.",
+    )
+
+
+def unread_file(text: str) -> str | None:
+    """Return the file that Spark could not read, if a trace names one."""
+    found = READING.findall(text)
+    return found[-1] if found else None
 
 
 def lost_together(failure: BaseException) -> bool:
@@ -65,7 +92,10 @@ def rebuilt(name: str, text: str) -> WindrowError:
 
 def reason(text: str) -> str:
     """Return the sentence of a trace that tells most: the last cause that it names."""
-    lines = [SQLSTATE.sub("", f"{name}: {what}") for name, what in SENTENCE.findall(text)]
-    inner = [line for line in lines if not line.startswith(("Py4JException", "StreamingQuery"))]
+    said = [
+        f"{name}: {SQLSTATE.sub('', what).strip()}"
+        for name, what in SENTENCE.findall(text)
+        if what.strip() and not name.startswith(WRAPPERS) and not what.startswith(EMPTY)
+    ]
     first = text.strip().splitlines()[0] if text.strip() else "Spark gives no reason."
-    return (inner or [SQLSTATE.sub("", first)])[-1][:500]
+    return (said or [SQLSTATE.sub("", STREAM.sub("", first))])[-1][:500]

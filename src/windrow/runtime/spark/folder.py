@@ -63,6 +63,12 @@ class RunFolder:
         names = self.files.sizes("spark/commits")
         return max((int(name) for name in names if name.isdecimal()), default=-1)
 
+    def planned_batch(self) -> int | None:
+        """Return the batch that Spark has planned and not committed, if there is one."""
+        names = self.files.sizes("spark/offsets")
+        planned = max((int(name) for name in names if name.isdecimal()), default=-1)
+        return planned if planned > self.last_batch() else None
+
     def batch_time(self, batch: int) -> int:
         """Return the time, in µs, that Spark has given a batch when it was first planned."""
         lines = bytes(self.files.read(f"spark/offsets/{batch}")).decode().splitlines()

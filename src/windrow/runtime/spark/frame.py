@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from dataclasses import field as fresh
 from functools import partial, reduce
 
 from pyspark.sql import DataFrame, SparkSession
@@ -18,18 +19,21 @@ from pyspark.sql.functions import expr
 from windrow.core.time import Clock
 from windrow.core.types import NULL, TIMESTAMP
 from windrow.optimize.catalyst import quoted
-from windrow.plan.catalog import Relation
+from windrow.plan.catalog import Relation, Stream
 from windrow.plan.nodes import Route
 from windrow.runtime.shards.client import Shards
 from windrow.runtime.shards.layout import Output
 from windrow.runtime.shards.program import Program
 from windrow.runtime.spark.entry_sql import Reading, checked_sql, shard_sql, spread_sql
+from windrow.runtime.spark.inspection import Watched
 from windrow.runtime.spark.plan import SparkPlan, plan_of
 from windrow.runtime.spark.relations import open_relation
 from windrow.runtime.spark.session import enlarge_batches
 from windrow.runtime.spark.slots import BATCH_TIME, GOAL, OUTPUT, PORT, SHARD, SIGN, TIME, goal_sql
-from windrow.runtime.spark.sources import CORRUPT, Opened, arrow_type, open_source
+from windrow.runtime.spark.sources import CORRUPT, RAW, Opened, open_source
 from windrow.runtime.spark.ticks import Ticks, tick_rows, ticks_of
+from windrow.runtime.spark.types import arrow_type
+from windrow.runtime.spark.unreadable import left_out
 from windrow.runtime.spark.worker import (
     DRAIN,
     HEARD,
@@ -60,10 +64,23 @@ def build_frame(
     one host, so that they need no exchange to tell each other the time; where clocks go by the
     batch's own, every batch then needs a tick.
     """
-    plan, ticks = plan_of(program), ticks_of(program)
-    rows = entered_frame(spark, plan, Entry(checkpoint, frames or {}, ticks))
-    work = plan.work(Shards(checkpoint, program), rim=rim)
-    meet = at_once and (ticks.always or not plan.walled)
+    entry = Entry(checkpoint, frames or {}, ticks_of(program))
+    return frame_of(spark, program, entry, rim=rim, at_once=at_once)
+
+
+def frame_of(
+    spark: SparkSession,
+    program: Program,
+    entry: Entry,
+    *,
+    rim: AtTheRim | None = None,
+    at_once: bool = False,
+) -> DataFrame:
+    """Return the same for rows that come from what `entry` says."""
+    plan = plan_of(program)
+    rows = entered_frame(spark, plan, entry)
+    work = plan.work(Shards(entry.checkpoint, program), rim=rim)
+    meet = at_once and (entry.ticks.always or not plan.walled)
     return through_shards(rows, plan, work, BATCH_TIME, at_once=meet)
 
 
@@ -78,35 +95,77 @@ def own_frame(
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Where the rows of a run come from, beside what is declared."""
+    """Where the rows of a run come from, beside what is declared.
+
+    `watched`, if it is given, is filled with the inputs whose files can be looked at.
+    """
 
     checkpoint: str
     frames: Mapping[str, DataFrame]
     ticks: Ticks
+    watched: list[Watched] | None = None
 
 
 def entered_frame(spark: SparkSession, plan: SparkPlan, entry: Entry) -> DataFrame:
     """Return the rows of all inputs as a streaming DataFrame of wide rows, before any exchange."""
     given = {name.lower(): frame for name, frame in entry.frames.items()}
     enlarge_batches(spark)
-    parts = [
-        _entered(spark, plan, number, entry.checkpoint, given.get(declared.name.lower()))
-        for number, declared in enumerate(plan.entries)
-    ]
+    parts, places = [], Places()
+    for number, declared in enumerate(plan.entries):
+        frame = given.get(declared.name.lower())
+        opened = _opened(spark, plan, declared, entry.checkpoint, frame)
+        source = places.next(frame)
+        parts.append(_entered(plan, number, opened))
+        if entry.watched is not None and source is not None and opened.reader is not None:
+            entry.watched.append(watched_input(plan, number, opened, source))
     if entry.ticks is not Ticks.NEVER:
         parts.append(tick_rows(spark, entry.ticks, plan.entered))
     return reduce(DataFrame.unionAll, parts)
 
 
-def _entered(
-    spark: SparkSession, plan: SparkPlan, number: int, checkpoint: str, frame: DataFrame | None
-) -> DataFrame:
-    """Return the wide rows that one input gives."""
-    entry = plan.entries[number]
+@dataclass(slots=True)
+class Places:
+    """Numbers that Spark gives the sources of a plan, in the order in which it meets them."""
+
+    own: int = 0
+    given: list[object] = fresh(default_factory=list)
+
+    def next(self, frame: DataFrame | None) -> int | None:
+        """Return the number of an input's source; None if a DataFrame brings what it brings."""
+        if frame is None or not frame.isStreaming:
+            self.own += 1
+            return self.own + len(self.given) - 1
+        leaves = frame._jdf.queryExecution().analyzed().collectLeaves()
+        for leaf in (leaves.apply(n) for n in range(leaves.size())):
+            if leaf.isStreaming() and not any(leaf.equals(known) for known in self.given):
+                self.given.append(leaf)
+        return None
+
+
+def _opened(
+    spark: SparkSession,
+    plan: SparkPlan,
+    entry: Stream | Relation,
+    checkpoint: str,
+    frame: DataFrame | None,
+) -> Opened:
+    """Open one input, without the files that the next batch leaves out."""
+    without = left_out(checkpoint, entry.name)
     if isinstance(entry, Relation):
-        opened = open_relation(spark, entry, plan.ports_of(entry), checkpoint, frame)
-    else:
-        opened = open_source(spark, entry, frame, streaming=True)
+        ports = plan.ports_of(entry)
+        return open_relation(spark, entry, ports, checkpoint, frame, without)
+    return open_source(spark, entry, frame, streaming=True, without=without)
+
+
+def watched_input(plan: SparkPlan, number: int, opened: Opened, source: int) -> Watched:
+    """Return an input whose files are looked at before they are read."""
+    reading = reading_of(plan, number, opened)
+    read = partial(opened.read, reading.needed)
+    return Watched(opened.entry, source, opened.wanted(reading.needed), read)
+
+
+def _entered(plan: SparkPlan, number: int, opened: Opened) -> DataFrame:
+    """Return the wide rows that one input gives."""
     reading = reading_of(plan, number, opened)
     checked = opened.frame.selectExpr(*checked_sql(reading, opened.fitted(reading.needed)))
     spread, several = spread_sql(reading, plan.entered, plan.shards)
@@ -123,7 +182,9 @@ def reading_of(plan: SparkPlan, number: int, opened: Opened) -> Reading:
     fields = opened.frame.schema.fields
     on_top = {TIME, SIGN} if isinstance(entry, Relation) else set()
     changes = tuple((f.name, arrow_type(f.dataType)) for f in fields if f.name in on_top)
-    return Reading(entry, number, plan.ports_of(entry), corrupt, changes)
+    raw = RAW if RAW in opened.frame.columns else None
+    lines = opened.of_lines and raw is None
+    return Reading(entry, number, plan.ports_of(entry), corrupt, changes, raw, lines)
 
 
 def drain_frame(

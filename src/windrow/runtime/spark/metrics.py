@@ -39,6 +39,8 @@ HELP: dict[str, tuple[str, str]] = {
     "windrow_held_back": ("gauge", "1 if a query waits for this stream, 0 for others"),
     "windrow_late_total": ("counter", "tuples that came too late"),
     "windrow_dead_letters_total": ("counter", "rows set aside, by kind"),
+    "windrow_unreadable_files_total": ("counter", "files set aside as a whole"),
+    "windrow_missing_columns_total": ("counter", "files that lacked a column which may be NULL"),
     "windrow_state_rows": ("gauge", "rows that a shard remembers"),
     "windrow_state_bytes": ("gauge", "bytes that a shard remembers"),
     "windrow_process_bytes": ("gauge", "memory of a shard's process"),
@@ -61,6 +63,12 @@ def samples(progress: Progress) -> Iterator[tuple[str, Sample]]:
         kinds = {**dict.fromkeys(KINDS, 0), **progress.dead_letters.get(stream, {})}
         for kind, count in kinds.items():
             yield "windrow_dead_letters_total", ({"stream": stream, "kind": kind}, count)
+    for stream, files in progress.unreadable.items():
+        yield "windrow_unreadable_files_total", ({"stream": stream}, files)
+    for stream, columns in progress.missing_columns.items():
+        for column, files in columns.items():
+            label = {"stream": stream, "column": column}
+            yield "windrow_missing_columns_total", (label, files)
     for shard in progress.shards:
         label = {"shard": str(shard.shard)}
         yield "windrow_state_rows", (label, shard.state_rows)

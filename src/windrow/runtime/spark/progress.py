@@ -85,6 +85,8 @@ class Progress:
     `seconds` splits the time of the last batch: what the slowest shard took for moving rows
     (transfer), for operators (kernel) and for logs and snapshots (state); the rest is Spark's.
     `at`: when this was so, in seconds since 1970.
+    `unreadable`: files that are dead letters as a whole. `missing_columns`: files that lacked a
+    column which may be NULL.
     """
 
     active: bool
@@ -104,6 +106,8 @@ class Progress:
     failures: dict[str, int] = field(default_factory=lambda: dict.fromkeys((RETRIED, FATAL), 0))
     batch_times: BatchTimes = BatchTimes()
     at: float = 0.0
+    unreadable: dict[str, int] = field(default_factory=dict)
+    missing_columns: dict[str, dict[str, int]] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, object]:
         """Return everything as plain values."""

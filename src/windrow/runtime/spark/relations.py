@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Collection
 from urllib.parse import quote
 
 import pyarrow as pa
@@ -35,10 +36,14 @@ def open_relation(
     ports: tuple[Port, ...],
     checkpoint: str,
     frame: DataFrame | None,
+    without: Collection[str] = (),
 ) -> Opened:
-    """Return a relation as a stream of its rows, for the ports that it feeds."""
+    """Return a relation as a stream of its rows, for the ports that it feeds.
+
+    `without`: files of its changes that are passed over.
+    """
     if relation.changes_by_stream or (frame is not None and frame.isStreaming):
-        opened = open_source(spark, relation, frame, streaming=True)
+        opened = open_source(spark, relation, frame, streaming=True, without=without)
         replaced = all(port.upserts for port in ports)
         if relation.key and SIGN not in opened.frame.columns and not replaced:
             raise InputError(

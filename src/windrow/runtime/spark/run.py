@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pyspark.errors import StreamingQueryException
@@ -24,16 +24,18 @@ from windrow.runtime.spark.delivery import Delivery
 from windrow.runtime.spark.draining import begin_drain, drained_notice, finish_drain
 from windrow.runtime.spark.failures import explained, lost_together, reason, will_repeat
 from windrow.runtime.spark.folder import RunFolder
-from windrow.runtime.spark.frame import build_frame, drain_frame
+from windrow.runtime.spark.frame import Entry, drain_frame, frame_of
+from windrow.runtime.spark.inspection import Inspection
 from windrow.runtime.spark.merging import Merging
 from windrow.runtime.spark.plan import plan_of
 from windrow.runtime.spark.progress import Progress, Tally, progress_of
 from windrow.runtime.spark.reports import read_reports
-from windrow.runtime.spark.session import run_at_once
+from windrow.runtime.spark.session import not_adaptive, run_at_once
 from windrow.runtime.spark.sinks.choose import Sink
 from windrow.runtime.spark.stats import stats_of
 from windrow.runtime.spark.ticks import Ticks, ticks_of
 from windrow.runtime.spark.triggers import ends, read_trigger
+from windrow.runtime.spark.unreadable import damage_of
 from windrow.runtime.spark.worker import VERSION
 
 LOG = logging.getLogger(__name__)
@@ -81,6 +83,8 @@ class Run:
         self._complete = False
         self._stopped = threading.Event()
         self._restarting = threading.Lock()
+        self._at_once = False
+        self._inspection = Inspection(job.folder, job.program)
         ticks = ticks_of(job.program) is not Ticks.NEVER
         self._tally = Tally(ticks=ticks, newest=job.folder.last_batch())
         self._watch = Watch(job.trigger)
@@ -97,10 +101,11 @@ class Run:
         may = self._delivery.may_run_at_once and run_at_once(self._spark, program.shards)
         if plan_of(program).walled and ends(self.job.trigger):
             may = False  # its batches have no tick, but for the first
+        self._at_once = may
         try:
             self._query = self._started(at_once=may)
         except Exception as error:
-            raise explained(error) from error
+            raise explained(error, program.queries) from error
         self._thread = threading.Thread(target=self._follow, name="windrow-run", daemon=True)
         self._thread.start()
         self._lease.when_lost(self._give_up)
@@ -109,19 +114,21 @@ class Run:
         """Start Spark's streaming query, where the last one stopped."""
         writer = self._writer(at_once=at_once).queryName(" ".join(self.job.program.queries))
         located = writer.option("checkpointLocation", self.folder.spark)
-        return located.trigger(**self._when).start()
+        with not_adaptive(self._spark):
+            return located.trigger(**self._when).start()
 
     def _writer(self, *, at_once: bool) -> DataStreamWriter:
         """Return the streaming write of all batches: one plan, or a plan a batch if it merges."""
         program, frames, rim = self.job.program, self.job.frames, self._delivery.rim
+        watched = self._inspection.watched = []
         if not (plan_of(program).merges and self._delivery.can_merge):
-            where = self.folder.where
-            return self._delivery.written(
-                build_frame(self._spark, program, where, frames=frames, rim=rim, at_once=at_once)
-            )
-        merging = Merging.of(self._spark, program, self.folder, frames, rim)
+            entry = Entry(self.folder.where, frames, ticks_of(program), watched)
+            frame = frame_of(self._spark, program, entry, rim=rim, at_once=at_once)
+            return self._delivery.written(frame, self._inspection.before if watched else None)
+        merging = Merging.of(self._spark, program, self.folder, frames, rim, watched)
 
         def take(rows: DataFrame, batch: int) -> None:
+            self._inspection.before(batch)
             self._make(merging.changes(rows, batch), version_of(batch))
             merging.done(batch)
 
@@ -140,7 +147,7 @@ class Run:
         try:
             self._await_end()
             while self._is_behind() and self._goes_on():
-                self._query.awaitTermination()
+                self._await_end()
             ended = not self._stopped.is_set() and self._failure is None
             if self.job.drain and ended:
                 self._watch.drains = True
@@ -157,24 +164,28 @@ class Run:
 
         Spark repeats no task of a stage whose tasks run at once: it gives the batch up. It is run
         again then, and all after it, with an exchange in place of the meeting; unless it would
-        fail in the same way.
+        fail in the same way. A batch with files that cannot be read is run again without them.
         """
-        try:
-            self._query.awaitTermination()
-        except StreamingQueryException as error:
-            if will_repeat(error) or not lost_together(error):
-                raise
-            LOG.warning("a task has failed; its batch is run again: %s", reason(str(error)))
-            self._tally.retried += 1
-            if self._goes_on():
+        while True:
+            try:
                 self._query.awaitTermination()
+            except StreamingQueryException as error:
+                if not self._inspection.after(error):
+                    if will_repeat(error) or not (lost_together(error) and self._at_once):
+                        raise
+                    LOG.warning("a task has failed; its batch is run again: %s", reason(str(error)))
+                    self._tally.retried += 1
+                    self._at_once = False
+                if self._goes_on():
+                    continue
+            return
 
     def _goes_on(self) -> bool:
         """Start the streaming query once more, unless the run is stopped."""
         self._tally.hear(self._query.recentProgress)
         with self._restarting:
             if not self._stopped.is_set():
-                self._query = self._started(at_once=False)
+                self._query = self._started(at_once=self._at_once)
         return not self._stopped.is_set()
 
     def _is_behind(self) -> bool:
@@ -225,7 +236,7 @@ class Run:
             if each is not None:
                 each(self.progress())
         if self._failure is not None and not self._stopped.is_set():
-            raise explained(self._failure) from self._failure
+            raise explained(self._failure, self.job.program.queries) from self._failure
         return True
 
     def stop(self, within: float = 0.0) -> bool:
@@ -271,7 +282,7 @@ class Run:
         status = self._query.status if active else {"message": "ended"}
         ended = "failed" if self._failure is not None and not self._stopped.is_set() else "ended"
         activity = self._watch.look(status, self._tally, None if active else ended)
-        return progress_of(
+        known = progress_of(
             self._tally,
             read_reports(self.folder.where),
             self.job.program,
@@ -279,6 +290,7 @@ class Run:
             dead=self._dead_letters(),
             activity=activity,
         )
+        return replace(known, **damage_of(self.folder.where))
 
     @property
     def ends(self) -> bool:
@@ -297,7 +309,8 @@ class Run:
 
     def stats(self, query: str) -> dict[str, object]:
         """Return what a query has cost on all shards, and how late its changes were told."""
-        return stats_of(query, read_reports(self.folder.where), self.job.program)
+        counted = stats_of(query, read_reports(self.folder.where), self.job.program)
+        return {**counted, **damage_of(self.folder.where)}
 
     def _dead_letters(self) -> dict[str, dict[str, int]]:
         """Return the dead letters, counted anew every few seconds."""

@@ -6,7 +6,9 @@ import logging
 import os
 import re
 import sys
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from importlib.resources import files
 
 from pyspark.sql import SparkSession
@@ -25,9 +27,12 @@ RECORDS = "spark.sql.execution.arrow.maxRecordsPerBatch"
 SPARKS_BATCH_ROWS, BATCH_ROWS = 10_000, 32_768
 """Rows of an Arrow batch: Spark's default, and ours. A row may have 64 kB: a batch has 2 GB."""
 
+ADAPTIVE = "spark.sql.adaptive.enabled"
+_STARTING = threading.Lock()
+
 SETTINGS: dict[str, str] = {
     "spark.sql.session.timeZone": "UTC",
-    "spark.sql.adaptive.enabled": "false",  # partitions are shards: they must not be merged
+    ADAPTIVE: "false",  # partitions are shards: they must not be merged
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.python.worker.reuse": "true",
@@ -142,6 +147,21 @@ def checked(spark: SparkSession) -> SparkSession:
     for sentence in drawbacks(spark):
         LOG.warning("%s", sentence)
     return spark
+
+
+@contextmanager
+def not_adaptive(spark: SparkSession) -> Iterator[None]:
+    """Let a streaming query start whose plans are not adaptive, as none of a session of ours are.
+
+    Adaptive ones run all stages but the last before anybody has seen the batch.
+    """
+    with _STARTING:
+        before = spark.conf.get(ADAPTIVE)
+        spark.conf.set(ADAPTIVE, "false")
+        try:
+            yield
+        finally:
+            spark.conf.set(ADAPTIVE, str(before))
 
 
 def enlarge_batches(spark: SparkSession) -> None:

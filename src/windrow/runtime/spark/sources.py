@@ -7,16 +7,16 @@
 | kafka, socket, text | the parts of their `value`: OPTIONS (value 'json') or (value 'csv') |
 | any other name | the source itself: rate, Delta, Python Data Sources that were registered |
 
-All options but ours (`heartbeat`, `idle`, `updates`, `value`, `expect_rate`, `expect_keys`) go to
-Spark, rate limits such as `maxFilesPerTrigger` among them.
+All options but ours (`heartbeat`, `idle`, `updates`, `value`, `on_unreadable`, `expect_rate`,
+`expect_keys`) go to Spark, rate limits such as `maxFilesPerTrigger` among them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, replace
+from typing import Any
 
-import pyarrow as pa
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -26,33 +26,47 @@ from pyspark.sql.streaming.readwriter import DataStreamReader
 
 from windrow.core.errors import InputError
 from windrow.core.naming import near
-from windrow.core.schema import Schema
-from windrow.core.types import BINARY, BOOLEAN, DATE, INTERVAL, NULL, STRING, TIMESTAMP
-from windrow.optimize.catalyst import quoted
+from windrow.core.schema import Field, Schema
+from windrow.core.types import STRING
+from windrow.optimize.catalyst import literal_sql, quoted
 from windrow.optimize.choose_partials import KEYS, RATE
 from windrow.plan.catalog import Relation, Stream
-from windrow.runtime.spark.declared import NAIVE, Fitted, fit_column
+from windrow.plan.expressions import Literal
+from windrow.runtime.local.probing import Wanted
+from windrow.runtime.spark.declared import Fitted, fit_column
+from windrow.runtime.spark.guessing import LIMITS, columns_named, schema_found
 from windrow.runtime.spark.slots import spark_type
+from windrow.runtime.spark.types import arrow_type
+from windrow.runtime.spark.unreadable import OPTION, fails_on_unreadable, forms_of, same_file
 
-OURS = frozenset({"heartbeat", "idle", "updates", "value", RATE, KEYS})
+OURS = frozenset({"heartbeat", "idle", "updates", "value", OPTION, RATE, KEYS})
 """Options that Spark does not see."""
 
-CORRUPT = "_corrupt_record"
+CORRUPT, RAW = "_corrupt_record", "_raw"
 TIME, SIGN = "_ts", "_sign"
 
 READ_AS_DECLARED = frozenset({"csv", "json", "xml"})
 WITH_FILES = frozenset({"parquet", "orc", "avro"})
+FILES = READ_AS_DECLARED | WITH_FILES | {"text"}
+"""Sources of which each batch reads some files whole."""
 WITH_VALUE = {"kafka": "json", "socket": None, "text": None}
 """Sources of whole messages, and how these are read unless said otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """An input's rows as its source has them. `corrupt`: a column has what did not parse."""
+    """An input's rows as its source has them. `corrupt`: a column has what did not parse.
+
+    `reader` reads one of the files, if its batches are of files; `header`: the columns of CSV;
+    `of_lines`: each row is a line of JSON.
+    """
 
     entry: Stream | Relation
     frame: DataFrame
     corrupt: bool = False
+    reader: Callable[[str], DataFrame] | None = None
+    header: tuple[str, ...] | None = None
+    of_lines: bool = False
 
     def fitted(self, names: Iterable[str]) -> dict[str, Fitted]:
         """Return some declared columns, found by name in any case, in their declared types."""
@@ -66,8 +80,23 @@ class Opened:
             found[name] = fit_column(self.entry.schema[name], type_, field.name, self.entry)
         return found
 
+    def wanted(self, names: Iterable[str]) -> Wanted:
+        """Return what the reader of some declared columns expects of a file."""
+        found = {f.name.lower(): arrow_type(f.dataType) for f in self.frame.schema.fields}
+        declared = [self.entry.schema[name] for name in names]
+        columns = tuple(Field(f.name, found[f.name.lower()], f.nullable) for f in declared)
+        options = {name.lower(): value for name, value in self.entry.options}
+        return Wanted((self.entry.format or "").lower(), columns, options, self.header)
+
+    def read(self, names: Collection[str], file: str) -> DataFrame:
+        """Return some declared columns of one file, as a batch reads them."""
+        assert self.reader is not None, "only files are read one by one"
+        frame, wanted = self.reader(file), {name.lower() for name in names}
+        kept = [quoted(c) for c in frame.columns if c.lower() in wanted or c in (CORRUPT, "value")]
+        return frame.selectExpr(*kept)
+
     def _missing(self, name: str) -> InputError:
-        there = [f.name for f in self.frame.schema.fields if f.name != CORRUPT]
+        there = [f.name for f in self.frame.schema.fields if f.name not in (CORRUPT, RAW)]
         return InputError(
             f'the source of "{self.entry.name}" has no column "{name}"',
             detail=f"Declared are {', '.join(self.entry.schema.names)}; "
@@ -77,10 +106,14 @@ class Opened:
 
 
 def open_source(
-    spark: SparkSession, entry: Stream | Relation, frame: DataFrame | None, *, streaming: bool
+    spark: SparkSession,
+    entry: Stream | Relation,
+    frame: DataFrame | None,
+    *,
+    streaming: bool,
+    without: Collection[str] = (),
 ) -> Opened:
-    """Open an input: a stream of rows, or all of them at once."""
-    options = {name.lower(): value for name, value in entry.options}
+    """Open an input: a stream of rows, or all of them at once; `without` some of its files."""
     if frame is not None:
         if frame.isStreaming != streaming:
             raise InputError(
@@ -94,29 +127,81 @@ def open_source(
             hint="Write USING parquet OPTIONS (path '...'), or give a DataFrame.",
         )
     else:
-        frame = _loaded(spark, entry, entry.format.lower(), streaming=streaming)
+        loaded = _loaded(spark, entry, entry.format.lower(), streaming=streaming)
+        return _taken_apart(replace(loaded, frame=_passing_over(loaded.frame, without)))
+    return _taken_apart(Opened(entry, frame))
+
+
+def _taken_apart(opened: Opened) -> Opened:
+    """Return a source of messages by the parts of these; any other as it is."""
+    entry = opened.entry
+    options = {name.lower(): value for name, value in entry.options}
     style = options.get("value", WITH_VALUE.get((entry.format or "").lower()))
-    if style is not None:
-        frame = parsed_value(frame, entry, style)
-    return Opened(entry, frame, CORRUPT in frame.columns)
+    frame = opened.frame if style is None else parsed_value(opened.frame, entry, style)
+    return replace(opened, frame=frame, corrupt=CORRUPT in frame.columns)
+
+
+def _passing_over(frame: DataFrame, files: Collection[str]) -> DataFrame:
+    """Return the rows of all files but some; Spark does not open those.
+
+    It compares names as its file systems write them, which is not as its log does.
+    """
+    if not files:
+        return frame
+    forms = sorted({form for file in files for form in forms_of(file)})
+    texts = ", ".join(literal_sql(Literal(form, STRING)) or "" for form in forms)
+    return frame.where(f"_metadata.file_path NOT IN ({texts})")
 
 
 def _loaded(
     spark: SparkSession, entry: Stream | Relation, format_: str, *, streaming: bool
-) -> DataFrame:
+) -> Opened:
     options = {name: value for name, value in entry.options if name.lower() not in OURS}
-    reader = spark.readStream if streaming else spark.read
+    fails_on_unreadable(entry)
+    schema: str | st.StructType | None = None
+    header = None
     if format_ in READ_AS_DECLARED:
         options = {"timeZone": "UTC", **options, "mode": "PERMISSIVE"}
         options["columnNameOfCorruptRecord"] = CORRUPT
-        names = _header(spark, format_, options) or list(entry.schema.names)
+        header = columns_named(spark, format_, options, entry)
         if format_ == "csv":
             options.setdefault("enforceSchema", "false")
-        reader = reader.schema(_ddl(entry.schema, names))
+            _require_plain_columns(entry, header)
+        schema = _ddl(entry.schema, header or list(entry.schema.names))
     elif format_ in WITH_FILES and streaming:
-        known = _schema_of_files(spark, format_, options)
-        reader = reader.schema(known if known is not None else _ddl(entry.schema, None))
-    return _load(reader.format(entry.format or format_).options(**options), entry)
+        schema = schema_found(spark, format_, options, entry)
+        schema = _ddl(entry.schema, None) if schema is None else schema
+
+    def described(reader: DataFrameReader | DataStreamReader) -> Any:
+        typed = reader if schema is None else reader.schema(schema)
+        return typed.format(entry.format or format_)
+
+    def read_file(file: str) -> DataFrame:
+        left = {"path", *LIMITS} - {"columnnameofcorruptrecord"}
+        others = {n: v for n, v in options.items() if n.lower() not in left}
+        read: DataFrame = described(spark.read).options(**others).load(same_file(file))
+        return read
+
+    reader = spark.readStream if streaming else spark.read
+    frame = _load(described(reader).options(**options), entry)
+    again = read_file if streaming and format_ in FILES else None
+    lower = {name.lower(): value.lower() for name, value in options.items()}
+    own = {name.lower() for name in entry.schema.names}  # one may hide Spark's own column
+    lines = format_ == "json" and again is not None and "_metadata" not in own
+    lines = lines and lower.get("multiline") != "true"
+    named = tuple(header) if header else None
+    return Opened(entry, frame, reader=again, header=named, of_lines=lines)
+
+
+def _require_plain_columns(entry: Stream | Relation, header: list[str] | None) -> None:
+    """Refuse CSV without a header whose columns, read by place, have some that CSV cannot hold."""
+    if entry.unread and header is None:
+        name, type_ = entry.unread[0]
+        raise InputError(
+            f'column "{name}" of "{entry.name}" is {type_}, which CSV does not have',
+            detail="Without a header columns are read by their place.",
+            hint=f"Declare {name} as STRING, or give the files a header and header 'true'.",
+        )
 
 
 def _load(reader: DataFrameReader | DataStreamReader, entry: Stream | Relation) -> DataFrame:
@@ -137,33 +222,6 @@ def _first_line(error: Exception) -> str:
     return str(error).splitlines()[0]
 
 
-def _header(spark: SparkSession, format_: str, options: dict[str, str]) -> list[str] | None:
-    """Return the columns that CSV files have by their first line, if they say so."""
-    lower = {name.lower(): value for name, value in options.items()}
-    if format_ != "csv" or lower.get("header", "").lower() != "true":
-        return None
-    passed = {n: v for n, v in options.items() if n.lower() not in _LIMITS}
-    try:
-        return list(spark.read.format("csv").options(**passed).load().columns) or None
-    except PySparkException:  # no file yet: as declared
-        return None
-
-
-_LIMITS = frozenset({"maxfilespertrigger", "maxbytespertrigger", "columnnameofcorruptrecord"})
-
-
-def _schema_of_files(
-    spark: SparkSession, format_: str, options: dict[str, str]
-) -> st.StructType | None:
-    """Return the schema of the files that are there; None if there are none yet."""
-    passed = {n: v for n, v in options.items() if n.lower() not in _LIMITS}
-    try:
-        found = spark.read.format(format_).options(**passed).load().schema
-    except PySparkException:
-        return None
-    return found if len(found) else None
-
-
 def _ddl(schema: Schema, names: list[str] | None) -> str:
     """Return a reader's schema: declared columns in the order of `names`, others as text."""
     declared = {f.name.lower(): f for f in schema}
@@ -179,7 +237,8 @@ def _ddl(schema: Schema, names: list[str] | None) -> str:
 def parsed_value(frame: DataFrame, entry: Stream | Relation, style: str) -> DataFrame:
     """Return messages taken apart: each `value` is a JSON object or a line of CSV.
 
-    Other columns of the source stay, for declared columns of their names.
+    Other columns of the source stay, for declared columns of their names, and the message itself
+    as `_raw`, for dead letters.
     """
     if style.lower() not in ("json", "csv") or "value" not in frame.columns:
         raise InputError(
@@ -192,39 +251,7 @@ def parsed_value(frame: DataFrame, entry: Stream | Relation, style: str) -> Data
     ddl = _ddl(inside, list(inside.names)).replace("'", "\\'")
     options = f"map('mode', 'PERMISSIVE', 'columnNameOfCorruptRecord', '{CORRUPT}'"
     parsed = f"from_{style.lower()}(CAST(value AS STRING), '{ddl}', {options}, 'timeZone', 'UTC'))"
-    return frame.selectExpr(*map(quoted, others), f"{parsed} AS value").selectExpr(
-        *map(quoted, others), "value.*"
+    text = f"CAST(value AS STRING) AS {RAW}"
+    return frame.selectExpr(*map(quoted, others), text, f"{parsed} AS value").selectExpr(
+        *map(quoted, others), RAW, "value.*"
     )
-
-
-_PLAIN: dict[type[st.DataType], pa.DataType] = {
-    st.BooleanType: BOOLEAN,
-    st.ByteType: pa.int8(),
-    st.ShortType: pa.int16(),
-    st.IntegerType: pa.int32(),
-    st.LongType: pa.int64(),
-    st.FloatType: pa.float32(),
-    st.DoubleType: pa.float64(),
-    st.StringType: STRING,
-    st.VarcharType: STRING,
-    st.CharType: STRING,
-    st.BinaryType: BINARY,
-    st.DateType: DATE,
-    st.TimestampType: TIMESTAMP,
-    st.TimestampNTZType: NAIVE,
-    st.DayTimeIntervalType: INTERVAL,
-    st.NullType: NULL,
-}
-
-
-def arrow_type(type_: st.DataType) -> pa.DataType:
-    """Return a type of Spark's as ours; one that we do not have as something that never fits."""
-    match type_:
-        case st.DecimalType():
-            return pa.decimal128(type_.precision, type_.scale)
-        case st.ArrayType():
-            return pa.list_(arrow_type(type_.elementType))
-        case st.StructType():
-            return pa.struct([(f.name, arrow_type(f.dataType)) for f in type_.fields])
-        case _:
-            return _PLAIN.get(type(type_), pa.month_day_nano_interval())

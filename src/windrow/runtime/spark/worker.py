@@ -29,7 +29,7 @@ from windrow.runtime.shards.clocks import UNUSABLE, Heard, Moment
 from windrow.runtime.shards.gathering import merged
 from windrow.runtime.shards.store import version_of
 from windrow.runtime.shards.wire import Piece, heard_from_json, heard_to_json
-from windrow.runtime.spark.dead import LATE, Grave, late_letters
+from windrow.runtime.spark.dead import LATE, Grave, Letter, late_letters
 from windrow.runtime.spark.dead import POISON as POISONED
 from windrow.runtime.spark.reports import Spent, write_report
 from windrow.runtime.spark.rows import narrow, split_rows, widened
@@ -235,14 +235,24 @@ def _times(batches: list[pa.RecordBatch], before: Heard | None) -> Heard:
 
 def _buried(batches: list[pa.RecordBatch], turn: Turn) -> list[str]:
     """Keep the dead letters of this version; return the inputs that had any."""
-    letters: dict[str, list[tuple[str, str]]] = {}
+    by_file: dict[tuple[str, str], list[Letter]] = {}
     for batch in batches:
         for text in batch.column(turn.work.entered.text_slot).to_pylist():
             letter = json.loads(text)
-            letters.setdefault(letter["stream"], []).append((letter["reason"], letter["row"]))
+            place = letter["stream"], letter.get("file") or ""
+            by_file.setdefault(place, []).append((letter["reason"], letter["row"]))
+    letters: dict[str, list[Letter]] = {}
+    for (stream, file), found in by_file.items():
+        letters.setdefault(stream, []).extend(_as_in_file(file, found) if file else found)
     for stream, found in letters.items():
         turn.grave.bury(stream, POISONED, sorted(found))
     return list(letters)
+
+
+def _as_in_file(file: str, letters: list[Letter]) -> list[Letter]:
+    from windrow.runtime.spark.raw_lines import with_lines  # noqa: PLC0415 - for dead letters only
+
+    return with_lines(file, letters)
 
 
 def ingest_and_step(batches: Batches, *, work: Work) -> Batches:
