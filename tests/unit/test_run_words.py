@@ -186,6 +186,8 @@ def test_idle_is_told_from_working_and_stuck() -> None:
     idle = watch.look({"message": "Waiting for data to arrive"}, tally, None)
     assert (idle.doing, idle.awaits) == ("idle", "new data; looks every 2 seconds")
     assert idle.since_batch is not None
+    looks = watch.look({"message": "Getting offsets from FileStreamSource[x]"}, tally, None)
+    assert looks.doing == "idle", "a look that finds nothing does not end it"
     at_work = watch.look({"message": "Processing new data"}, tally, None)
     assert (at_work.doing, at_work.awaits) == ("working", "batch 5")
     assert at_work.seconds < 5

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import sys
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +12,7 @@ import click
 
 from windrow import connect
 from windrow.cli.run_view import Metrics, watch
-from windrow.cli.signals import Signals, StopRequest
+from windrow.cli.signals import Signals, StopRequest, leave
 
 if TYPE_CHECKING:
     from windrow.runtime.spark.database import SparkDatabase
@@ -104,13 +102,3 @@ def end_at_once(asked: StopRequest) -> NoReturn:
     """End after a second signal, in whatever the run does."""
     click.echo(f"{asked.name}: ended at once; nothing is lost", err=True)
     leave(asked.code)
-
-
-def leave(code: int) -> NoReturn:
-    """End this process at once, in whatever state the bridge to the JVM is.
-
-    The JVM ends when its input does, the shards' processes when they see that this one has.
-    """
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(code)

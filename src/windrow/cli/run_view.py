@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from windrow.cli.signals import Signals, StopRequest
+from windrow.cli.signals import Signals, StopRequest, leave
 
 if TYPE_CHECKING:
     from windrow.runtime.spark.metrics import MetricsServer
@@ -47,8 +48,11 @@ def watch(
         signals.started()
         show(run, console, signals, live="console" not in places)
     except KeyboardInterrupt:
-        asked = signals.asked or StopRequest(2)
-        return stop(run, checkpoint, asked)
+        return stop(run, checkpoint, signals.asked or StopRequest(signal.SIGINT))
+    except Exception:
+        if signals.asked is None:
+            raise
+        return stop(run, checkpoint, signals.asked)  # the JVM has heard the signal, too
     finally:
         if server is not None:
             server.close()
@@ -67,7 +71,11 @@ def stop(run: Run, checkpoint: str, asked: StopRequest) -> int:
     click.echo(
         f"{asked.name}: stops after the batch under way; once more ends it at once", err=True
     )
-    between = run.stop(within=GRACE_SECONDS)
+    try:
+        between = run.stop(within=GRACE_SECONDS)
+    except Exception:  # the signal went to the JVM as well, and it is gone
+        click.echo(f"stopped with its JVM; the same command goes on from {checkpoint}", err=True)
+        leave(asked.code)
     where = "between two batches" if between else "in a batch, which is run again"
     click.echo(f"stopped {where}; the same command goes on from {checkpoint}", err=True)
     cut_off = asked.name != "Ctrl-C" and run.ends and not run.complete

@@ -50,16 +50,17 @@ class Watch:
             return "stopping"
         if self.drains:
             return "draining"
-        if message in WAITING:
+        looks = self._doing == "idle" and message.startswith("Getting offsets")
+        if message in WAITING or looks:  # a look that finds nothing does not end it
             return "idle"
         return "starting" if tally.last is None and "nitializing" in message else "working"
 
     def _awaits(self, doing: str, message: str, tally: Tally) -> str:
         match doing:
             case "idle" if not self.trigger or ends(self.trigger):
-                return WAITING[message]
+                return WAITING.get(message, "new data")
             case "idle":
-                return f"{WAITING[message]}; looks every {self.trigger}"
+                return f"{WAITING.get(message, 'new data')}; looks every {self.trigger}"
             case "working" | "stopping":
                 return f"batch {tally.newest + 1}"
             case "draining":
