@@ -180,7 +180,9 @@ class Dataflow:
         if others:
             at = min(at, *[self.clocks[j] for j in others])
             inputs += tuple([outputs[j] for j in others])
-        if i in self._mixed:
+        if not self.begun:
+            at = max(at, start)  # all that is there before the first event has come
+        elif i in self._mixed:
             inputs = self._aligned(i, inputs, at)
         return self.run_task(i, inputs, at, start=start, ends=ends)
 
