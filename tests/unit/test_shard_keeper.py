@@ -340,6 +340,25 @@ def test_the_state_goes_on_while_its_snapshot_is_written(
     assert bench.keeper.ledger.bases[0] == 4
 
 
+def test_a_process_that_ends_in_order_leaves_nothing_to_replay(
+    bench: Bench, expected: list[pa.Table], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("FIRST_VERSIONS", "MOST_VERSIONS"):
+        monkeypatch.setattr(due, name, 100)
+    for batch in range(BATCHES - 2):
+        bench.run(batch)
+    bench.keeper.finish()
+    bench.lose()
+    assert bench.store.kept() == {}, "it is replayed in a moment"
+    assert same(bench.run(BATCHES - 2), expected[BATCHES - 2])
+    monkeypatch.setattr(due, "FIRST_ROWS", 1)
+    bench.keeper.finish()
+    bench.lose()
+    assert list(bench.store.kept()) == [2 * BATCHES - 2]
+    assert same(bench.run(BATCHES - 1), expected[BATCHES - 1])
+    assert bench.keeper.ledger.log.versions == 1
+
+
 def test_a_rebuild_says_how_far_it_is(
     bench: Bench, expected: list[pa.Table], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,6 +11,9 @@
 The rule of bytes bounds what is written: on average at most 1.4 times the log, however large the
 state is. The rules of rows and of seconds bound a restart, and write more where the state is large.
 
+A process that ends in order leaves a snapshot as well, if the log since the newest one would take
+a second, or has 100,000 rows: who starts again loads it, and replays nothing.
+
 Pure: no clock, no file.
 """
 
@@ -61,6 +64,11 @@ class Written:
 
     size: int
     seconds: float = 0.0
+
+
+def is_worth_a_last(log: LogSize) -> bool:
+    """Tell whether a process that ends should leave a snapshot: a replay would be felt."""
+    return log.rows >= FIRST_ROWS or log.seconds >= FIRST_SECONDS
 
 
 def why_due(log: LogSize, state_rows: int, last: Written | None) -> str | None:

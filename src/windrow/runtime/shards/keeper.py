@@ -23,10 +23,11 @@ from dataclasses import dataclass, field
 
 from windrow.core.errors import StateError
 from windrow.runtime.shards.clocks import Heard, Moment
+from windrow.runtime.shards.due import is_worth_a_last
 from windrow.runtime.shards.entry import INGEST, STEP, Step
 from windrow.runtime.shards.faults import fault
 from windrow.runtime.shards.ledger import Ledger
-from windrow.runtime.shards.limits import check_memory, resident, state_rows
+from windrow.runtime.shards.limits import check_memory, resident, state_bytes, state_rows
 from windrow.runtime.shards.program import Program
 from windrow.runtime.shards.rebuilding import RebuildReport
 from windrow.runtime.shards.receipt import Receipt
@@ -36,6 +37,9 @@ from windrow.runtime.shards.store import Store
 
 HELD_BYTES = 1 << 28
 """Bytes of an answer up to which it is held, for a task that is run again."""
+
+LAST_BYTES = 4 << 30
+"""Bytes of state up to which a snapshot is written when a process ends: about ten seconds."""
 
 APPLYING = "kernel"
 """The `seconds` that operators work; a replay takes about as long."""
@@ -161,6 +165,18 @@ class Keeper:
         if self.ledger.wants_snapshot(self.at[0], state_rows(self.shard.stats())):
             with self.timed("snapshot"):
                 self.ledger.write_snapshot(self.at[0], self.shard.save)
+
+    def finish(self) -> None:
+        """Begin a last snapshot, if much of the log would be replayed. Call before `close`.
+
+        Then who starts again has to load it, and no more. A huge state is not waited for.
+        """
+        if self.shard is None or not self.is_whole or self.at[0] in self.ledger.bases:
+            return
+        stats = self.shard.stats()
+        if is_worth_a_last(self.ledger.log) and state_bytes(stats) <= LAST_BYTES:
+            self.ledger.wait_for_snapshot()
+            self.ledger.write_snapshot(self.at[0], self.shard.save)
 
     def stats(self) -> dict[str, object]:
         """Return what the shard tells of itself, and what its process does.

@@ -30,8 +30,9 @@ SMALLEST_FILE = 4096
 KEPT_SNAPSHOTS = 2
 TROUBLES = 10
 """How many of the last failures that stopped nobody are told."""
-END_SECONDS = 5.0
-"""What a snapshot that is being written may still take when the process ends."""
+END_SECONDS = 20.0
+"""What a snapshot that is being written may still take when the process ends: less than a process
+that is started meanwhile waits for this one (`server.LOCK_SECONDS`)."""
 
 
 @dataclass(slots=True)
@@ -192,11 +193,15 @@ class Ledger:
         text = error.message if isinstance(error, WindrowError) else str(error)
         self.troubles = [*self.troubles, text][-TROUBLES:]
 
-    def close(self) -> None:
-        """Return when everything that was begun is written; a snapshot is not waited for long."""
-        self._disk.shutdown()
+    def wait_for_snapshot(self) -> None:
+        """Return when the snapshot that is being written is done, or has taken too long."""
         if self._snapshot is not None and self._apart is not None:
             wait([self._snapshot], END_SECONDS)
             if not self._snapshot.done():
                 self._apart.end()
+
+    def close(self) -> None:
+        """Return when everything that was begun is written; a snapshot is not waited for long."""
+        self._disk.shutdown()
+        self.wait_for_snapshot()
         self._chores.shutdown()

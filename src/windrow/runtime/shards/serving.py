@@ -84,7 +84,11 @@ class Server:
             self.place.path("sock").unlink()
         self.listener.close()
         if self.work.acquire(timeout=END_SECONDS) and self.keeper is not None:
-            self.keeper.close()
+            try:
+                self.keeper.finish()
+                self.keeper.close()
+            except Exception:
+                note()  # the log is enough to go on
         os._exit(0)
 
     def _accept(self) -> None:
