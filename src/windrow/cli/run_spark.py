@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from windrow import connect
+from windrow.cli.phases import Phases
 from windrow.cli.run_view import Metrics, watch
 from windrow.cli.signals import Signals, StopRequest
 
 if TYPE_CHECKING:
     from windrow.runtime.spark.database import SparkDatabase
     from windrow.runtime.spark.run import Run
+    from windrow.runtime.spark.starting import StartingSession
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +55,15 @@ class Place:
     conf: Mapping[str, str]
 
 
-def run_spark(order: Order, place: Place) -> int:
-    """Run queries until they end or are stopped; return the exit code."""
+def run_spark(order: Order, place: Place, phases: Phases) -> int:
+    """Run queries until they end or are stopped; return the exit code.
+
+    Spark starts first, in the background: what this process has to load is loaded meanwhile.
+    """
     with Signals() as signals:
         try:
+            phases.begin("starts Spark, and loads windrow meanwhile")
+            starting = _begin_spark(place)
             db = connect(
                 engine="spark",
                 checkpoint=order.checkpoint,
@@ -65,21 +72,35 @@ def run_spark(order: Order, place: Place) -> int:
                 conf=place.conf,
             )
             with db:
-                return _watched(order, db, signals)
+                db.use(starting)
+                db.on_phase = phases.begin
+                return _watched(order, db, signals, phases)
         except KeyboardInterrupt:
             asked = signals.asked or StopRequest(signal.SIGINT)
+            phases.end()
             click.echo(f"{asked.name}: ended at once; nothing is lost", err=True)
             leave(asked.code)
+        finally:
+            phases.end()
 
 
-def _watched(order: Order, db: SparkDatabase, signals: Signals) -> int:
+def _begin_spark(place: Place) -> StartingSession:
+    from windrow.runtime.spark.starting import StartingSession as Starting  # noqa: PLC0415 - as Spark
+
+    return Starting(place.master, place.shards, place.conf)
+
+
+def _watched(order: Order, db: SparkDatabase, signals: Signals, phases: Phases) -> int:
     """Start the run and see it to its end."""
     try:
         run = order.start(db)
     except KeyboardInterrupt:
         asked = signals.asked or StopRequest(signal.SIGINT)
+        phases.end()
         click.echo(f"{asked.name}: stopped while it started; nothing was read", err=True)
         leave(asked.code)
+    phases.begin("runs its first batch")
+    phases.end()
     sinks = (sink for sinks in order.sinks.values() for sink in sinks)
     return watch(run, order.checkpoint, sinks, signals, order.metrics)
 

@@ -50,6 +50,7 @@ class StartingSession:
             raise self._failure
         session = self._session
         assert session is not None, "it has started, or failed"
-        active = session._jvm.org.apache.spark.sql.classic.SparkSession  # type: ignore[union-attr]
-        active.setActiveSession(session._jsparkSession)
+        SparkSession._get_j_spark_session_class(session._jvm).setActiveSession(  # type: ignore[arg-type]
+            session._jsparkSession
+        )
         return session
