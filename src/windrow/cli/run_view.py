@@ -27,6 +27,10 @@ IDLE_SECONDS = 60.0
 """Where lines are printed: between two that say that nothing happens."""
 
 
+REBUILD_SECONDS = 2.0
+"""The same, between two that say how far a shard is with rebuilding its state."""
+
+
 @dataclass(frozen=True, slots=True)
 class Metrics:
     """Where metrics are served."""
@@ -109,16 +113,24 @@ def show(run: Run, console: Console, signals: Signals, *, live: bool) -> None:
 
 @dataclass(slots=True)
 class Lines:
-    """The lines of a run where nobody looks: one a batch, and one a minute without any."""
+    """The lines of a run where nobody looks: one a batch, one a minute without any.
+
+    And one every other second while shards rebuild their state.
+    """
 
     batch: int = -1
     quiet: float = IDLE_SECONDS
+    rebuilt: float = 0.0
 
     def of(self, progress: Progress) -> list[str]:
         """Return what is new."""
         if progress.batch is not None and progress.batch != self.batch:
             self.batch, self.quiet = progress.batch, IDLE_SECONDS
             return [line(progress)]
+        rebuilds = progress.activity.doing == "rebuilding"
+        if rebuilds and progress.activity.seconds >= self.rebuilt:
+            self.rebuilt += REBUILD_SECONDS
+            return [doing(progress.activity)]
         if progress.activity.seconds >= self.quiet:
             self.quiet += IDLE_SECONDS
             return [doing(progress.activity)]
@@ -131,6 +143,8 @@ def doing(activity: Activity) -> str:
     >>> from windrow.runtime.spark.progress import Activity
     >>> doing(Activity("idle", 42.0, "new data; looks every 2 seconds", "2 seconds", 42.3))
     'idle for 42 s, awaits new data; looks every 2 seconds; last batch 42 s ago'
+    >>> doing(Activity("rebuilding", 4.0, "shard 0: 1,000 of 4,000 rows replayed"))
+    'rebuilding for 4 s: shard 0: 1,000 of 4,000 rows replayed; no batch yet'
     >>> doing(Activity("working", 3.21, "batch 7", "available-now"))
     'working for 3 s on batch 7; no batch yet'
     """

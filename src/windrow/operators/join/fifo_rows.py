@@ -175,7 +175,11 @@ class LinkedRing:
         done = 0
         for slots in self._places(self.tail, self.head):
             part = slice(done, done + slots.stop - slots.start)
-            self.keep[slots], self.codes[slots], self.back[slots] = keep[part], codes[part], back[part]
+            self.keep[slots], self.codes[slots], self.back[slots] = (
+                keep[part],
+                codes[part],
+                back[part],
+            )
             if isinstance(exp, np.ndarray):
                 self.exp[slots] = exp[part]
             done = part.stop

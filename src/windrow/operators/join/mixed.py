@@ -140,7 +140,11 @@ class MixedAntiJoinTask:
 
     def save(self) -> Saved:
         """Return the state for `load`."""
-        return {"keys": self.keys.save(), "heads": self.keys.used(self.heads), "left": self.left.save()}
+        return {
+            "keys": self.keys.save(),
+            "heads": self.keys.used(self.heads),
+            "left": self.left.save(),
+        }
 
     def load(self, saved: Saved) -> None:
         """Take over a saved state."""

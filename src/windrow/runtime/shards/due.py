@@ -2,9 +2,9 @@
 
     log since the newest snapshot      due when it has
     ---------------------------------  ---------------------------------------------------------
-    no snapshot yet                    100,000 rows, a second of work, or 16 versions: one comes early
+    no snapshot yet                    100,000 rows, a second of work, or 16 versions
     bytes, both on the disk            2.5 times the bytes of the last snapshot, and 32 MB
-    rows                               as many as the state, and 4 million
+    rows                               as many as the state, and 4 million; or what is asked for
     seconds that applying it took      10 seconds, and twice what writing the last snapshot took
     versions                           256: many small files are slow to read as well
 
@@ -20,6 +20,11 @@ Pure: no clock, no file.
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+from windrow.core.errors import LimitError
+
+ENVIRONMENT = "WINDROW_SNAPSHOT_ROWS"
+"""Where a user says how many rows a shard may have to replay, whatever that costs."""
 
 FIRST_ROWS, FIRST_SECONDS, FIRST_VERSIONS = 100_000, 1.0, 16
 SMALLEST_LOG = 32 << 20
@@ -71,8 +76,25 @@ def is_worth_a_last(log: LogSize) -> bool:
     return log.rows >= FIRST_ROWS or log.seconds >= FIRST_SECONDS
 
 
-def why_due(log: LogSize, state_rows: int, last: Written | None) -> str | None:
-    """Return the rule by which a snapshot is due; None if none is.
+def asked_rows(text: str | None) -> int | None:
+    """Return the rows that a user asks for, if any.
+
+    >>> asked_rows("250000"), asked_rows(None)
+    (250000, None)
+    """
+    if text is None or not text.strip():
+        return None
+    if not text.strip().isdecimal() or int(text) < 1:
+        raise LimitError(
+            f"{ENVIRONMENT}={text} is no number of rows", hint="Write for example 250000."
+        )
+    return int(text)
+
+
+def why_due(
+    log: LogSize, state_rows: int, last: Written | None, asked: int | None = None
+) -> str | None:
+    """Return the rule by which a snapshot is due; None if none is. `asked`: rows, by the user.
 
     >>> why_due(LogSize(3, 200_000, 8 << 20, 0.1), 1_000_000, None)
     'first'
@@ -86,7 +108,7 @@ def why_due(log: LogSize, state_rows: int, last: Written | None) -> str | None:
         return "first" if any(early) or log.versions >= FIRST_VERSIONS else None
     if log.size >= max(SMALLEST_LOG, BYTES_RATIO * last.size):
         return "bytes"
-    if log.rows >= max(MOST_ROWS, state_rows):
+    if log.rows >= (max(MOST_ROWS, state_rows) if asked is None else asked):
         return "rows"
     if log.seconds >= max(MOST_SECONDS, SECONDS_RATIO * last.seconds):
         return "seconds"

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 
 from windrow.core.errors import StateError
@@ -83,6 +83,17 @@ class Keeper:
         return self.shard is not None and self.at[1] == self.levels
 
     # Requests
+
+    def rebuild_ahead(self) -> None:
+        """Bring the shard to its newest whole version, before anybody asks for it.
+
+        What keeps it from that is told to whoever asks.
+        """
+        last = self.levels - 1
+        whole = [s.version for s in self.store.logged() if (s.level, s.kind) == (last, STEP)]
+        if whole and self.shard is None:
+            with suppress(StateError):
+                self._bring_to((max(whole), self.levels))
 
     def known_heard(self, version: int) -> dict[str, Heard] | None:
         """Return what was heard if the version is ingested; else make ready for its rows."""

@@ -18,7 +18,7 @@ from windrow.core.errors import StateError, WindrowError
 from windrow.operators.task import Saved
 from windrow.runtime.shards.apart import Apart, start_apart
 from windrow.runtime.shards.clocks import Moment
-from windrow.runtime.shards.due import LogSize, Written, why_due
+from windrow.runtime.shards.due import ENVIRONMENT, LogSize, Written, asked_rows, why_due
 from windrow.runtime.shards.entry import Entry, EntryWriter, Step
 from windrow.runtime.shards.faults import fault
 from windrow.runtime.shards.files import Draft, SharedDraft
@@ -40,7 +40,8 @@ class Ledger:
     """The writing side of a store. `bases` are snapshots that are known to be good, oldest first.
 
     `log` is how much must be read and done again from the newest of them on, `last` what that one
-    is. `_failed` is the log that a snapshot which failed was to take the place of.
+    is. `asked`: after how many rows the user wants one. `_failed` is the log that a snapshot which
+    failed was to take the place of.
     """
 
     store: Store
@@ -48,6 +49,7 @@ class Ledger:
     log: LogSize = field(default_factory=LogSize)
     last: Written | None = None
     troubles: list[str] = field(default_factory=list)
+    asked: int | None = field(default_factory=lambda: asked_rows(os.environ.get(ENVIRONMENT)))
     _disk: ThreadPoolExecutor = field(init=False)
     _chores: ThreadPoolExecutor = field(init=False)
     _syncing: list[Future[None]] = field(default_factory=list)
@@ -118,7 +120,7 @@ class Ledger:
             return False
         if self._failed is not None:
             self.log, self._failed = self._failed.halved().plus(self.log), None
-        return why_due(self.log, state_rows, self.last) is not None
+        return why_due(self.log, state_rows, self.last, self.asked) is not None
 
     def write_snapshot(self, version: int, save: Callable[[], Saved]) -> None:
         """Write the state of a version, which `save` returns; it counts when it is on the disk.

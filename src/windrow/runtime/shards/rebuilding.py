@@ -28,8 +28,9 @@ QUIET_ROWS, QUIET_BYTES = 100_000, 32 << 20
 
 @dataclass(frozen=True, slots=True)
 class Rebuilding:
-    """Rows of log that a shard has replayed, of how many, after the snapshot of a version (0: none).
+    """Rows of log that a shard has replayed, of how many.
 
+    `snapshot`: the version whose snapshot it started from; 0 if it had none.
     `at`: when this was so, in seconds since 1970. `seconds`: how long it has worked on it.
     """
 

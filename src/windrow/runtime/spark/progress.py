@@ -14,6 +14,7 @@ from windrow.plan.catalog import Stream
 from windrow.plan.labels import clock_of
 from windrow.runtime.shards.layout import layout_of
 from windrow.runtime.shards.program import Program
+from windrow.runtime.shards.rebuilding import Rebuilding
 from windrow.runtime.spark.reports import KERNEL, STATE, TRANSFER, Report
 
 BOUNDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
@@ -27,7 +28,8 @@ RETRIED, FATAL = "retried", "fatal"
 class Activity:
     """What a run is doing, for how long, and what it waits for.
 
-    `doing` is "starting", "working", "idle", "draining", "stopping", "ended" or "failed".
+    `doing` is "starting", "rebuilding" (shards load their state), "working", "idle", "draining",
+    "stopping", "ended" or "failed".
     `since_batch`: seconds since the last batch was done; None before the first.
     """
 
@@ -84,7 +86,8 @@ class Progress:
 
     `seconds` splits the time of the last batch: what the slowest shard took for moving rows
     (transfer), for operators (kernel) and for logs and snapshots (state); the rest is Spark's.
-    `at`: when this was so, in seconds since 1970.
+    `at`: when this was so, in seconds since 1970. `rebuilding`: shards that load a snapshot, or
+    replay their log.
     """
 
     active: bool
@@ -104,6 +107,7 @@ class Progress:
     failures: dict[str, int] = field(default_factory=lambda: dict.fromkeys((RETRIED, FATAL), 0))
     batch_times: BatchTimes = BatchTimes()
     at: float = 0.0
+    rebuilding: tuple[Rebuilding, ...] = ()
 
     def to_dict(self) -> dict[str, object]:
         """Return everything as plain values."""

@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pyspark.errors import StreamingQueryException
@@ -15,8 +15,10 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from windrow.core.errors import RunError, WindrowError
 from windrow.runtime.shards.client import Shards
+from windrow.runtime.shards.launch import Place
 from windrow.runtime.shards.lease import Lease
 from windrow.runtime.shards.program import Program
+from windrow.runtime.shards.rebuilding import rebuilding_of
 from windrow.runtime.shards.store import version_of
 from windrow.runtime.spark.activity import Watch
 from windrow.runtime.spark.dead import count_dead
@@ -270,8 +272,9 @@ class Run:
         self._tally.hear(self._query.recentProgress)
         status = self._query.status if active else {"message": "ended"}
         ended = "failed" if self._failure is not None and not self._stopped.is_set() else "ended"
-        activity = self._watch.look(status, self._tally, None if active else ended)
-        return progress_of(
+        rebuilding = rebuilding_of(self.folder.where, self.job.program.shards) if active else []
+        activity = self._watch.look(status, self._tally, None if active else ended, rebuilding)
+        known = progress_of(
             self._tally,
             read_reports(self.folder.where),
             self.job.program,
@@ -279,6 +282,11 @@ class Run:
             dead=self._dead_letters(),
             activity=activity,
         )
+        return replace(known, rebuilding=tuple(rebuilding))
+
+    def shard_place(self, number: int) -> Place:
+        """Return where the process of a shard is found, if it is on this host."""
+        return self._shards.place(number)
 
     @property
     def ends(self) -> bool:

@@ -18,7 +18,19 @@ if TYPE_CHECKING:
 FULL = 1_000_000
 HEAP = "4g"
 """Of Spark's JVM: its own windows hold every row sixty times, for which 1 GB is little."""
-NAMES = ("join", "slide", "long_window", "empty", "two_queries", "partials", "early", "idle_expiry")
+NAMES = (
+    "join",
+    "slide",
+    "long_window",
+    "empty",
+    "two_queries",
+    "partials",
+    "early",
+    "idle_expiry",
+    "startup",
+    "restart",
+    "snapshot",
+)
 
 
 @click.command("spark")
