@@ -13,7 +13,7 @@ import click
 
 from windrow import connect
 from windrow.cli.phases import Phases
-from windrow.cli.run_view import Metrics, watch
+from windrow.cli.run_view import Compiling, Metrics, watch
 from windrow.cli.signals import Signals, StopRequest
 
 if TYPE_CHECKING:
@@ -92,6 +92,7 @@ def _begin_spark(place: Place) -> StartingSession:
 
 def _watched(order: Order, db: SparkDatabase, signals: Signals, phases: Phases) -> int:
     """Start the run and see it to its end."""
+    compiling = Compiling.begun()
     try:
         run = order.start(db)
     except KeyboardInterrupt:
@@ -102,7 +103,7 @@ def _watched(order: Order, db: SparkDatabase, signals: Signals, phases: Phases) 
     phases.begin("runs its first batch")
     phases.end()
     sinks = (sink for sinks in order.sinks.values() for sink in sinks)
-    return watch(run, order.checkpoint, sinks, signals, order.metrics)
+    return watch(run, order.checkpoint, sinks, signals, order.metrics, compiling)
 
 
 def leave(code: int) -> NoReturn:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -31,6 +32,33 @@ REBUILD_SECONDS = 2.0
 """The same, between two that say how far a shard is with rebuilding its state."""
 
 
+@dataclass(slots=True)
+class Compiling:
+    """Kernels that shards on this machine compile before their first batch can end."""
+
+    folder: Path
+    told: float = 0.0
+
+    @classmethod
+    def begun(cls) -> Compiling | None:
+        """Return what to watch, if no kernel is compiled here yet."""
+        from windrow.kernels.cache import cache_folder, kernels_are_cold  # noqa: PLC0415 - numba
+
+        return cls(cache_folder()) if kernels_are_cold() else None
+
+    def shown(self) -> str:
+        """Return how many there are by now."""
+        count = sum(1 for _ in self.folder.rglob("*.nbi"))
+        return f"compiles kernels for this machine, once (up to 15 s): {count} so far"
+
+    def line(self, seconds: float) -> list[str]:
+        """Return a line every other second."""
+        if seconds < self.told:
+            return []
+        self.told = seconds + REBUILD_SECONDS
+        return [self.shown()]
+
+
 @dataclass(frozen=True, slots=True)
 class Metrics:
     """Where metrics are served."""
@@ -40,7 +68,12 @@ class Metrics:
 
 
 def watch(
-    run: Run, checkpoint: str, sinks: Iterable[str], signals: Signals, metrics: Metrics | None
+    run: Run,
+    checkpoint: str,
+    sinks: Iterable[str],
+    signals: Signals,
+    metrics: Metrics | None,
+    compiling: Compiling | None = None,
 ) -> int:
     """Show a run until it ends, or until a signal stops it; return the exit code."""
     server = None if metrics is None else serve_metrics(run, metrics)
@@ -49,7 +82,7 @@ def watch(
     console = Console(highlight=False, stderr=True)
     try:
         signals.started()
-        show(run, console, signals, live="console" not in places)
+        show(run, console, signals, compiling, live="console" not in places)
     except KeyboardInterrupt:
         asked = signals.asked or StopRequest(2)
         return stop(run, checkpoint, asked)
@@ -87,7 +120,9 @@ def serve_metrics(run: Run, metrics: Metrics) -> MetricsServer:
     return server
 
 
-def show(run: Run, console: Console, signals: Signals, *, live: bool) -> None:
+def show(
+    run: Run, console: Console, signals: Signals, compiling: Compiling | None, *, live: bool
+) -> None:
     """Wait for the end of a run, or for a signal, with its progress on the console.
 
     It is a live table if a terminal is there, and nobody else prints on it.
@@ -97,7 +132,10 @@ def show(run: Run, console: Console, signals: Signals, *, live: bool) -> None:
 
             def update(progress: Progress) -> None:
                 signals.check()
-                view.update(table(progress))
+                shown = table(progress)
+                if compiling is not None and progress.batch is None:
+                    shown = Group(Text(compiling.shown()), shown)
+                view.update(shown)
 
             run.wait(each=update)
         return
@@ -105,7 +143,10 @@ def show(run: Run, console: Console, signals: Signals, *, live: bool) -> None:
 
     def tell(progress: Progress) -> None:
         signals.check()
-        for text in lines.of(progress):
+        told = lines.of(progress)
+        if compiling is not None and progress.batch is None:
+            told += compiling.line(progress.activity.seconds)
+        for text in told:
             console.print(text, soft_wrap=True, markup=False)
 
     run.wait(each=tell)

@@ -32,6 +32,7 @@ from windrow.optimize.catalyst import quoted
 from windrow.optimize.choose_partials import KEYS, RATE
 from windrow.plan.catalog import Relation, Stream
 from windrow.runtime.spark.declared import NAIVE, Fitted, fit_column
+from windrow.runtime.spark.footers import footer_schema
 from windrow.runtime.spark.slots import spark_type
 
 OURS = frozenset({"heartbeat", "idle", "updates", "value", RATE, KEYS})
@@ -156,6 +157,9 @@ def _schema_of_files(
     spark: SparkSession, format_: str, options: dict[str, str]
 ) -> st.StructType | None:
     """Return the schema of the files that are there; None if there are none yet."""
+    known = footer_schema(format_, options, _LIMITS)
+    if known is not None:
+        return known
     passed = {n: v for n, v in options.items() if n.lower() not in _LIMITS}
     try:
         found = spark.read.format(format_).options(**passed).load().schema

@@ -50,7 +50,7 @@ class StartingSession:
             raise self._failure
         session = self._session
         assert session is not None, "it has started, or failed"
-        SparkSession._get_j_spark_session_class(session._jvm).setActiveSession(  # type: ignore[arg-type]
+        SparkSession._get_j_spark_session_class(session._jvm).setActiveSession(
             session._jsparkSession
         )
         return session

@@ -14,7 +14,7 @@ import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from statistics import median
@@ -63,14 +63,23 @@ class Went:
 def restart(bench: Bench) -> Iterator[Bar]:
     """Start again with ten million rows of state, stopped in order or killed."""
     feed = filled(bench, "restart", bench.rows, FILLED, FILLED + 1)
-    whole = shot(bench, feed, "restart-all")
-    fresh = went(whole)
+    fresh = went(shot(bench, feed, "restart-all"))
     for name, killed in (("restart", False), ("restart_killed", True)):
-        before = shot(bench, feed.first(FILLED), name)
-        went(before, killed=killed)
-        after = Shot(bench.session, feed, whole.queries, before.checkpoint, bench.shards)
-        again = went(after, over=before.feed)
-        yield restart_bar(name, None if killed else RESTART_BAR, again, fresh, feed)
+        growing = replace(feed, folder=bench.folder / f"{name}-files")
+        made = shot(bench, growing, name)
+        link(feed, growing, FILLED)
+        went(made, killed=killed)
+        link(feed, growing, FILLED + 1)
+        yield restart_bar(name, None if killed else RESTART_BAR, went(made), fresh, feed)
+
+
+def link(feed: Feed, other: Feed, batches: int) -> None:
+    """Let the files of the first batches of a feed be in the folder of another one."""
+    for name in feed.streams:
+        (other.folder / name).mkdir(parents=True, exist_ok=True)
+        for path in sorted((feed.folder / name).glob("*.parquet"))[:batches]:
+            if not (other.folder / name / path.name).exists():
+                (other.folder / name / path.name).hardlink_to(path)
 
 
 def restart_bar(name: str, bar: float | None, again: Went, fresh: Went, feed: Feed) -> Bar:
@@ -122,16 +131,8 @@ def shot(bench: Bench, feed: Feed, name: str) -> Shot:
     return Shot(bench.session, feed, queries, bench.checkpoint(name), bench.shards)
 
 
-def went(made: Shot, *, over: Feed | None = None, killed: bool = False) -> Went:
-    """Run until all files are read, and stop; `over`: the folder that was read before, to go on.
-
-    `killed`: its shards end as by a crash.
-    """
-    if over is not None:
-        for name in over.streams:
-            for path in sorted((made.feed.folder / name).glob("*.parquet"))[over.batches :]:
-                (over.folder / name / path.name).hardlink_to(path)
-        made = Shot(made.session, over, made.queries, made.checkpoint, made.shards)
+def went(made: Shot, *, killed: bool = False) -> Went:
+    """Run until all files are read, and stop; `killed`: its shards end as by a crash."""
     where = str(made.checkpoint)
     with windrow.connect("spark", spark=made.session, checkpoint=where, shards=made.shards) as db:
         db.execute(made.script())
