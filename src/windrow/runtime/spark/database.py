@@ -335,16 +335,9 @@ class SparkDatabase:
             self._begin_spark()
         program = placed_by(where, self.program(*order.specs))
         shards = Shards(where, program)
-        if self._is_local:
-            shards.warm()  # they load, and rebuild their state
+        if self._own_session and (self._master or "local").startswith("local"):
+            shards.warm()  # with what this process has; a user's session may give tasks more
         return shards, program
-
-    @property
-    def _is_local(self) -> bool:
-        """Tell whether Spark runs in this process' JVM, or will."""
-        if self._spark is None:
-            return (self._master or "local").startswith("local")
-        return (self._spark.sparkContext.master or "").startswith("local")
 
     def _sinks(self, order: Order) -> tuple[Sink, ...]:
         """Return the sinks of all queries of a run; those in memory are kept from run to run."""
