@@ -72,7 +72,8 @@ def run_spark(order: Order, place: Place, phases: Phases) -> int:
                 conf=place.conf,
             )
             with db:
-                db.use(starting)
+                if starting is not None:
+                    db.use(starting)
                 db.on_phase = phases.begin
                 return _watched(order, db, signals, phases)
         except KeyboardInterrupt:
@@ -84,10 +85,10 @@ def run_spark(order: Order, place: Place, phases: Phases) -> int:
             phases.end()
 
 
-def _begin_spark(place: Place) -> StartingSession:
-    from windrow.runtime.spark.starting import StartingSession as Starting  # noqa: PLC0415 - as Spark
+def _begin_spark(place: Place) -> StartingSession | None:
+    from windrow.runtime.spark.starting import begin_session  # noqa: PLC0415 - it loads pyspark
 
-    return Starting(place.master, place.shards, place.conf)
+    return begin_session(place.master, place.shards, place.conf)
 
 
 def _watched(order: Order, db: SparkDatabase, signals: Signals, phases: Phases) -> int:

@@ -103,12 +103,14 @@ def why_due(
     >>> why_due(LogSize(40, 5_000_000, 190 << 20, 3.0), 4_500_000, Written(360 << 20))
     'rows'
     """
+    if asked is not None and log.rows >= asked:
+        return "rows"
     if last is None:
         early = (log.rows >= FIRST_ROWS, log.seconds >= FIRST_SECONDS)
         return "first" if any(early) or log.versions >= FIRST_VERSIONS else None
     if log.size >= max(SMALLEST_LOG, BYTES_RATIO * last.size):
         return "bytes"
-    if log.rows >= (max(MOST_ROWS, state_rows) if asked is None else asked):
+    if asked is None and log.rows >= max(MOST_ROWS, state_rows):
         return "rows"
     if log.seconds >= max(MOST_SECONDS, SECONDS_RATIO * last.seconds):
         return "seconds"

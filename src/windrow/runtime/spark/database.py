@@ -32,12 +32,12 @@ from windrow.runtime.spark.handle import SparkQuery
 from windrow.runtime.spark.own import OwnJob
 from windrow.runtime.spark.run import Job, Run
 from windrow.runtime.spark.script import Script
-from windrow.runtime.spark.session import checked
+from windrow.runtime.spark.session import checked, open_session
 from windrow.runtime.spark.shipping import shipped
 from windrow.runtime.spark.sinks.choose import Sink, SinkSpecs, choose_sinks
 from windrow.runtime.spark.sinks.memory import MemorySink
 from windrow.runtime.spark.sinks.target import target_of
-from windrow.runtime.spark.starting import StartingSession
+from windrow.runtime.spark.starting import StartingSession, begin_session
 from windrow.runtime.spark.triggers import drains
 
 LOG = logging.getLogger(__name__)
@@ -106,13 +106,16 @@ class SparkDatabase:
         if self._spark is None:
             starting = self._begin_spark()
             self.on_phase("waits for Spark")
-            self._spark = starting.result()
+            if starting is None:
+                self._spark = open_session(self._master, self.shards, self._conf)
+            else:
+                self._spark = starting.result()
         return self._spark
 
-    def _begin_spark(self) -> StartingSession:
-        """Let Spark start, if nobody has done so yet, while this process does something else."""
+    def _begin_spark(self) -> StartingSession | None:
+        """Let Spark start, while this process does something else; None if it runs already."""
         if self._starting is None:
-            self._starting = StartingSession(self._master, self.shards, self._conf)
+            self._starting = begin_session(self._master, self.shards, self._conf)
         return self._starting
 
     def use(self, starting: StartingSession) -> None:

@@ -54,3 +54,12 @@ class StartingSession:
             session._jsparkSession
         )
         return session
+
+
+def begin_session(
+    master: str | None, shards: int, conf: Mapping[str, str] | None = None
+) -> StartingSession | None:
+    """Let a session start; None if this process has one already, which is then the one to use."""
+    if SparkSession.getActiveSession() is not None:
+        return None
+    return StartingSession(master, shards, conf)
