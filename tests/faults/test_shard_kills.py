@@ -24,7 +24,7 @@ from tests.properties.test_shards_match_oracle import sharded_drives
 from tests.reference.oracle import Oracle
 from tests.reference.shards import ShardSet, drive_on, drive_shards, program_of
 
-from windrow.runtime.shards import agenda, faults, keeper, launch, ledger
+from windrow.runtime.shards import agenda, due, faults, keeper, launch
 
 ELSEWHERE = ("client-", "meeting-", "driver-")
 IN_SERVER = [point for point in faults.POINTS if not point.startswith(ELSEWHERE)]
@@ -36,8 +36,8 @@ pytestmark = [pytest.mark.long, pytest.mark.usefixtures("forked", "small_snapsho
 @pytest.fixture
 def small_snapshots(monkeypatch: pytest.MonkeyPatch) -> None:
     """State is written every few batches, as it is after hours with real rows."""
-    monkeypatch.setattr(ledger, "SMALLEST_LOG", 1 << 12)
-    monkeypatch.setattr(keeper, "state_bytes", lambda _: 30_000)
+    for name in ("FIRST_VERSIONS", "MOST_VERSIONS"):
+        monkeypatch.setattr(due, name, 2)
 
 
 def test_a_process_that_dies_at_every_point_changes_nothing(tmp_path: Path) -> None:

@@ -282,7 +282,7 @@ LIVES = (
 def test_kills_in_snapshots_and_in_the_drain_change_nothing(tmp_path: Path) -> None:
     script = write_large_script(tmp_path)
     run_locally(script, tmp_path / "expected")
-    job = Job(tmp_path, script, random.Random(SEED))
+    job = Job(tmp_path, script, random.Random(SEED), {"WINDROW_SNAPSHOT_ROWS": "1"})
     ends = []
     for life, points in enumerate(LIVES):
         process = job.start([f"{p}:1:{tmp_path}/died-{life}-{p}" for p in points])

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import shutil
+import signal
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -13,9 +17,8 @@ from tests.reference.shards import ShardSet
 
 from windrow.core.errors import LimitError, StateError
 from windrow.core.time import FOREVER
-from windrow.runtime.shards import agenda
+from windrow.runtime.shards import agenda, apart, due, rebuilding
 from windrow.runtime.shards import keeper as keeper_module
-from windrow.runtime.shards import ledger as ledger_module
 from windrow.runtime.shards.checkpoint import open_checkpoint
 from windrow.runtime.shards.clocks import Heard, Moment
 from windrow.runtime.shards.describe import describe
@@ -105,8 +108,8 @@ def expected() -> list[pa.Table]:
 
 @pytest.fixture
 def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
-    monkeypatch.setattr(ledger_module, "SMALLEST_LOG", 1 << 12)
-    monkeypatch.setattr(keeper_module, "state_bytes", lambda _: 20_000)  # every other batch
+    for name in ("FIRST_VERSIONS", "MOST_VERSIONS"):
+        monkeypatch.setattr(due, name, 2)  # every other batch
     open_checkpoint(str(tmp_path), PROGRAM)
     made = Bench(tmp_path)
     yield made
@@ -272,11 +275,114 @@ def test_a_snapshot_that_finds_no_room_stops_nobody(
     def full(*_: object) -> None:
         raise StateError("the disk is full while writing a snapshot")
 
-    monkeypatch.setattr(Store, "write_snapshot", full)
+    monkeypatch.setattr(Store, "fill_snapshot", full)
     for batch in range(BATCHES):
         assert same(bench.run(batch), expected[batch])
     assert bench.store.kept() == {}
     assert bench.keeper.ledger.troubles[0] == "the disk is full while writing a snapshot"
+
+
+def test_a_snapshot_whose_process_is_killed_stops_nobody(
+    bench: Bench, expected: list[pa.Table], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(*_: object) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Store, "fill_snapshot", killed)
+        for batch in range(BATCHES - 2):
+            assert same(bench.run(batch), expected[batch])
+    assert bench.store.kept() == {}
+    assert "has ended before its end" in bench.keeper.ledger.troubles[0]
+    for batch in range(BATCHES - 2, BATCHES):
+        assert same(bench.run(batch), expected[batch])
+    assert bench.store.kept(), "the next one is written"
+    assert not list(bench.folder.rglob("*.draft"))
+
+
+def test_where_nothing_can_be_forked_the_snapshot_is_written_all_the_same(
+    bench: Bench, expected: list[pa.Table], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_room() -> int:
+        raise OSError(errno.ENOMEM, "no room")
+
+    monkeypatch.setattr(apart.os, "fork", no_room)
+    for batch in range(BATCHES):
+        assert same(bench.run(batch), expected[batch])
+    assert bench.store.kept()
+    bench.lose()
+    assert same(bench.run(BATCHES - 1), expected[BATCHES - 1])
+
+
+def test_the_state_goes_on_while_its_snapshot_is_written(
+    bench: Bench, expected: list[pa.Table], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is written is the state of its version, however far the shard has come meanwhile."""
+    gate, written = bench.folder / "gate", Store.fill_snapshot
+
+    def late(*given: object) -> None:
+        while not gate.exists():
+            time.sleep(0.01)
+        written(*given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Store, "fill_snapshot", late)
+    for batch in range(BATCHES - 1):
+        bench.ingest(batch)
+        forwarded = bench.step(batch, 0, {}).forwarded
+        assert same(bench.step(batch, 1, forwarded).changes[0], expected[batch])
+        bench.keeper.settle()
+    gate.touch()
+    assert bench.keeper.ledger._snapshot is not None
+    bench.keeper.ledger._snapshot.result()
+    assert list(bench.store.kept()) == [4]
+    bench.lose()
+    assert same(bench.run(BATCHES - 1), expected[BATCHES - 1])
+    assert bench.keeper.ledger.bases[0] == 4
+
+
+def test_a_process_that_ends_in_order_leaves_nothing_to_replay(
+    bench: Bench, expected: list[pa.Table], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("FIRST_VERSIONS", "MOST_VERSIONS"):
+        monkeypatch.setattr(due, name, 100)
+    for batch in range(BATCHES - 2):
+        bench.run(batch)
+    bench.keeper.finish()
+    bench.lose()
+    assert bench.store.kept() == {}, "it is replayed in a moment"
+    assert same(bench.run(BATCHES - 2), expected[BATCHES - 2])
+    monkeypatch.setattr(due, "FIRST_ROWS", 1)
+    bench.keeper.finish()
+    bench.lose()
+    assert list(bench.store.kept()) == [2 * BATCHES - 2]
+    assert same(bench.run(BATCHES - 1), expected[BATCHES - 1])
+    assert bench.keeper.ledger.log.versions == 1
+
+
+def test_a_rebuild_says_how_far_it_is(
+    bench: Bench, expected: list[pa.Table], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("FIRST_VERSIONS", "MOST_VERSIONS"):
+        monkeypatch.setattr(due, name, 100)
+    for batch in range(BATCHES - 1):
+        bench.run(batch)
+    bench.lose()
+    monkeypatch.setattr(rebuilding, "QUIET_ROWS", 0)
+    monkeypatch.setattr(rebuilding, "BETWEEN_SECONDS", 0.0)
+    seen = []
+    write = rebuilding.RebuildReport._write
+
+    def looked(report: rebuilding.RebuildReport) -> None:
+        write(report)
+        seen.extend(rebuilding.rebuilding_of(str(bench.folder), 1))
+
+    monkeypatch.setattr(rebuilding.RebuildReport, "_write", looked)
+    assert same(bench.run(BATCHES - 1), expected[BATCHES - 1])
+    done = [each.rows for each in seen]
+    assert done == sorted(done)
+    assert done[0] == 0
+    assert done[-1] == seen[0].of_rows > 20 * (BATCHES - 1)
+    assert rebuilding.rebuilding_of(str(bench.folder), 1) == []
 
 
 def test_an_error_in_the_middle_drops_the_state_and_nothing_else(

@@ -10,7 +10,7 @@ from typing import TextIO
 import click
 
 from windrow.cli.explain import read_text
-from windrow.cli.run_local import run_local
+from windrow.cli.phases import Phases
 from windrow.cli.run_spark import Order, Place, run_spark
 from windrow.cli.run_view import Metrics
 from windrow.cli.scripts import named_queries
@@ -77,6 +77,7 @@ DEFAULT_SINK = "console"
     multiple=True,
     help="A setting of Spark, for example spark.driver.memory=4g; may be repeated.",
 )
+@click.option("--verbose", is_flag=True, help="Say what is done while it starts, and when.")
 @click.option("--metrics-port", type=int, metavar="PORT", help="Serve Prometheus metrics.")
 @click.option(
     "--metrics-host",
@@ -101,6 +102,7 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter an option
     names: tuple[str, ...],
     modules: tuple[str, ...],
     conf: tuple[str, ...],
+    verbose: bool,
     metrics_port: int | None,
     metrics_host: str,
 ) -> None:
@@ -118,6 +120,8 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter an option
     chosen = chosen_names(all_names, names)
     by_query = chosen_sinks(sinks or (DEFAULT_SINK,), chosen)
     if engine == "local":
+        from windrow.cli.run_local import run_local  # noqa: PLC0415 - it loads the engine
+
         run_local(script, by_query)
         return
     if partials is not None:
@@ -132,7 +136,7 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter an option
         None if metrics_port is None else Metrics(metrics_port, metrics_host),
     )
     settings = split_pairs(conf, "setting of Spark", "--conf spark.driver.memory=4g")
-    ctx.exit(run_spark(order, Place(shards, master, settings)))
+    ctx.exit(run_spark(order, Place(shards, master, settings), Phases.shown(verbose=verbose)))
 
 
 def import_modules(names: tuple[str, ...], beside: Path) -> None:

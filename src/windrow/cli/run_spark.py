@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from windrow import connect
-from windrow.cli.run_view import Metrics, watch
+from windrow.cli.phases import Phases
+from windrow.cli.run_view import Compiling, Metrics, watch
 from windrow.cli.signals import Signals, StopRequest, leave
 
 if TYPE_CHECKING:
     from windrow.runtime.spark.database import SparkDatabase
     from windrow.runtime.spark.run import Run
+    from windrow.runtime.spark.starting import StartingSession
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,26 +54,58 @@ class Place:
     conf: Mapping[str, str]
 
 
-def run_spark(order: Order, place: Place) -> int:
-    """Run queries until they end or are stopped; return the exit code."""
-    with (
-        Signals(again=end_at_once) as signals,
-        connect(
-            engine="spark",
-            checkpoint=order.checkpoint,
-            shards=place.shards,
-            master=place.master,
-            conf=place.conf,
-        ) as db,
-    ):
+def run_spark(order: Order, place: Place, phases: Phases) -> int:
+    """Run queries until they end or are stopped; return the exit code.
+
+    Spark starts first, in the background: what this process has to load is loaded meanwhile.
+    """
+    with Signals(again=end_at_once) as signals:
         try:
-            run = started(order, db)
+            phases.begin("starts Spark, and loads windrow meanwhile")
+            starting = _begin_spark(place)
+            db = connect(
+                engine="spark",
+                checkpoint=order.checkpoint,
+                shards=place.shards,
+                master=place.master,
+                conf=place.conf,
+            )
+            with db:
+                if starting is not None:
+                    db.use(starting)
+                db.on_phase = phases.begin
+                return _watched(order, db, signals, phases)
         except KeyboardInterrupt:
-            asked = signals.asked or StopRequest(signal.SIGINT)
-            click.echo(f"{asked.name}: stopped while it started; nothing was read", err=True)
-            leave(asked.code)
-        sinks = (sink for sinks in order.sinks.values() for sink in sinks)
-        return watch(run, order.checkpoint, sinks, signals, order.metrics)
+            _leave_unread(signals, phases)
+        finally:
+            phases.end()
+
+
+def _begin_spark(place: Place) -> StartingSession | None:
+    from windrow.runtime.spark.starting import begin_session  # noqa: PLC0415 - it loads pyspark
+
+    return begin_session(place.master, place.shards, place.conf)
+
+
+def _watched(order: Order, db: SparkDatabase, signals: Signals, phases: Phases) -> int:
+    """Start the run and see it to its end."""
+    compiling = Compiling.begun()
+    try:
+        run = started(order, db)
+    except KeyboardInterrupt:
+        _leave_unread(signals, phases)
+    phases.begin("runs its first batch")
+    phases.end()
+    sinks = (sink for sinks in order.sinks.values() for sink in sinks)
+    return watch(run, order.checkpoint, sinks, signals, order.metrics, compiling)
+
+
+def _leave_unread(signals: Signals, phases: Phases) -> NoReturn:
+    """End because a signal came while the run started."""
+    asked = signals.asked or StopRequest(signal.SIGINT)
+    phases.end()
+    click.echo(f"{asked.name}: stopped while it started; nothing was read", err=True)
+    leave(asked.code)
 
 
 def started(order: Order, db: SparkDatabase) -> Run:

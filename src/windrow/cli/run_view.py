@@ -6,6 +6,7 @@ import signal
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -28,6 +29,37 @@ IDLE_SECONDS = 60.0
 """Where lines are printed: between two that say that nothing happens."""
 
 
+REBUILD_SECONDS = 2.0
+"""The same, between two that say how far a shard is with rebuilding its state."""
+
+
+@dataclass(slots=True)
+class Compiling:
+    """Kernels that shards on this machine compile before their first batch can end."""
+
+    folder: Path
+    told: float = 0.0
+
+    @classmethod
+    def begun(cls) -> Compiling | None:
+        """Return what to watch, if no kernel is compiled here yet."""
+        from windrow.kernels.cache import cache_folder, kernels_are_cold  # noqa: PLC0415 - numba
+
+        return cls(cache_folder()) if kernels_are_cold() else None
+
+    def shown(self) -> str:
+        """Return how many there are by now."""
+        count = sum(1 for _ in self.folder.rglob("*.nbi"))
+        return f"compiles kernels for this machine, once (up to 15 s): {count} so far"
+
+    def line(self, seconds: float) -> list[str]:
+        """Return a line every other second."""
+        if seconds < self.told:
+            return []
+        self.told = seconds + REBUILD_SECONDS
+        return [self.shown()]
+
+
 @dataclass(frozen=True, slots=True)
 class Metrics:
     """Where metrics are served."""
@@ -37,7 +69,12 @@ class Metrics:
 
 
 def watch(
-    run: Run, checkpoint: str, sinks: Iterable[str], signals: Signals, metrics: Metrics | None
+    run: Run,
+    checkpoint: str,
+    sinks: Iterable[str],
+    signals: Signals,
+    metrics: Metrics | None,
+    compiling: Compiling | None = None,
 ) -> int:
     """Show a run until it ends, or until a signal stops it; return the exit code."""
     server = None if metrics is None else serve_metrics(run, metrics)
@@ -46,7 +83,7 @@ def watch(
     console = Console(highlight=False, stderr=True)
     try:
         signals.started()
-        show(run, console, signals, live="console" not in places)
+        show(run, console, signals, compiling, live="console" not in places)
     except KeyboardInterrupt:
         return stop(run, checkpoint, signals.asked or StopRequest(signal.SIGINT))
     except Exception:
@@ -91,7 +128,9 @@ def serve_metrics(run: Run, metrics: Metrics) -> MetricsServer:
     return server
 
 
-def show(run: Run, console: Console, signals: Signals, *, live: bool) -> None:
+def show(
+    run: Run, console: Console, signals: Signals, compiling: Compiling | None, *, live: bool
+) -> None:
     """Wait for the end of a run, or for a signal, with its progress on the console.
 
     It is a live table if a terminal is there, and nobody else prints on it.
@@ -101,7 +140,10 @@ def show(run: Run, console: Console, signals: Signals, *, live: bool) -> None:
 
             def update(progress: Progress) -> None:
                 signals.check()
-                view.update(table(progress))
+                shown = table(progress)
+                if compiling is not None and progress.batch is None:
+                    shown = Group(Text(compiling.shown()), shown)
+                view.update(shown)
 
             run.wait(each=update)
         return
@@ -109,7 +151,10 @@ def show(run: Run, console: Console, signals: Signals, *, live: bool) -> None:
 
     def tell(progress: Progress) -> None:
         signals.check()
-        for text in lines.of(progress):
+        told = lines.of(progress)
+        if compiling is not None and progress.batch is None:
+            told += compiling.line(progress.activity.seconds)
+        for text in told:
             console.print(text, soft_wrap=True, markup=False)
 
     run.wait(each=tell)
@@ -117,16 +162,24 @@ def show(run: Run, console: Console, signals: Signals, *, live: bool) -> None:
 
 @dataclass(slots=True)
 class Lines:
-    """The lines of a run where nobody looks: one a batch, and one a minute without any."""
+    """The lines of a run where nobody looks: one a batch, one a minute without any.
+
+    And one every other second while shards rebuild their state.
+    """
 
     batch: int = -1
     quiet: float = IDLE_SECONDS
+    rebuilt: float = 0.0
 
     def of(self, progress: Progress) -> list[str]:
         """Return what is new."""
         if progress.batch is not None and progress.batch != self.batch:
             self.batch, self.quiet = progress.batch, IDLE_SECONDS
             return [line(progress)]
+        rebuilds = progress.activity.doing == "rebuilding"
+        if rebuilds and progress.activity.seconds >= self.rebuilt:
+            self.rebuilt += REBUILD_SECONDS
+            return [doing(progress.activity)]
         if progress.activity.seconds >= self.quiet:
             self.quiet += IDLE_SECONDS
             return [doing(progress.activity)]
@@ -139,6 +192,8 @@ def doing(activity: Activity) -> str:
     >>> from windrow.runtime.spark.progress import Activity
     >>> doing(Activity("idle", 42.0, "new data; looks every 2 seconds", "2 seconds", 42.3))
     'idle for 42 s, awaits new data; looks every 2 seconds; last batch 42 s ago'
+    >>> doing(Activity("rebuilding", 4.0, "shard 0: 1,000 of 4,000 rows replayed"))
+    'rebuilding for 4 s: shard 0: 1,000 of 4,000 rows replayed; no batch yet'
     >>> doing(Activity("working", 3.21, "batch 7", "available-now"))
     'working for 3 s on batch 7; no batch yet'
     """

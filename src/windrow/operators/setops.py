@@ -19,7 +19,7 @@ from windrow.kernels.merging import merge_runs
 from windrow.operators.codec import RowCodec
 from windrow.operators.delta import NO_TIMES, Delta
 from windrow.operators.state.bag import encode_sparingly, interned_words
-from windrow.operators.state.key_table import KeyTable, grown
+from windrow.operators.state.key_table import KeyTable, grown, with_room
 from windrow.operators.stateless import Stateless
 from windrow.operators.task import Counters, Saved
 from windrow.operators.vector import I64
@@ -160,7 +160,7 @@ class BagOperator:
 
     def save(self) -> Saved:
         """Return rows and counters."""
-        return {"table": self.table.save(), "copies": self.copies.copy()}
+        return {"table": self.table.save(), "copies": self.table.used(self.copies)}
 
     def load(self, saved: Saved) -> None:
         """Take over saved counters."""
@@ -168,7 +168,7 @@ class BagOperator:
         assert isinstance(table, dict)
         assert isinstance(copies, np.ndarray)
         self.table = KeyTable.load(table)
-        self.copies = grown(copies.copy(), self.table.capacity)  # type: ignore[assignment]
+        self.copies = with_room(copies, self.table.capacity)  # type: ignore[assignment]
         self.before = np.full(len(self.copies), -1, np.int64)
 
     def check(self) -> None:

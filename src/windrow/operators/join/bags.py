@@ -13,7 +13,7 @@ from windrow.operators.codec import RowCodec, column_of
 from windrow.operators.delta import Delta
 from windrow.operators.join.match import Side, times_of
 from windrow.operators.state.bag import interned_words
-from windrow.operators.state.key_table import KeyTable, grown
+from windrow.operators.state.key_table import KeyTable, grown, with_room
 from windrow.operators.vector import I64, Vector
 
 Changes = tuple[I64, I64, I64, I64, I64]
@@ -143,13 +143,13 @@ class Keys:
 
     def save(self) -> dict[str, object]:
         """Return all that `load` needs."""
-        return {"table": self.table.save(), "heads": self.heads.copy()}
+        return {"table": self.table.save(), "heads": self.table.used(self.heads)}
 
     def load(self, saved: object) -> None:
         """Take over saved keys."""
         assert isinstance(saved, dict)
         self.table = KeyTable.load(saved["table"])
-        self.heads = grown(saved["heads"].copy(), self.table.capacity)  # type: ignore[assignment]
+        self.heads = with_room(saved["heads"], self.table.capacity)  # type: ignore[assignment]
 
     def live_codes(self, fields: tuple[Field, ...]) -> list[I64]:
         """Return the interned codes that live keys refer to; `fields` are those of the key."""

@@ -14,7 +14,7 @@ from windrow.operators.join.gathered import Gathered
 from windrow.operators.join.match import Match
 from windrow.operators.state.bag import interned_words
 from windrow.operators.state.expirer import interned_codes
-from windrow.operators.state.key_table import KeyTable, grown
+from windrow.operators.state.key_table import KeyTable, grown, with_room
 from windrow.operators.task import Counters, Saved
 from windrow.operators.vector import I64
 
@@ -156,7 +156,7 @@ class FifoJoin:
         """Return the state for `load`."""
         return {
             "keys": self.keys.save(),
-            "heads": self.heads.copy(),
+            "heads": self.keys.used(self.heads),
             "left": self.left.save(),
             "right": self.right.save(),
         }
@@ -169,7 +169,7 @@ class FifoJoin:
         assert isinstance(left, dict)
         assert isinstance(right, dict)
         self.keys = KeyTable.load(keys)
-        self.heads = grown(heads.copy(), self.keys.capacity)  # type: ignore[assignment]
+        self.heads = with_room(heads, self.keys.capacity)  # type: ignore[assignment]
         self.left.load(left)
         self.right.load(right)
 

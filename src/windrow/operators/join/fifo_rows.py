@@ -172,12 +172,17 @@ class LinkedRing:
         columns = load_columns(self.payload.fields + self.aside.fields, payload)
         self.admit(columns)
         self.add(columns, len(keep))
-        slots = self.live()
-        self.keep[slots] = keep
-        self.codes[slots] = codes
-        self.back[slots] = back
-        if isinstance(exp, np.ndarray):
-            self.exp[slots] = exp
+        done = 0
+        for slots in self._places(self.tail, self.head):
+            part = slice(done, done + slots.stop - slots.start)
+            self.keep[slots], self.codes[slots], self.back[slots] = (
+                keep[part],
+                codes[part],
+                back[part],
+            )
+            if isinstance(exp, np.ndarray):
+                self.exp[slots] = exp[part]
+            done = part.stop
 
     def check(self) -> None:
         """Assert the invariants."""

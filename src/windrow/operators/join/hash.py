@@ -35,7 +35,7 @@ from windrow.operators.join.rows import (
 )
 from windrow.operators.state.bag import interned_words
 from windrow.operators.state.expirer import interned_codes
-from windrow.operators.state.key_table import KeyTable, grown
+from windrow.operators.state.key_table import KeyTable, grown, with_room
 from windrow.operators.task import Counters, Saved
 from windrow.operators.vector import I64
 
@@ -199,7 +199,7 @@ class HashJoin:
         """Return the state for `load`."""
         return {
             "keys": self.keys.save(),
-            "heads": self.heads.copy(),
+            "heads": self.keys.used(self.heads),
             "left": self.left.save(),
             "right": self.right.save(),
             "scan_at": self.scan_at,
@@ -215,7 +215,7 @@ class HashJoin:
         assert isinstance(right, dict)
         assert isinstance(scan_at, int)
         self.keys = KeyTable.load(keys)
-        self.heads = grown(heads.copy(), self.keys.capacity)  # type: ignore[assignment]
+        self.heads = with_room(heads, self.keys.capacity)  # type: ignore[assignment]
         self.left.load(left)
         self.right.load(right)
         self.scan_at = scan_at

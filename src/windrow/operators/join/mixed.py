@@ -24,7 +24,7 @@ from windrow.operators.join.rows import Form, held_rows, rows_of
 from windrow.operators.join.zset import count_in, count_out
 from windrow.operators.state.bag import interned_words
 from windrow.operators.state.expirer import interned_codes
-from windrow.operators.state.key_table import KeyTable, grown
+from windrow.operators.state.key_table import KeyTable, grown, with_room
 from windrow.operators.task import Counters, Saved
 from windrow.operators.vector import I64
 
@@ -140,7 +140,11 @@ class MixedAntiJoinTask:
 
     def save(self) -> Saved:
         """Return the state for `load`."""
-        return {"keys": self.keys.save(), "heads": self.heads.copy(), "left": self.left.save()}
+        return {
+            "keys": self.keys.save(),
+            "heads": self.keys.used(self.heads),
+            "left": self.left.save(),
+        }
 
     def load(self, saved: Saved) -> None:
         """Take over a saved state."""
@@ -149,7 +153,7 @@ class MixedAntiJoinTask:
         assert isinstance(heads, np.ndarray)
         assert isinstance(left, dict)
         self.keys = KeyTable.load(keys)
-        self.heads = grown(heads.copy(), self.keys.capacity)  # type: ignore[assignment]
+        self.heads = with_room(heads, self.keys.capacity)  # type: ignore[assignment]
         self.left.load(left)
 
     def held(self, clock: int) -> tuple[Delta, ...]:

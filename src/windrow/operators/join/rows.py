@@ -114,9 +114,19 @@ class RingRows:
         """Fill `back` from the chains in `walk`."""
         assert len(self.rows) < 2**31, "a row's distance to an older one fits 31 bits"
         self.back = np.zeros(len(self.rows), np.int32)
-        numbers, slots = np.arange(self.tail, self.head), self.live()
-        older = self.walk[slots, OLDER]
-        self.back[slots] = np.where(older > self.tail, numbers + 1 - older, 0)
+        number = self.tail + 1
+        for slots, part in self._places():
+            older = self.walk[slots, OLDER]
+            distance = np.arange(number + part.start, number + part.stop) - older
+            self.back[slots] = np.where(older > self.tail, distance, 0)
+
+    def _places(self) -> list[tuple[slice, slice]]:
+        """Return the slots in use, oldest first, as slices, and which rows have each of them."""
+        capacity, count = len(self.rows), len(self)
+        low = self.tail & (capacity - 1)
+        cut = min(count, capacity - low)
+        places = [(slice(low, low + cut), slice(0, cut))]
+        return places if cut == count else [*places, (slice(0, count - cut), slice(cut, count))]
 
     @property
     def nbytes(self) -> int:
@@ -143,11 +153,12 @@ class RingRows:
         self.tail = self.head = tail
         self._grow(len(rows))
         self.head = tail + len(rows)
-        self.rows[self.live()] = rows
-        self.walk[self.live()] = walk
-        self._chain()
         columns = load_columns(self.payload.fields, payload)
-        self.payload.write(self.live(), columns, slice(0, len(rows)))
+        for slots, part in self._places():
+            self.rows[slots] = rows[part]
+            self.walk[slots] = walk[part]
+            self.payload.write(slots, columns, part)
+        self._chain()
 
     def check(self) -> None:
         """Assert the invariants."""

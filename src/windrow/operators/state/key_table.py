@@ -36,6 +36,13 @@ def grown(array: npt.NDArray[np.generic], size: int) -> npt.NDArray[np.generic]:
     return bigger
 
 
+def with_room(saved: npt.NDArray[np.generic], size: int) -> npt.NDArray[np.generic]:
+    """Return a copy of saved rows with room for at least `size`, the rest zeros."""
+    made = aligned((max(size, len(saved)), *saved.shape[1:]), saved.dtype)
+    made[: len(saved)] = saved
+    return made
+
+
 @dataclass(slots=True)
 class KeyTable:
     """Rows of `width` words, each with a dense code that stays until it is released.
@@ -63,6 +70,10 @@ class KeyTable:
     def capacity(self) -> int:
         """How many codes there may be: arrays indexed by code must be at least this long."""
         return len(self.words)
+
+    def used(self, by_code: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
+        """Return a copy of what an array indexed by code holds: what was ever a code's."""
+        return by_code[: self.meta[ENTRIES]].copy()
 
     def encode(self, rows: I64) -> I64:
         """Return the code of each row, adding the new ones. O(rows), amortised."""

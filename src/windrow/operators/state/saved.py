@@ -90,7 +90,9 @@ def _outline(value: object, bodies: _Bodies) -> object:
 
 
 def from_bytes(block: bytes | memoryview) -> Saved:
-    """Return the state that a block holds; its arrays may be written to. One copy in all.
+    """Return the state that a block holds; its arrays may be written to.
+
+    They lie in the block itself if that may be written to, else in one copy of it.
 
     Raises `StateError` if the block is cut short, damaged, or of another version.
     """
@@ -110,7 +112,9 @@ def from_bytes(block: bytes | memoryview) -> Saved:
         raise StateError("the saved state is damaged", detail="Its checksum does not fit.")
     first = HEAD.size + outline_length
     outline = json.loads(bytes(block[HEAD.size : first]))
-    bodies = np.frombuffer(block, np.uint8, offset=first).copy()
+    bodies = np.frombuffer(block, np.uint8, offset=first)
+    if not bodies.flags.writeable:
+        bodies = bodies.copy()
     value = _value(outline, bodies)
     assert isinstance(value, dict), "a saved state is a dict"
     return value

@@ -137,6 +137,11 @@ class EntryWriter:
         self.size += length + -length % ALIGNMENT
         return place, length
 
+    @property
+    def rows(self) -> int:
+        """How many rows have come so far."""
+        return sum(p.rows for p in self._ports.values())
+
     def open_port(self, port: int, schema: pa.Buffer) -> None:
         """Begin the rows of a port."""
         self._ports[port] = Messages(self._put(schema))

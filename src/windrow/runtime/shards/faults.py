@@ -44,6 +44,12 @@ POINTS: tuple[str, ...] = (
 ENVIRONMENT = "WINDROW_FAULT"
 
 _met: Counter[str] = Counter()
+_dying_too: list[int] = []
+
+
+def die_with(parent: int) -> None:
+    """Say, in a process that was forked off, that its parent dies with it at a fault point."""
+    _dying_too.append(parent)
 
 
 def fault(point: str) -> None:
@@ -57,7 +63,8 @@ def fault(point: str) -> None:
         name, _, rest = wish.partition(":")
         count, _, once = rest.partition(":")
         if name == point and _met[point] == int(count or 1) and _first(once):
-            os.kill(os.getpid(), signal.SIGKILL)
+            for pid in (*_dying_too, os.getpid()):
+                os.kill(pid, signal.SIGKILL)
 
 
 def _first(path: str) -> bool:

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import errno
 import itertools
+import mmap
 import os
 import socket
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import IO, Any, Protocol
 
 import pyarrow as pa
 from pyarrow import fs
@@ -22,6 +24,7 @@ from pyarrow import fs
 from windrow.core.errors import FullDiskError, StateError
 
 DRAFT = ".draft"
+SPOOL_PIECE = 8 << 20
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _numbers = itertools.count()
 
@@ -45,6 +48,13 @@ class Draft(Protocol):
         """Forget the file, published or not yet; the name is left as it is."""
 
 
+class SharedDraft(Draft, Protocol):
+    """A file that a process which is forked off may write, and its parent publishes."""
+
+    def fileno(self) -> int:
+        """Return the open file on the local disk that takes what is written."""
+
+
 class Files(Protocol):
     """A folder on some file system; paths are below it, with slashes."""
 
@@ -56,6 +66,9 @@ class Files(Protocol):
 
     def draft(self, path: str) -> Draft:
         """Begin a file that is to be at `path`; its folder is made if it is not there."""
+
+    def shared_draft(self, path: str) -> SharedDraft:
+        """Begin a file that is to be at `path`, and that a forked process may write."""
 
     def read(self, path: str) -> pa.Buffer:
         """Return a whole file."""
@@ -160,13 +173,16 @@ class LocalFiles:
         """Begin a file that is to be at `path`."""
         return LocalDraft(f"{self.where}/{path}")
 
+    def shared_draft(self, path: str) -> SharedDraft:
+        """Begin a file that is to be at `path`: a child has the same file open."""
+        return LocalDraft(f"{self.where}/{path}")
+
     def read(self, path: str) -> pa.Buffer:
-        """Return a whole file, mapped."""
-        with clear_errors("reading", path):
-            if Path(f"{self.where}/{path}").stat().st_size == 0:
+        """Return a whole file, mapped. What is written to the buffer is nobody else's."""
+        with clear_errors("reading", path), Path(f"{self.where}/{path}").open("rb") as source:
+            if source.seek(0, os.SEEK_END) == 0:
                 return pa.py_buffer(b"")
-            with pa.memory_map(f"{self.where}/{path}") as source:
-                return source.read_buffer()
+            return pa.py_buffer(mmap.mmap(source.fileno(), 0, access=mmap.ACCESS_COPY))
 
     def tail(self, path: str, length: int) -> bytes:
         """Return the last bytes of a file, all of them if it is shorter."""
@@ -238,6 +254,11 @@ class LocalDraft:
         flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC
         return os.open(self._beside, flags, 0o666)  # less what the user's umask forbids
 
+    def fileno(self) -> int:
+        """Return the open file."""
+        assert self._file is not None, "the draft is closed"
+        return self._file
+
     def write(self, raw: Any) -> None:
         """Append bytes."""
         assert self._file is not None, "the draft is closed"
@@ -295,6 +316,10 @@ class FarFiles:
     def draft(self, path: str) -> Draft:
         """Begin a file that is to be at `path`."""
         return FarDraft(f"{self.where}/{path}", self.system)
+
+    def shared_draft(self, path: str) -> SharedDraft:
+        """Begin a file that is to be at `path`: written to the local disk, then copied there."""
+        return SpooledDraft(f"{self.where}/{path}", self.system)
 
     def read(self, path: str) -> pa.Buffer:
         """Return a whole file."""
@@ -408,3 +433,54 @@ class FarDraft:
         self._sink.close()
         if self.system.get_file_info(self._beside).is_file:
             self.system.delete_file(self._beside)
+
+
+@dataclass(slots=True)
+class SpooledDraft:
+    """A file in the local folder for temporary files, copied to its place when it is published.
+
+    A process that is forked off can write to it; it cannot use the threads of a far file system.
+    """
+
+    path: str
+    system: fs.FileSystem
+    _file: IO[bytes] = field(init=False)
+
+    def __post_init__(self) -> None:
+        with clear_errors("writing", self.path):
+            self._file = tempfile.TemporaryFile(prefix="windrow-")  # noqa: SIM115 - kept open
+
+    def fileno(self) -> int:
+        """Return the open file."""
+        return self._file.fileno()
+
+    def write(self, raw: Any) -> None:
+        """Append bytes."""
+        with clear_errors("writing", self.path):
+            rest = memoryview(raw).cast("B")
+            while rest:
+                rest = rest[os.write(self._file.fileno(), rest) :]
+
+    def publish(self) -> None:
+        """Copy the file to its place, in pieces."""
+        target = FarDraft(self.path, self.system)
+        try:
+            self._file.seek(0)
+            while piece := self._file.read(SPOOL_PIECE):
+                target.write(piece)
+        except BaseException:
+            target.abandon()
+            raise
+        target.publish()
+        self._file.close()
+
+    def claim(self) -> bool:
+        """Raise: what is claimed is small, and need not be spooled."""
+        raise AssertionError("a spooled draft is published")
+
+    def sync(self) -> None:
+        """Return at once: a closed file is durable."""
+
+    def abandon(self) -> None:
+        """Forget the file."""
+        self._file.close()

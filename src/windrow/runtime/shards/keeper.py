@@ -18,16 +18,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 
 from windrow.core.errors import StateError
 from windrow.runtime.shards.clocks import Heard, Moment
+from windrow.runtime.shards.due import is_worth_a_last
 from windrow.runtime.shards.entry import INGEST, STEP, Step
 from windrow.runtime.shards.faults import fault
 from windrow.runtime.shards.ledger import Ledger
-from windrow.runtime.shards.limits import check_memory, resident, state_bytes
+from windrow.runtime.shards.limits import check_memory, resident, state_bytes, state_rows
 from windrow.runtime.shards.program import Program
+from windrow.runtime.shards.rebuilding import RebuildReport
 from windrow.runtime.shards.receipt import Receipt
 from windrow.runtime.shards.shard import Shard
 from windrow.runtime.shards.stepped import Stepped
@@ -35,6 +37,12 @@ from windrow.runtime.shards.store import Store
 
 HELD_BYTES = 1 << 28
 """Bytes of an answer up to which it is held, for a task that is run again."""
+
+LAST_BYTES = 4 << 30
+"""Bytes of state up to which a snapshot is written when a process ends: about ten seconds."""
+
+APPLYING = "kernel"
+"""The `seconds` that operators work; a replay takes about as long."""
 
 NOTHING_YET: dict[str, object] = {"rows_in": 0, "late": {}, "queries": {}}
 """The stats of a shard that has no state here."""
@@ -75,6 +83,17 @@ class Keeper:
         return self.shard is not None and self.at[1] == self.levels
 
     # Requests
+
+    def rebuild_ahead(self) -> None:
+        """Bring the shard to its newest whole version, before anybody asks for it.
+
+        What keeps it from that is told to whoever asks.
+        """
+        last = self.levels - 1
+        whole = [s.version for s in self.store.logged() if (s.level, s.kind) == (last, STEP)]
+        if whole and self.shard is None:
+            with suppress(StateError):
+                self._bring_to((max(whole), self.levels))
 
     def known_heard(self, version: int) -> dict[str, Heard] | None:
         """Return what was heard if the version is ingested; else make ready for its rows."""
@@ -151,12 +170,24 @@ class Keeper:
             fault("between-slices")
 
     def settle(self) -> None:
-        """Write a snapshot if the log has grown to the size of the state. Call when idle."""
+        """Begin a snapshot if one is due (`due.py`). Call when idle."""
         if self.shard is None or not self.is_whole:
             return
-        if self.ledger.wants_snapshot(self.at[0], state_bytes(self.shard.stats())):
+        if self.ledger.wants_snapshot(self.at[0], state_rows(self.shard.stats())):
             with self.timed("snapshot"):
-                self.ledger.write_snapshot(self.at[0], self.shard.save())
+                self.ledger.write_snapshot(self.at[0], self.shard.save)
+
+    def finish(self) -> None:
+        """Begin a last snapshot, if much of the log would be replayed. Call before `close`.
+
+        Then who starts again has to load it, and no more. A huge state is not waited for.
+        """
+        if self.shard is None or not self.is_whole or self.at[0] in self.ledger.bases:
+            return
+        stats = self.shard.stats()
+        if is_worth_a_last(self.ledger.log) and state_bytes(stats) <= LAST_BYTES:
+            self.ledger.wait_for_snapshot()
+            self.ledger.write_snapshot(self.at[0], self.shard.save)
 
     def stats(self) -> dict[str, object]:
         """Return what the shard tells of itself, and what its process does.
@@ -170,7 +201,8 @@ class Keeper:
             **inside,
             "version": self.at[0],
             "whole": self.is_whole,
-            "log_bytes": self.ledger.log_bytes,
+            "log_bytes": self.ledger.log.size,
+            "log_rows": self.ledger.log.rows,
             "snapshots": self.ledger.bases,
             "troubles": self.ledger.troubles,
             "process_bytes": resident(),
@@ -200,7 +232,7 @@ class Keeper:
         self.newest = max(self.newest, version)
         self.heard = None
         self.answers.clear()
-        self.ledger.remove_unneeded()
+        self.ledger.begin()
 
     def _take(self, tables: Iterator[tuple[int, object]]) -> dict[str, Heard]:
         assert self.shard is not None
@@ -253,25 +285,31 @@ class Keeper:
                 self._rebuild(target)
 
     def _rebuild(self, target: tuple[int, int]) -> None:
+        """Load the newest snapshot that can be used, and replay the log after it."""
         version, stage = target
         head = version if stage == self.levels else self.store.before(version)
         bases = [v for v in self.store.kept() if v <= head]
         failures: list[StateError] = []
-        for base in [*reversed(bases), 0]:
-            try:
-                self._load(base)
-                self._replay(target)
-            except StateError as error:
-                self.shard = None
-                failures.append(error)
-                continue
-            for failure in failures:
-                self.ledger.trouble(failure)
-            return
+        report = RebuildReport(self.store)
+        try:
+            for base in [*reversed(bases), 0]:
+                try:
+                    self._load(base, report)
+                    self._replay(target, report)
+                except StateError as error:
+                    self.shard = None
+                    failures.append(error)
+                    continue
+                for failure in failures:
+                    self.ledger.trouble(failure)
+                return
+        finally:
+            report.end()
         raise hopeless(failures)
 
-    def _load(self, base: int) -> None:
+    def _load(self, base: int, report: RebuildReport) -> None:
         self.shard = None
+        report.load(base, [step for step in self.store.logged() if step.version > base])
         state = self.store.read_snapshot(base) if base else None
         self.shard = Shard(self.program, self.number)
         if state is not None:
@@ -281,47 +319,52 @@ class Keeper:
         self.heard = None
         self.answers.clear()
 
-    def _replay(self, target: tuple[int, int]) -> None:
+    def _replay(self, target: tuple[int, int], report: RebuildReport | None = None) -> None:
         """Do again what the log says, from where the shard is."""
         version, stage = target
         whole = stage == self.levels
         if self.at[1] != self.levels and self.at[0] != version:
             raise StateError("another process has gone on where this one stopped in the middle")
-        with self._dirty_on_error("replay"):
+        report = report or RebuildReport(self.store)
+        with self._dirty_on_error():
             if self.at[1] == self.levels:
                 head = version if whole else self.store.before(version)
                 for each in self.store.chain(self.at[0], head):
-                    self._replay_version(each, self.levels)
+                    self._replay_version(each, self.levels, report)
             if not whole:
-                self._replay_version(version, stage)
+                self._replay_version(version, stage, report)
 
-    def _replay_version(self, version: int, stage: int) -> None:
+    def _replay_version(self, version: int, stage: int, report: RebuildReport) -> None:
+        began = time.perf_counter()
         if self.at[0] != version:
-            self._begin_again(version, stage)
+            report.replayed(self._begin_again(version))
         for level in range(self.at[1], stage):
             entry = self.store.read(Step(version, level, STEP))
             self.moment = entry.footer.moment
             assert self.moment is not None, "a step has its moment"
             for _ in self._run(level, entry.tables(), self.moment):
                 pass
-            self.ledger.replayed(entry.body.size)
+            self.ledger.replayed(entry)
+            report.replayed(entry.footer.rows)
             fault("half-replay")
+        self.ledger.applied(time.perf_counter() - began)
 
-    def _begin_again(self, version: int, stage: int) -> None:
-        """Give the shard the rows of level 0 once more. A drain may have none."""
+    def _begin_again(self, version: int) -> int:
+        """Give the shard the rows of level 0 once more; return how many. A drain may have none."""
         ingest = Step(version, 0, INGEST)
         self._begin(version)
         if version % 2 and not self.store.has(ingest):
             self._take(iter(()))
-            return
+            return 0
         entry = self.store.read(ingest)
         if entry.footer.after != self.after:
             raise StateError(
                 f"version {version} of shard {self.number} is built on {entry.footer.after}, "
                 f"but {self.after} is what was found"
             )
-        self.ledger.replayed(entry.body.size)
+        self.ledger.replayed(entry)
         self._take(entry.tables())
+        return entry.footer.rows
 
     # Care
 
@@ -332,7 +375,10 @@ class Keeper:
         try:
             yield
         finally:
-            self.seconds[what] = self.seconds.get(what, 0.0) + time.perf_counter() - began
+            spent = time.perf_counter() - began
+            self.seconds[what] = self.seconds.get(what, 0.0) + spent
+            if what == APPLYING:
+                self.ledger.applied(spent)
 
     def _add_seconds(self, receipt: Receipt) -> None:
         for what, spent in receipt.seconds.items():
@@ -349,10 +395,10 @@ class Keeper:
             raise
 
     @contextmanager
-    def _dirty_on_error(self, what: str) -> Iterator[None]:
-        """Drop the state if anything goes wrong inside."""
+    def _dirty_on_error(self, what: str = "") -> Iterator[None]:
+        """Drop the state if anything goes wrong inside. `what` is timed; "" is timed elsewhere."""
         try:
-            with self.timed(what):
+            with self.timed(what) if what else nullcontext():
                 yield
         except BaseException:
             self.shard = None

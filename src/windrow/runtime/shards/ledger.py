@@ -2,48 +2,60 @@
 
 Log files are forced to the disk while the shard runs on: a version is waited for only before the
 answer of its last level, for until then Spark has not committed the batch, and would run it again
-from its sources. Snapshots are written to memory at once, and to the disk while nobody waits.
+from its sources. Snapshots are written by a process that is forked off, while the shard runs on.
 """
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from functools import partial
 
 from windrow.core.errors import StateError, WindrowError
 from windrow.operators.task import Saved
+from windrow.runtime.shards.apart import Apart, start_apart
 from windrow.runtime.shards.clocks import Moment
-from windrow.runtime.shards.entry import EntryWriter, Step
+from windrow.runtime.shards.due import ENVIRONMENT, LogSize, Written, asked_rows, why_due
+from windrow.runtime.shards.entry import Entry, EntryWriter, Step
 from windrow.runtime.shards.faults import fault
-from windrow.runtime.shards.files import Draft
+from windrow.runtime.shards.files import Draft, SharedDraft
 from windrow.runtime.shards.store import Store
+from windrow.runtime.shards.wire import ShardError
 
-SMALLEST_LOG = 8 << 20
-"""Bytes of log below which no snapshot is worth its writing."""
 SMALLEST_FILE = 4096
 """Bytes that a file takes at least: a long log of tiny files is slow to read as well."""
 KEPT_SNAPSHOTS = 2
 TROUBLES = 10
 """How many of the last failures that stopped nobody are told."""
+END_SECONDS = 20.0
+"""What a snapshot that is being written may still take when the process ends: less than a process
+that is started meanwhile waits for this one (`server.LOCK_SECONDS`)."""
 
 
 @dataclass(slots=True)
 class Ledger:
     """The writing side of a store. `bases` are snapshots that are known to be good, oldest first.
 
-    `log_bytes` is how much must be read and done again from the newest of them on.
+    `log` is how much must be read and done again from the newest of them on, `last` what that one
+    is. `asked`: after how many rows the user wants one. `_failed` is the log that a snapshot which
+    failed was to take the place of.
     """
 
     store: Store
     bases: list[int] = field(default_factory=list)
-    log_bytes: int = 0
+    log: LogSize = field(default_factory=LogSize)
+    last: Written | None = None
     troubles: list[str] = field(default_factory=list)
+    asked: int | None = field(default_factory=lambda: asked_rows(os.environ.get(ENVIRONMENT)))
     _disk: ThreadPoolExecutor = field(init=False)
     _chores: ThreadPoolExecutor = field(init=False)
     _syncing: list[Future[None]] = field(default_factory=list)
     _snapshot: Future[None] | None = None
+    _apart: Apart | None = None
+    _failed: LogSize | None = None
 
     def __post_init__(self) -> None:
         self._disk = ThreadPoolExecutor(1, "disk")
@@ -56,18 +68,28 @@ class Ledger:
 
     def start_from(self, base: int) -> None:
         """A snapshot was read, and is good."""
-        self.bases, self.log_bytes = [base], 0
+        self.bases, self.log, self._failed = [base], LogSize(), None
+        self.last = Written(self.store.kept().get(base, 0)) if base else None
 
-    def replayed(self, size: int) -> None:
-        """A log file of this size was done again."""
-        self.log_bytes += max(SMALLEST_FILE, size)
+    def begin(self) -> None:
+        """A version begins: the one before is committed, and what only it needed can go."""
+        self.log.versions += 1
+        self.remove_unneeded()
+
+    def replayed(self, entry: Entry) -> None:
+        """A log file was done again."""
+        self.log.add(entry.footer.rows, max(SMALLEST_FILE, entry.body.size))
+
+    def applied(self, seconds: float) -> None:
+        """Operators have worked for so long on what the log holds."""
+        self.log.seconds += seconds
 
     def publish(
         self, writer: EntryWriter, step: Step, after: int, moment: Moment | None = None
     ) -> None:
         """Let a log file appear; begin to force it to the disk."""
         writer.publish(self.store.shard, step, after, moment)
-        self.log_bytes += max(SMALLEST_FILE, writer.size)
+        self.log.add(writer.rows, max(SMALLEST_FILE, writer.size))
         self._syncing.append(self._disk.submit(self._sync, writer.draft, step))
 
     def _sync(self, draft: Draft, step: Step) -> None:
@@ -92,34 +114,64 @@ class Ledger:
         """What was published belongs to a state that is no more."""
         self._syncing.clear()
 
-    def wants_snapshot(self, version: int, state_bytes: int) -> bool:
-        """Tell whether the log has grown to the size of the state."""
+    def wants_snapshot(self, version: int, state_rows: int) -> bool:
+        """Tell whether a snapshot is due, and none is being written."""
         if version in self.bases or (self._snapshot is not None and not self._snapshot.done()):
             return False
-        return self.log_bytes >= max(SMALLEST_LOG, state_bytes)
+        if self._failed is not None:
+            self.log, self._failed = self._failed.halved().plus(self.log), None
+        return why_due(self.log, state_rows, self.last, self.asked) is not None
 
-    def write_snapshot(self, version: int, state: Saved) -> None:
-        """Write the state of a version; it counts when it is on the disk."""
+    def write_snapshot(self, version: int, save: Callable[[], Saved]) -> None:
+        """Write the state of a version, which `save` returns; it counts when it is on the disk.
+
+        A process that is forked off does so, and nothing waits for it. Where there can be none,
+        the state is written here and now.
+        """
+        began = time.monotonic()
+        pending, self.log = self.log, LogSize()
+        draft: SharedDraft | None = None
         try:
-            draft = self.store.write_snapshot(version, state)
+            draft = self.store.snapshot_draft(version)
+            fill = partial(self._fill, draft, version, save)
+            self._apart = start_apart(fill, draft.fileno())
+            if self._apart is None:
+                fill()
         except StateError as error:
-            self.trouble(error)
-            self.log_bytes //= 2  # try again when as much has come once more
+            self._give_up(draft, error, pending)
             return
-        self.log_bytes = 0
-        self._snapshot = self._chore(partial(self._publish_snapshot, version, draft))
+        finish = partial(self._finish_snapshot, version, draft, began, pending)
+        self._snapshot = self._chores.submit(finish)
 
-    def _publish_snapshot(self, version: int, draft: Draft) -> None:
-        fault("before-snapshot-rename")
+    def _fill(self, draft: SharedDraft, version: int, save: Callable[[], Saved]) -> None:
+        self.store.fill_snapshot(draft, version, save())
+        os.fsync(draft.fileno())
+
+    def _finish_snapshot(
+        self, version: int, draft: SharedDraft, began: float, pending: LogSize
+    ) -> None:
+        """Publish a snapshot when it is written; the log before it is needed until then."""
         try:
+            if self._apart is not None:
+                self._apart.wait()
+            size = os.fstat(draft.fileno()).st_size
+            fault("before-snapshot-rename")
             draft.publish()
             draft.sync()
             self.store.files.sync(self.store.snapshots)
-        except StateError:
-            draft.abandon()
-            raise
+        except (WindrowError, OSError, ShardError) as error:
+            self._give_up(draft, error, pending)
+            return
+        self.last = Written(size, time.monotonic() - began)
         self.bases.append(version)
         fault("after-snapshot")
+
+    def _give_up(self, draft: Draft | None, error: Exception, pending: LogSize) -> None:
+        """A snapshot has failed, which stops nobody: the log is enough to go on."""
+        self.trouble(error)
+        self._failed = pending
+        if draft is not None:
+            draft.abandon()
 
     def remove_unneeded(self) -> None:
         """Remove what no kept snapshot needs. Call when the newest one's version is committed."""
@@ -143,7 +195,15 @@ class Ledger:
         text = error.message if isinstance(error, WindrowError) else str(error)
         self.troubles = [*self.troubles, text][-TROUBLES:]
 
+    def wait_for_snapshot(self) -> None:
+        """Return when the snapshot that is being written is done, or has taken too long."""
+        if self._snapshot is not None and self._apart is not None:
+            wait([self._snapshot], END_SECONDS)
+            if not self._snapshot.done():
+                self._apart.end()
+
     def close(self) -> None:
-        """Return when everything that was begun is written."""
+        """Return when everything that was begun is written; a snapshot is not waited for long."""
         self._disk.shutdown()
+        self.wait_for_snapshot()
         self._chores.shutdown()

@@ -93,6 +93,11 @@ def state_bytes(stats: Mapping[str, Any]) -> int:
     return sum(int(query["state_bytes"]) for query in stats["queries"].values())
 
 
+def state_rows(stats: Mapping[str, Any]) -> int:
+    """Return the rows of state of all queries."""
+    return sum(int(query["state_rows"]) for query in stats["queries"].values())
+
+
 def _holders(stats: Mapping[str, Any]) -> list[str]:
     held = [(int(q["state_bytes"]), name) for name, q in stats["queries"].items()]
     return [f'Query "{name}" holds {shown(size)}.' for size, name in sorted(held, reverse=True)]

@@ -66,9 +66,19 @@ class Server:
         except Exception as error:
             self.failure = error
         threading.Thread(target=self._accept, daemon=True).start()
+        threading.Thread(target=self._rebuild_ahead, daemon=True).start()
         while not self.ended.wait(WATCH_SECONDS) and not self._nobody():
             pass
         self._end()
+
+    def _rebuild_ahead(self) -> None:
+        """Rebuild the state while Spark still gets ready; who asks meanwhile waits for it."""
+        with self.work:
+            if self.keeper is not None:
+                try:
+                    self.keeper.rebuild_ahead()
+                except Exception:
+                    note()  # who asks is told
 
     def _nobody(self) -> bool:
         """Tell whether there is nobody to work for."""
@@ -84,7 +94,11 @@ class Server:
             self.place.path("sock").unlink()
         self.listener.close()
         if self.work.acquire(timeout=END_SECONDS) and self.keeper is not None:
-            self.keeper.close()
+            try:
+                self.keeper.finish()
+                self.keeper.close()
+            except Exception:
+                note()  # the log is enough to go on
         os._exit(0)
 
     def _accept(self) -> None:

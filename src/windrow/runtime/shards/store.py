@@ -28,7 +28,7 @@ from windrow.runtime.shards.entry import (
     read_footer,
 )
 from windrow.runtime.shards.faults import fault
-from windrow.runtime.shards.files import Draft, Files, is_left_over
+from windrow.runtime.shards.files import Draft, Files, SharedDraft, is_left_over
 
 if TYPE_CHECKING:
     from windrow.operators.task import Saved
@@ -128,15 +128,23 @@ class Store:
             if name.endswith(STATE) and name.removesuffix(STATE).isdecimal()
         }
 
+    def snapshot_draft(self, version: int) -> SharedDraft:
+        """Begin the file of a snapshot."""
+        fault("before-snapshot")
+        return self.files.shared_draft(f"{self.snapshots}/{version:012}{STATE}")
+
+    def fill_snapshot(self, draft: Draft, version: int, state: Saved) -> None:
+        """Write the state of a version to the file that `snapshot_draft` began."""
+        saved = {"fingerprint": self.fingerprint, "shard": self.shard, "version": version}
+        for part in to_parts({**saved, "state": state}):
+            draft.write(part)
+            fault("half-snapshot")
+
     def write_snapshot(self, version: int, state: Saved) -> Draft:
         """Write the state of a version; return it, to be published and synced."""
-        fault("before-snapshot")
-        draft = self.files.draft(f"{self.snapshots}/{version:012}{STATE}")
+        draft = self.snapshot_draft(version)
         try:
-            saved = {"fingerprint": self.fingerprint, "shard": self.shard, "version": version}
-            for part in to_parts({**saved, "state": state}):
-                draft.write(part)
-                fault("half-snapshot")
+            self.fill_snapshot(draft, version, state)
         except BaseException:
             draft.abandon()
             raise

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from windrow.runtime.shards.rebuilding import Rebuilding
 from windrow.runtime.spark.progress import Activity, Tally
 from windrow.runtime.spark.triggers import ends
 
@@ -30,10 +31,18 @@ class Watch:
     _doing: str = "starting"
     _since: float = field(default_factory=time.monotonic)
 
-    def look(self, status: Mapping[str, Any], tally: Tally, ended: str | None) -> Activity:
+    def look(
+        self,
+        status: Mapping[str, Any],
+        tally: Tally,
+        ended: str | None,
+        rebuilding: Sequence[Rebuilding] = (),
+    ) -> Activity:
         """Return what a run does by Spark's word; `ended` is how it has ended, if it has."""
         message = str(status["message"])
         doing = ended or self._now(message, tally)
+        if doing in ("starting", "working") and rebuilding:
+            doing = "rebuilding"
         if doing != self._doing:
             self._doing, self._since = doing, time.monotonic()
         done_at = tally.ended_at()
@@ -41,9 +50,10 @@ class Watch:
         seconds = time.monotonic() - self._since
         if doing == "working" and since_batch is not None:
             seconds = min(seconds, since_batch)
-        return Activity(
-            doing, seconds, self._awaits(doing, message, tally), self.trigger, since_batch
-        )
+        awaits = "; ".join(each.shown() for each in rebuilding)
+        if doing != "rebuilding":
+            awaits = self._awaits(doing, message, tally)
+        return Activity(doing, seconds, awaits, self.trigger, since_batch)
 
     def _now(self, message: str, tally: Tally) -> str:
         if self.stops:

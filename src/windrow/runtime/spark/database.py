@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from types import TracebackType
 
@@ -37,6 +38,7 @@ from windrow.runtime.spark.shipping import shipped
 from windrow.runtime.spark.sinks.choose import Sink, SinkSpecs, choose_sinks
 from windrow.runtime.spark.sinks.memory import MemorySink
 from windrow.runtime.spark.sinks.target import target_of
+from windrow.runtime.spark.starting import StartingSession, begin_session
 from windrow.runtime.spark.triggers import drains
 
 LOG = logging.getLogger(__name__)
@@ -59,7 +61,8 @@ class SparkDatabase:
     """Streams and queries that run on Spark.
 
     Nothing runs before `start`; Spark itself is started when it is first needed. Without a
-    `checkpoint` runs are kept in a temporary folder, which goes with `close`.
+    `checkpoint` runs are kept in a temporary folder, which goes with `close`. `on_phase` is called
+    with what is done next while a run starts.
     """
 
     def __init__(
@@ -96,6 +99,8 @@ class SparkDatabase:
         self._runs: dict[str, Run] = {}
         self._own: dict[str, OwnJob] = {}
         self._closed = False
+        self._starting: StartingSession | None = None
+        self.on_phase: Callable[[str], object] = lambda _: None
 
     @property
     def spark(self) -> SparkSession:
@@ -103,11 +108,26 @@ class SparkDatabase:
         self._require_open()
         if self._spark is None:
             running = self._running or SparkSession.getActiveSession()
-            if running is None:
+            if self._starting is None and running is not None:
+                self._spark = checked(configured(running, self._conf))
+                return self._spark
+            starting = self._begin_spark()
+            self.on_phase("waits for Spark")
+            if starting is None:
                 self._spark = open_session(self._master, self.shards, self._conf)
             else:
-                self._spark = checked(configured(running, self._conf))
+                self._spark = starting.result()
         return self._spark
+
+    def _begin_spark(self) -> StartingSession | None:
+        """Let Spark start, while this process does something else; None if it runs already."""
+        if self._starting is None:
+            self._starting = begin_session(self._master, self.shards, self._conf)
+        return self._starting
+
+    def use(self, starting: StartingSession) -> None:
+        """Take a session that has begun to start with the same settings, as one of its own."""
+        self._starting, self._own_session = starting, True
 
     @property
     def checkpoint(self) -> str:
@@ -321,21 +341,31 @@ class SparkDatabase:
             )
         drain = drains(order.trigger, asked=order.drain, kept=self._kept)
         sinks = self._sinks(order)
+        self.on_phase("opens the checkpoint and plans the queries")
         lease = self._leased(where)
         try:
-            program = placed_by(where, self.program(*order.specs))
-            shards = Shards(where, program)
-            if self._spark is None and (self._master or "local").startswith("local"):
-                shards.warm()  # they load while Spark starts
+            shards, program = self._planned(order)
             frames = dict(self._frames)
             job = Job(program, order.folder, sinks, order.trigger, frames, drain)
             run = Run(self.spark, shards, job, lease)
+            self.on_phase("opens the sources and starts the streaming query")
             run.start()
         except BaseException:
             lease.release()
             raise
         self._runs[where] = run
         return run
+
+    def _planned(self, order: Order) -> tuple[Shards, Program]:
+        """Return the program of a run, and its shards. All get ready while Spark starts."""
+        where = order.folder.where
+        if self._spark is None:
+            self._begin_spark()
+        program = placed_by(where, self.program(*order.specs))
+        shards = Shards(where, program)
+        if self._own_session and (self._master or "local").startswith("local"):
+            shards.warm()  # with what this process has; a user's session may give tasks more
+        return shards, program
 
     def _sinks(self, order: Order) -> tuple[Sink, ...]:
         """Return the sinks of all queries of a run; those in memory are kept from run to run."""
@@ -397,6 +427,9 @@ class SparkDatabase:
             run.stop()
         for own in self._own.values():
             own.lease.release()
+        if self._spark is None and self._starting is not None and self._starting.is_done:
+            with suppress(RunError):
+                self._spark = self._starting.result()
         if self._own_session and self._spark is not None:
             self._spark.stop()
         if self._temporary is not None:

@@ -21,6 +21,7 @@ from windrow.core.types import is_float, is_integer
 from windrow.plan.catalog import Relation, Stream
 from windrow.runtime.local.probing import Wanted, header_of, readable_as, schema_of
 from windrow.runtime.spark.declared import fit_column
+from windrow.runtime.spark.footers import footer_schema
 from windrow.runtime.spark.slots import spark_type
 from windrow.runtime.spark.types import arrow_type
 from windrow.runtime.spark.unreadable import same_file
@@ -70,6 +71,9 @@ def schema_found(
     spark: SparkSession, format_: str, options: dict[str, str], entry: Stream | Relation
 ) -> st.StructType | None:
     """Return the schema of the files that are there; None if there are none yet."""
+    known = footer_schema(format_, options, LIMITS)
+    if known is not None and _is_declared(known, entry):
+        return _widened(known, entry)
     passed = {n: v for n, v in options.items() if n.lower() not in LIMITS}
     try:
         found = spark.read.format(format_).options(**passed).load().schema

@@ -14,6 +14,7 @@ from windrow.plan.catalog import Stream
 from windrow.plan.labels import clock_of
 from windrow.runtime.shards.layout import layout_of
 from windrow.runtime.shards.program import Program
+from windrow.runtime.shards.rebuilding import Rebuilding
 from windrow.runtime.spark.reports import KERNEL, STATE, TRANSFER, Report
 
 BOUNDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
@@ -27,7 +28,8 @@ RETRIED, FATAL = "retried", "fatal"
 class Activity:
     """What a run is doing, for how long, and what it waits for.
 
-    `doing` is "starting", "working", "idle", "draining", "stopping", "ended" or "failed".
+    `doing` is "starting", "rebuilding" (shards load their state), "working", "idle", "draining",
+    "stopping", "ended" or "failed".
     `since_batch`: seconds since the last batch was done; None before the first.
     """
 
@@ -84,9 +86,10 @@ class Progress:
 
     `seconds` splits the time of the last batch: what the slowest shard took for moving rows
     (transfer), for operators (kernel) and for logs and snapshots (state); the rest is Spark's.
-    `at`: when this was so, in seconds since 1970.
     `unreadable`: files that are dead letters as a whole. `missing_columns`: files that lacked a
     column which may be NULL.
+    `at`: when this was so, in seconds since 1970. `rebuilding`: shards that load a snapshot, or
+    replay their log.
     """
 
     active: bool
@@ -108,6 +111,7 @@ class Progress:
     at: float = 0.0
     unreadable: dict[str, int] = field(default_factory=dict)
     missing_columns: dict[str, dict[str, int]] = field(default_factory=dict)
+    rebuilding: tuple[Rebuilding, ...] = ()
 
     def to_dict(self) -> dict[str, object]:
         """Return everything as plain values."""

@@ -15,8 +15,10 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from windrow.core.errors import RunError, WindrowError
 from windrow.runtime.shards.client import Shards
+from windrow.runtime.shards.launch import Place
 from windrow.runtime.shards.lease import Lease
 from windrow.runtime.shards.program import Program
+from windrow.runtime.shards.rebuilding import rebuilding_of
 from windrow.runtime.shards.store import version_of
 from windrow.runtime.spark.activity import Watch
 from windrow.runtime.spark.dead import count_dead
@@ -281,7 +283,8 @@ class Run:
         self._tally.hear(self._query.recentProgress)
         status = self._query.status if active else {"message": "ended"}
         ended = "failed" if self._failure is not None and not self._stopped.is_set() else "ended"
-        activity = self._watch.look(status, self._tally, None if active else ended)
+        rebuilding = rebuilding_of(self.folder.where, self.job.program.shards) if active else []
+        activity = self._watch.look(status, self._tally, None if active else ended, rebuilding)
         known = progress_of(
             self._tally,
             read_reports(self.folder.where),
@@ -290,7 +293,12 @@ class Run:
             dead=self._dead_letters(),
             activity=activity,
         )
-        return replace(known, **damage_of(self.folder.where))
+        damage = damage_of(self.folder.where)
+        return replace(known, rebuilding=tuple(rebuilding), **damage)
+
+    def shard_place(self, number: int) -> Place:
+        """Return where the process of a shard is found, if it is on this host."""
+        return self._shards.place(number)
 
     @property
     def ends(self) -> bool:

@@ -19,8 +19,18 @@ FULL = 1_000_000
 HEAP = "4g"
 """Of Spark's JVM: its own windows hold every row sixty times, for which 1 GB is little."""
 NAMES = (
-    *("join", "internal", "slide", "long_window", "empty", "two_queries", "partials", "early"),
+    "join",
+    "internal",
+    "slide",
+    "long_window",
+    "empty",
+    "two_queries",
+    "partials",
+    "early",
     "idle_expiry",
+    "startup",
+    "restart",
+    "snapshot",
 )
 
 

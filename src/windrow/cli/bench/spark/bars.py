@@ -15,7 +15,9 @@ from windrow.cli.bench.report import Bar, Facts, verdict_of
 from windrow.cli.bench.spark import baselines
 from windrow.cli.bench.spark.data import FULL, SMALLER, Feed, add_empty, make_feed, shape
 from windrow.cli.bench.spark.idle import idle_expiry
+from windrow.cli.bench.spark.restart import restart, snapshot
 from windrow.cli.bench.spark.runs import Batches, Shot, checked, run_frame, run_windrow, told
+from windrow.cli.bench.spark.startup import startup
 from windrow.cli.bench.workloads import WORKLOADS, Workload
 
 JOIN, SLIDE = (next(w for w in WORKLOADS if w.name == n) for n in ("join", "group_slide"))
@@ -298,4 +300,7 @@ PARTS: dict[str, Callable[[Bench], Iterator[Bar]]] = {
     "partials": partials,
     "early": early,
     "idle_expiry": idle_expiry,
+    "startup": startup,
+    "restart": restart,
+    "snapshot": snapshot,
 }
