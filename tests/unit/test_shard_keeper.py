@@ -359,6 +359,32 @@ def test_a_process_that_ends_in_order_leaves_nothing_to_replay(
     assert bench.keeper.ledger.log.versions == 1
 
 
+def test_what_is_rebuilt_ahead_is_durable_before_its_answer_is_given_again(
+    bench: Bench, expected: list[pa.Table], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The process before may have died between the log and its sync."""
+    synced: list[str] = []
+    sync = LocalFiles.sync
+
+    def noted(files: LocalFiles, path: str) -> None:
+        synced.append(path.rpartition("/")[2])
+        sync(files, path)
+
+    bench.run(0)
+    bench.ingest(1)
+    forwarded = bench.step(1, 0, {}).forwarded
+    bench.step(1, 1, forwarded)
+    bench.lose()
+    monkeypatch.setattr(LocalFiles, "sync", noted)
+    bench.keeper.rebuild_ahead()
+    assert bench.keeper.at == (4, 2)
+    names = ["000000000004-0.ingest", "000000000004-0.step", "000000000004-1.step"]
+    assert synced == [*names, "log"]
+    assert same(bench.step(1, 1, forwarded).changes[0], expected[1])
+    assert bench.ingest(1) == heard_in(1)
+    assert same(bench.run(2), expected[2])
+
+
 def test_a_rebuild_says_how_far_it_is(
     bench: Bench, expected: list[pa.Table], monkeypatch: pytest.MonkeyPatch
 ) -> None:

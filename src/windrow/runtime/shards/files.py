@@ -89,7 +89,7 @@ class Files(Protocol):
         """Remove a file; nothing happens if it is not there."""
 
     def sync(self, folder: str) -> None:
-        """Force the names in a folder to the disk."""
+        """Force the names in a folder to the disk, or what a file holds."""
 
     def is_a_file(self) -> bool:
         """Tell whether a file stands where the folder should be."""
@@ -220,7 +220,7 @@ class LocalFiles:
         Path(f"{self.where}/{path}").unlink(missing_ok=True)
 
     def sync(self, folder: str) -> None:
-        """Force the names in a folder to the disk."""
+        """Force the names in a folder to the disk, or what a file holds."""
         with clear_errors("writing", folder):
             opened = os.open(f"{self.where}/{folder}", os.O_RDONLY)
             try:

@@ -87,13 +87,16 @@ class Keeper:
     def rebuild_ahead(self) -> None:
         """Bring the shard to its newest whole version, before anybody asks for it.
 
-        What keeps it from that is told to whoever asks.
+        Its answers may be given again then, so what it was made of is forced to the disk: who
+        wrote it may have died before. What keeps the shard from that is told to whoever asks.
         """
         last = self.levels - 1
         whole = [s.version for s in self.store.logged() if (s.level, s.kind) == (last, STEP)]
-        if whole and self.shard is None:
-            with suppress(StateError):
-                self._bring_to((max(whole), self.levels))
+        if not whole or self.shard is not None:
+            return
+        with suppress(StateError):
+            self._bring_to((max(whole), self.levels))
+            self.ledger.sync_version(max(whole))
 
     def known_heard(self, version: int) -> dict[str, Heard] | None:
         """Return what was heard if the version is ingested; else make ready for its rows."""

@@ -110,6 +110,13 @@ class Ledger:
         self.store.files.sync(self.store.log)
         fault("after-sync")
 
+    def sync_version(self, version: int) -> None:
+        """Force a version that is whole to the disk, whoever has written it."""
+        for step in self.store.logged():
+            if step.version == version:
+                self.store.files.sync(f"{self.store.log}/{step}")
+        self.wait()
+
     def forget(self) -> None:
         """What was published belongs to a state that is no more."""
         self._syncing.clear()

@@ -431,6 +431,8 @@ class SparkDatabase:
             with suppress(RunError):
                 self._spark = self._starting.result()
         if self._own_session and self._spark is not None:
+            if self._starting is not None:
+                self._starting.settle()
             self._spark.stop()
         if self._temporary is not None:
             self._temporary.cleanup()

@@ -7,11 +7,31 @@ queries are planned, and the processes of the shards load.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 
+import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from windrow.runtime.spark.session import open_session
+
+SETTLE_SECONDS = 10.0
+
+
+def _warm_workers(session: SparkSession, count: int) -> None:
+    """Let Python workers start and load what tasks need, while the driver opens the sources.
+
+    The first batch finds them there: they are kept for the next task. If that fails, so will it.
+    """
+    with suppress(Exception):
+        session.range(0, count, 1, count).mapInArrow(loaded, "id BIGINT").collect()
+
+
+def loaded(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Load what tasks of windrow need; return the rows as they are."""
+    import windrow.runtime.spark.worker  # noqa: F401, PLC0415 - for what it loads
+
+    yield from batches
 
 
 class StartingSession:
@@ -26,6 +46,7 @@ class StartingSession:
     ) -> None:
         self._session: SparkSession | None = None
         self._failure: BaseException | None = None
+        self._warming: threading.Thread | None = None
         self._thread = threading.Thread(
             target=self._start, args=(master, shards, conf), name="windrow-spark", daemon=True
         )
@@ -36,11 +57,22 @@ class StartingSession:
             self._session = open_session(master, shards, conf)
         except BaseException as error:
             self._failure = error
+            return
+        if (master or "local").startswith("local"):
+            self._warming = threading.Thread(
+                target=_warm_workers, args=(self._session, shards), daemon=True
+            )
+            self._warming.start()
 
     @property
     def is_done(self) -> bool:
         """Tell whether `result` would return at once."""
         return not self._thread.is_alive()
+
+    def settle(self) -> None:
+        """Wait until nothing is under way in the session; call it before the session is stopped."""
+        if self._warming is not None:
+            self._warming.join(SETTLE_SECONDS)
 
     def result(self) -> SparkSession:
         """Return the session, active in this thread too, or raise what kept it from starting."""
