@@ -21,7 +21,7 @@ from windrow.runtime.shards.clocks import Moment
 from windrow.runtime.shards.due import ENVIRONMENT, LogSize, Written, asked_rows, why_due
 from windrow.runtime.shards.entry import Entry, EntryWriter, Step
 from windrow.runtime.shards.faults import fault
-from windrow.runtime.shards.files import Draft, SharedDraft
+from windrow.runtime.shards.files import Draft, SharedDraft, clear_errors
 from windrow.runtime.shards.store import Store
 from windrow.runtime.shards.wire import ShardError
 
@@ -152,7 +152,8 @@ class Ledger:
 
     def _fill(self, draft: SharedDraft, version: int, save: Callable[[], Saved]) -> None:
         self.store.fill_snapshot(draft, version, save())
-        os.fsync(draft.fileno())
+        with clear_errors("writing", self.store.snapshots):
+            os.fsync(draft.fileno())
 
     def _finish_snapshot(
         self, version: int, draft: SharedDraft, began: float, pending: LogSize
