@@ -32,6 +32,7 @@ OPERATORS = (
     "Number",
     "Order",
     "Output",
+    "Own",
     "Produced",
     "Project",
     "RecentAnswers",

@@ -37,6 +37,7 @@ from windrow.optimize.early_estimates import AUTO, NONE, Asked, asks_for, unknow
 from windrow.optimize.fold_before_exchange import OFF, Folded, Folding, fold_before_exchange
 from windrow.optimize.grouped_joins import versioned
 from windrow.optimize.identify_results import identify_results
+from windrow.optimize.meet_versions_before_slides import meet_versions_before_slides
 from windrow.optimize.place_exchanges import place_exchanges
 from windrow.optimize.place_negation import NegationPlace, place_negations
 from windrow.optimize.preaggregate_joins import Preaggregated, all_joined, preaggregate_joins
@@ -218,7 +219,8 @@ def _rewritten(
 ) -> tuple[Plan, tuple[NegationPlace, ...]]:
     """Return a plan after the rules, and where its negations are placed."""
     placed: tuple[NegationPlace, ...] = ()
-    root = bound_refreshes(identify_results(prepared(root)))
+    root = meet_versions_before_slides(prepared(root))
+    root = bound_refreshes(identify_results(root))
     if strategy == "auto":  # before columns are pruned: a projection would part ▷ from ⋈
         root, placed = place_negations(apply_rules(root, MOVES), statistics)
     return apply_rules(root, RULES), placed

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from windrow.kernels.extents import FREE, HEAD, LARGEST, LINE, USED
+from windrow.kernels.extremes import BYTES, PLAIN
 from windrow.kernels.sorted_bags import (
     COMPARISONS,
     ENTRIES,
@@ -102,13 +103,12 @@ class SortedBags:
         """Exact size of the arrays."""
         return self.roots.nbytes + self.words.nbytes + self.meta.nbytes
 
-    def check(self, live: I64, *, ascending: bool) -> None:
-        """Assert the invariants; `ascending`: keys are in the order of whole numbers."""
+    def check(self, live: I64, kind: int) -> None:
+        """Assert the invariants; `kind`: how keys compare."""
         planted = np.flatnonzero(self.roots)
         assert np.isin(planted, live).all(), "a group without tuples has a bag"
         group, key, copies = self.entries(len(self.roots))
-        if ascending:
-            assert ((np.diff(key) > 0) | (np.diff(group) > 0)).all(), "invariant 1: order"
+        assert (_ascends(key, kind) | (np.diff(group) > 0)).all(), "invariant 1: order"
         assert (copies > 0).all(), "invariant 1: a value without copies"
         lines = sum(self._lines_of(int(self.roots[g]), copies[group == g]) for g in planted)
         free = sum(self._free(size) for size in range(LARGEST + 1))
@@ -221,7 +221,21 @@ class Quantile:
 
     def check(self, live: I64) -> None:
         """Assert the invariants of the bags."""
-        self.bags.check(live, ascending=not self.comparing.interned)
+        self.bags.check(live, self.comparing.kind)
+
+
+def _ascends(keys: I64, kind: int) -> Bools:
+    """Tell of each key but the first whether it is greater than the one before.
+
+    NaN is greater than every number; codes of texts do not show their order.
+    """
+    if kind == BYTES:
+        return np.ones(max(0, len(keys) - 1), np.bool_)
+    if kind == PLAIN:
+        return np.diff(keys) > 0
+    reals = keys.view(np.float64)
+    above: Bools = (reals[1:] > reals[:-1]) | (np.isnan(reals[1:]) & ~np.isnan(reals[:-1]))
+    return above
 
 
 def _between(low: F64, high: F64, part: F64) -> F64:

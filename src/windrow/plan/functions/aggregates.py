@@ -166,7 +166,7 @@ def _spread(name: str) -> AggregateFunction:
     )
 
 
-_ALL = (
+SHIPPED = (
     AggregateFunction(
         *("count", "count(*) or count([DISTINCT] x, ...)", 0, None, _count, Fold.DISTRIBUTIVE),
         subtractable=True,
@@ -217,7 +217,7 @@ _ALL = (
     ),
 )
 
-AGGREGATES: dict[str, AggregateFunction] = {f.name: f for f in _ALL}
+AGGREGATES: dict[str, AggregateFunction] = {f.name: f for f in SHIPPED}
 """Every aggregate by its canonical name."""
 
 ALIASES = {

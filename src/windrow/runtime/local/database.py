@@ -499,7 +499,7 @@ class Database:
 
     def relations_of(self, name: str) -> tuple[str, ...]:
         """Return the relations that a standing query reads."""
-        return tuple(n for n in self._relations if self.running(name).reads(n))
+        return tuple(n for n in self._relations if self.standing(name).reads(n))
 
     def streams_of(self, name: str) -> tuple[str, ...]:
         """Return the streams that a standing query reads."""
@@ -546,7 +546,8 @@ def _feed(query: RunningQuery, arrived: Sequence[Arrived]) -> None:
 
 def _checked_strategy(strategy: object) -> str:
     if not isinstance(strategy, str) or strategy not in STRATEGIES:
-        raise BindError(f"unknown strategy {shown(strategy)}", hint=f"Use {', '.join(STRATEGIES)}.")
+        given = f'"{strategy}"' if isinstance(strategy, str) else shown(strategy)
+        raise BindError(f"unknown strategy {given}", hint=f"Use {', '.join(STRATEGIES)}.")
     return strategy
 
 
