@@ -24,6 +24,7 @@ import pyarrow as pa
 
 from windrow.core.errors import StateError
 from windrow.runtime.shards.clocks import Heard, Moment
+from windrow.runtime.shards.due import ENVIRONMENT, asked_rows
 from windrow.runtime.shards.faults import fault
 from windrow.runtime.shards.gathering import meet
 from windrow.runtime.shards.launch import Place, connect, find, printed, warm
@@ -68,7 +69,7 @@ class Shards:
 
         Raises `StateError` if it holds the state of another. A process that nobody has asked for
         `idle` seconds ends. The state of a shard may have `memory` bytes; 0 is a share of the
-        machine's, or what WINDROW_SHARD_MEMORY says there.
+        machine's, or what WINDROW_SHARD_MEMORY says there. WINDROW_SNAPSHOT_ROWS counts here.
         """
         from windrow.runtime.shards.checkpoint import open_checkpoint  # noqa: PLC0415 - not in workers
 
@@ -78,6 +79,7 @@ class Shards:
         self.count = program.shards
         self.idle = idle
         self.memory = memory
+        self.snapshot_rows = asked_rows(os.environ.get(ENVIRONMENT)) or 0
 
     def shard(self, number: int, *, watch: int | None = None) -> ShardClient:
         """Return a client of one shard; its process is started when it is first needed.
@@ -102,7 +104,8 @@ class Shards:
     def place(self, number: int) -> Place:
         """Return where the process of a shard is found on this host."""
         assert 0 <= number < self.count, f"there are shards 0 to {self.count - 1}"
-        return Place(self.checkpoint, self.claim, number, self.idle, self.memory)
+        limits = (self.idle, self.memory, self.snapshot_rows)
+        return Place(self.checkpoint, self.claim, number, *limits)
 
     def warm(self) -> None:
         """Start the processes of all shards on this host, to live as long as this one.

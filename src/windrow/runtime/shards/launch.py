@@ -72,6 +72,7 @@ class Place:
     shard: int
     idle: float
     memory: int = 0  # bytes of state; 0: a share of the machine's
+    snapshot_rows: int = 0  # rows of log after which a snapshot is due; 0: our rules
 
     @property
     def folder(self) -> Path:
@@ -188,7 +189,7 @@ def start(place: Place, watch: int) -> int:
     Returns its number. It watches `watch` from the beginning.
     """
     remove_unused(place)
-    numbers = (place.shard, place.idle, place.memory, watch)
+    numbers = (place.shard, place.idle, place.memory, place.snapshot_rows, watch)
     arguments = [place.checkpoint, place.claim, *map(str, numbers)]
     with place.path("log").open("ab") as log:
         done = subprocess.run(

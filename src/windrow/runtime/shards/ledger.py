@@ -18,7 +18,7 @@ from windrow.core.errors import StateError, WindrowError
 from windrow.operators.task import Saved
 from windrow.runtime.shards.apart import Apart, start_apart
 from windrow.runtime.shards.clocks import Moment
-from windrow.runtime.shards.due import ENVIRONMENT, LogSize, Written, asked_rows, why_due
+from windrow.runtime.shards.due import LogSize, Written, why_due
 from windrow.runtime.shards.entry import Entry, EntryWriter, Step
 from windrow.runtime.shards.faults import fault
 from windrow.runtime.shards.files import Draft, SharedDraft, clear_errors
@@ -49,7 +49,7 @@ class Ledger:
     log: LogSize = field(default_factory=LogSize)
     last: Written | None = None
     troubles: list[str] = field(default_factory=list)
-    asked: int | None = field(default_factory=lambda: asked_rows(os.environ.get(ENVIRONMENT)))
+    asked: int | None = None
     _disk: ThreadPoolExecutor = field(init=False)
     _chores: ThreadPoolExecutor = field(init=False)
     _syncing: list[Future[None]] = field(default_factory=list)

@@ -71,5 +71,6 @@ def serve(place: Place, watch: int) -> None:
 
 
 if __name__ == "__main__":
-    checkpoint, claim, number, seconds, size, pid = sys.argv[1:]
-    serve(Place(checkpoint, claim, int(number), float(seconds), int(size)), int(pid))
+    checkpoint, claim, number, seconds, size, rows, pid = sys.argv[1:]
+    numbers = (int(number), float(seconds), int(size), int(rows))
+    serve(Place(checkpoint, claim, *numbers), int(pid))

@@ -235,4 +235,6 @@ def load_keeper(place: Place) -> Keeper:
     program = checkpoint.program
     levels = layout_of(program).levels
     store = Store(open_files(place.checkpoint), place.shard, levels, checkpoint.fingerprint)
-    return Keeper(program, place.shard, store, place.memory or shard_limit(program.shards))
+    keeper = Keeper(program, place.shard, store, place.memory or shard_limit(program.shards))
+    keeper.ledger.asked = place.snapshot_rows or None
+    return keeper

@@ -41,6 +41,9 @@ SMALL_FILLED, COUNTED, EVERY = 2, 30, 4
 """Of `snapshot`: large triggers that fill the state, small ones that count, of which every fourth
 has a snapshot behind it."""
 
+FEWEST = 5
+"""Batches that must have met a snapshot, for their slowest to mean anything."""
+
 
 @dataclass(frozen=True, slots=True)
 class Went:
@@ -63,14 +66,19 @@ class Went:
 def restart(bench: Bench) -> Iterator[Bar]:
     """Start again with ten million rows of state, stopped in order or killed."""
     feed = filled(bench, "restart", bench.rows, FILLED, FILLED + 1)
-    fresh = went(shot(bench, feed, "restart-all"))
+    fresh = [went(shot(bench, feed, "restart-all"))]
+    again = {}
     for name, killed in (("restart", False), ("restart_killed", True)):
         growing = replace(feed, folder=bench.folder / f"{name}-files")
         made = shot(bench, growing, name)
         link(feed, growing, FILLED)
         went(made, killed=killed)
         link(feed, growing, FILLED + 1)
-        yield restart_bar(name, None if killed else RESTART_BAR, went(made), fresh, feed)
+        again[name] = went(made)
+    fresh.append(went(shot(bench, feed, "restart-all-again")))  # a machine's load may change
+    best = min(fresh, key=lambda run: run.seconds)
+    for name, run in again.items():
+        yield restart_bar(name, RESTART_BAR if name == "restart" else None, run, best, feed)
 
 
 def link(feed: Feed, other: Feed, batches: int) -> None:
@@ -112,7 +120,8 @@ def snapshot(bench: Bench) -> Iterator[Bar]:
         "batches_with": busy,
         "batches_without": idle,
     }
-    difference = "" if busy or bench.rows < SMALLER * 1000 else "no snapshot was seen"
+    enough = len(busy) >= FEWEST or bench.rows < SMALLER * 10_000
+    difference = "" if enough else f"{len(busy)} batches met a snapshot, not {FEWEST}"
     verdict = verdict_of(difference)
     yield Bar("snapshot", typical / worst, SNAPSHOT_BAR, worst, small / worst, verdict, {}, facts)
 
