@@ -20,6 +20,7 @@ from tests.reference.drive import Drive
 from tests.reference.histories import RelationHistory, StreamHistory, World
 from tests.reference.shards import ShardedDrive
 
+import windrow as wr
 from windrow.core.time import BEGINNING
 
 
@@ -126,3 +127,24 @@ def test_early_aggregation_meets_the_same_versions(early: str) -> None:
         " WHERE a.k = r.k AND a.k = n.k GROUP BY n.s"
     )
     assert_same(text, WORLD, Drive("auto", cuts=(3, 6), early_aggregation=early))
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "(SELECT k FROM r) AS s [ROWS 2]",
+        "(SELECT k FROM r) AS s [PARTITION BY k ROWS 2]",
+        "(SELECT k FROM r UNION ALL SELECT k FROM r) AS s [ROWS 3]",
+        "(WSTREAM(SELECT k FROM r)[ROWS 2]) AS s",
+    ],
+)
+def test_results_of_relations_in_a_window_meet_an_nrr(source: str) -> None:
+    db = wr.connect()
+    db.execute("CREATE STREAM a (ts BIGINT) TIMESTAMP BY ts; CREATE RELATION r (k BIGINT)")
+    db.execute("CREATE NON RETROACTIVE RELATION n (k BIGINT, w BIGINT)")
+    query = db.query(f"SELECT s.k, n.w FROM {source}, n WHERE s.k = n.k")
+    db.push("n", [{"k": 1, "w": 5}])
+    db.push("r", [{"k": 1, "_ts": 3}])
+    db.advance(9)
+    copies = 2 if "UNION" in source else 1
+    assert query.answer().to_pylist() == [{"k": 1, "w": 5}] * copies

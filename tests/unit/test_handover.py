@@ -195,3 +195,15 @@ def test_what_cannot_be_is_refused_and_the_query_goes_on() -> None:
     db.drain()
     with pytest.raises(StateError, match="has ended"):
         query.reoptimize("upa")
+
+
+def test_a_merge_of_numbered_and_other_tuples_goes_on_under_another_plan() -> None:
+    db = windrow.connect()
+    for name in "ab":
+        db.execute(f"CREATE STREAM {name} (ts BIGINT, k BIGINT) TIMESTAMP BY ts")
+    query = db.query("SELECT k FROM a [ROWS 2 INTERNAL] UNION ALL SELECT k FROM b [ROWS 4]")
+    db.push("a", [{"ts": 1, "k": 1}])
+    query.reoptimize("negative")
+    db.push("a", [{"ts": 2, "k": 1}])
+    db.advance(5)
+    assert query.answer().to_pylist() == [{"k": 1}, {"k": 1}]

@@ -53,8 +53,8 @@ from windrow.plan.windows import PartitionRows, Rows
 def meet_versions_at_streams(plan: Plan) -> Plan:
     """(A ⋈ R) ⋈NRR N  ⇒  (A ⋈NRR N) ⋈ R;  (A ⊎ B) ⋈NRR N  ⇒  (A ⋈NRR N) ⊎ (B ⋈NRR N).
 
-    The ts of a∘r is that of a, so both sides meet the same version. Where all tuples say at birth
-    when they leave, results appear at their own ts: nothing is gained, and the plan stays.
+    The ts of a∘r is that of a, so both sides meet the same version. Where all tuples arrive with
+    the time at which they expire, results appear at their own ts: the plan stays.
 
     >>> from windrow.optimize.showing import rewritten
     >>> text = '''SELECT rate FROM bids [NOW], items, taxes
@@ -70,42 +70,46 @@ def meet_versions_at_streams(plan: Plan) -> Plan:
              │  └─ Non retroactive relation taxes
              └─ Relation items
     """
-    if not isinstance(plan, NrrJoin) or says_when_it_leaves(plan.left) or _is_settled(plan.left):
+    if (
+        not isinstance(plan, NrrJoin)
+        or says_when_it_leaves(plan.left)
+        or _meets_versions_already(plan.left)
+    ):
         return plan
     branches = [b.plan(plan.schema.names) for b in _branches(plan)]
     return branches[0] if len(branches) == 1 else UnionAll(tuple(branches))
 
 
-def _is_settled(plan: Plan) -> bool:
+def _meets_versions_already(plan: Plan) -> bool:
     """Tell whether all results have times of their own, in sight; or none, and their rows are."""
-    return _tells_rows(plan) if _has_no_time(plan) else _tells_times(plan)
+    return _shows_rows(plan) if _has_no_time(plan) else _shows_times(plan)
 
 
-def _tells_rows(plan: Plan) -> bool:
+def _shows_rows(plan: Plan) -> bool:
     """Tell whether a plan of relations alone shows all that tells its results apart."""
     match plan:
         case Filter(source=source):
-            return _is_made(plan) or _tells_rows(source)
+            return _is_made(plan) or _shows_rows(source)
         case Join(left=left, right=right):
-            return _tells_rows(left) and _tells_rows(right)
+            return _shows_rows(left) and _shows_rows(right)
         case NrrJoin(left=left):
-            return _tells_rows(left)
+            return _shows_rows(left)
         case _:
             return isinstance(plan, Table) or _is_made(plan)
 
 
-def _tells_times(plan: Plan) -> bool:
+def _shows_times(plan: Plan) -> bool:
     match plan:
         case Filter(source=source):
-            return _is_made(plan) or _tells_times(source)
+            return _is_made(plan) or _shows_times(source)
         case Project(source=source):
             shown = {c.name for c in plan.columns if _as_it_was(c)}
             seen = times_under(source) & names_of(source) <= shown
-            return _is_made(plan) or (seen and _tells_times(source))
+            return _is_made(plan) or (seen and _shows_times(source))
         case Join(left=left, right=right):
-            return _tells_times(left) and _tells_times(right)
+            return _shows_times(left) and _shows_times(right)
         case NrrJoin(left=left):
-            return _tells_times(left)
+            return _shows_times(left)
         case UnionAll():
             return says_when_it_leaves(plan)
         case _:
@@ -126,8 +130,8 @@ def _hides_times(plan: Plan) -> bool:
 
 
 def _has_no_time(plan: Plan) -> bool:
-    """Tell whether a plan reads relations alone."""
-    return not any(isinstance(n, Scan) for n in nodes_of(plan))
+    """Tell whether a plan reads relations alone, and none of their results through a window."""
+    return not any(isinstance(n, Scan | Window) for n in nodes_of(plan))
 
 
 def _is_made(plan: Plan) -> bool:

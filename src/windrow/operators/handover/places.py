@@ -14,7 +14,21 @@ from windrow.operators.rowwise import ProjectTask
 from windrow.optimize.pull_negation_above_join import pull_negation_above_join
 from windrow.optimize.rules import apply_rules
 from windrow.plan.expressions import Column
-from windrow.plan.nodes import AntiJoin, Join, NrrJoin, Plan, Project, SemiJoin, Window, inputs_of
+from windrow.plan.nodes import (
+    AntiJoin,
+    Except,
+    Intersect,
+    Join,
+    Named,
+    NrrJoin,
+    Plan,
+    Project,
+    SemiJoin,
+    UnionAll,
+    Window,
+    as_column,
+    inputs_of,
+)
 from windrow.plan.rebuilding import with_inputs
 
 PASSING = frozenset(
@@ -70,6 +84,13 @@ def _narrows(plan: Plan | None) -> bool:
     )
 
 
+def _columns_of(plan: Plan, given: Plan) -> Plan:
+    """Return a plan with the columns of another, which stand in it under the same names."""
+    if plan.schema.names == given.schema.names:
+        return plan
+    return Project(plan, tuple(Named(f.name, as_column(f)) for f in given.schema))
+
+
 def _meaning(plan: Plan, known: dict[int, Plan]) -> Plan:
     """Return a plan that is told alike wherever its negations stand and columns are left out.
 
@@ -79,5 +100,8 @@ def _meaning(plan: Plan, known: dict[int, Plan]) -> Plan:
         below = tuple(_meaning(p, known) for p in inputs_of(plan))
         if isinstance(plan, Window | Join | SemiJoin | AntiJoin | NrrJoin):
             below = tuple(p.source if isinstance(p, Project) and _narrows(p) else p for p in below)
+        elif isinstance(plan, UnionAll | Intersect | Except):  # columns are matched by position
+            both = zip(below, inputs_of(plan), strict=True)
+            below = tuple(_columns_of(mine, given) for mine, given in both)
         known[id(plan)] = apply_rules(with_inputs(plan, below), (pull_negation_above_join,))
     return known[id(plan)]

@@ -51,8 +51,9 @@ class CountedRows:
         """Take changes in, `ts` ascending; tell which of them delete what is not there."""
         rows = self.numbers.of(arrays, len(ts))
         more = self.numbers.capacity - len(self.count)
-        self.count = np.concatenate([self.count, np.zeros(more, np.int64)])
-        self.newest = np.concatenate([self.newest, np.full(more, BEGINNING)])
+        if more > 0:
+            self.count = np.concatenate([self.count, np.zeros(more, np.int64)])
+            self.newest = np.concatenate([self.newest, np.full(more, BEGINNING)])
         wrong = self._wrong(Events(rows, ts, sign))
         kept = np.flatnonzero(~wrong)
         taken = Events(rows[kept], ts[kept], sign[kept])

@@ -140,7 +140,9 @@ class RelationInput:
         timed: Bools = np.zeros(batch.rows, np.bool_)
         if times is not None:
             timed = times.is_valid().to_numpy(zero_copy_only=False)
-        now = pushed.get(clock_of_times(batch), max(pushed.values(), default=BEGINNING))
+        now = max([self.newest, *pushed.values()])
+        if times is not None:
+            now = pushed.get(clock_of_times(batch), now)
         sign = _whole(columns.get(SIGN), batch.rows, 1)
         if not (np.abs(sign) == 1).all():
             raise InputError(
@@ -176,7 +178,10 @@ class RelationInput:
         made = keyed.replace(rows, changes.ts, changes.sign)
         self._set_aside(changes, made.refused, KEY_MOVED)
         arrays = dict(zip(schema.names, made.rows.columns, strict=True))
-        return Changes(made.at, changes.timed[made.cause], made.sign, arrays, changes.pushed)
+        # A row without a time takes effect no earlier than the last change of its key.
+        now = max(changes.pushed.values(), default=BEGINNING)
+        timed = changes.timed[made.cause] | (made.at > now)
+        return Changes(made.at, timed, made.sign, arrays, changes.pushed)
 
     def _checked(self, changes: Changes) -> Changes:
         """Set aside deletions of rows that are not there."""
