@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from windrow.runtime.spark.database import SparkDatabase
 
 ENGINES = ("local", "spark")
-SPARK_OPTIONS = ("checkpoint", "shards", "spark", "master")
+SPARK_OPTIONS = ("checkpoint", "shards", "spark", "master", "conf")
 
 
 def open_database(engine: str, options: dict[str, object]) -> Database | SparkDatabase:

@@ -13,10 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Observation
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls them
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from windrow.core.errors import RunError, WindrowError
@@ -32,11 +33,15 @@ from windrow.runtime.spark.sinks.folder import FolderSink
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """The sinks of a program: those of each output, in the order of its outputs."""
+    """The sinks of a program: those of each output, in the order of its outputs.
+
+    `delivered`: how many changes batches have had that leave the tasks and are for nobody.
+    """
 
     program: Program
     sinks: tuple[tuple[Sink, ...], ...]
     changes: Changes
+    delivered: dict[int, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, program: Program, sinks: Sequence[Sink]) -> Delivery:
@@ -98,8 +103,11 @@ class Delivery:
         """Bring one version to all sinks."""
         if self._passed:
             self._take(frame, version)
-        else:
-            frame.write.format("noop").mode("overwrite").save()
+            return
+        seen = Observation(f"changes {version}")
+        counted = frame.observe(seen, F.count(F.lit(1)).alias("changes"))
+        counted.write.format("noop").mode("overwrite").save()
+        self.delivered[version] = int(seen.get["changes"])
 
     @property
     def _passed(self) -> frozenset[int]:

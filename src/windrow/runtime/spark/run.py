@@ -300,6 +300,10 @@ class Run:
         """Return where the process of a shard is found, if it is on this host."""
         return self._shards.place(number)
 
+    def delivered(self, batch: int) -> int | None:
+        """Return how many changes a batch had that were for noop; None if it is not known."""
+        return self._delivery.delivered.get(version_of(batch))
+
     @property
     def ends(self) -> bool:
         """Tell whether the run comes to an end by itself."""

@@ -66,7 +66,7 @@ def measure(query: NexmarkQuery, session: Any, files: Files, feed: Feed) -> Meas
     where = files.folder / query.name / "timed"
     with started(session, script, where, SHARDS, "noop") as (run, spark_query):
         run.wait()
-    found = batches_of(spark_query, WARM)
+    found = batches_of(spark_query, WARM, run=run)
     work: dict[str, object] = {"seconds_a_batch": [b.seconds for b in found.counted]}
     return Measured(verdict_of(difference), found.seconds, found.rows, found.results, work)
 

@@ -70,10 +70,13 @@ class Batches:
         return sum(batch.results for batch in self.all)
 
 
-def batch_of(progress: Any) -> Batch:
-    """Read Spark's report of a micro-batch."""
+def batch_of(progress: Any, run: Any = None) -> Batch:
+    """Read Spark's report of a micro-batch; a run knows itself what it gave to nobody."""
     seconds = progress["durationMs"]["triggerExecution"] / 1000
-    return Batch(seconds, progress["numInputRows"], max(0, progress["sink"]["numOutputRows"]))
+    results = None if run is None else run.delivered(progress["batchId"])
+    if results is None:
+        results = max(0, progress["sink"]["numOutputRows"])
+    return Batch(seconds, progress["numInputRows"], results)
 
 
 def run_frame(frame: Any, checkpoint: Path, *, warm: int, mode: str = "append") -> Batches:
@@ -139,12 +142,13 @@ def run_windrow(shot: Shot, *, warm: int) -> Batches:
     watch = Watch(shot.checkpoint)
     with shot.started("noop") as (run, query), watch:
         run.wait()
-    return batches_of(query, warm, watch.written)
+    return batches_of(query, warm, watch.written, run)
 
 
-def batches_of(query: Any, warm: int, written: int = 0) -> Batches:
+def batches_of(query: Any, warm: int, written: int = 0, run: Any = None) -> Batches:
     """Return the micro-batches of a run that has ended."""
-    return Batches(tuple(map(batch_of, with_rows(query.recentProgress))), warm, written)
+    reports = with_rows(query.recentProgress)
+    return Batches(tuple(batch_of(report, run) for report in reports), warm, written)
 
 
 def told(shot: Shot) -> pa.Table:
