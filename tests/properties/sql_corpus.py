@@ -113,7 +113,7 @@ QUERIES = (
     "SELECT id, CAST(d AS TIMESTAMP), CAST(t AS DATE), CAST(d AS STRING), CAST(p AS INT) FROM m",
     "SELECT id, CAST('2024-02-29' AS DATE), CAST('nothing' AS DATE), TO_DATE('2024-01-31') FROM m",
     # ---------------------------------------------------------------- constants
-    'SELECT id, 1, 1.50, 2.5e0, "double", TRUE, FALSE, NULL, 5L FROM a',
+    "SELECT id, 1, 1.50, 2.5e0, 'single', TRUE, FALSE, NULL, 5L FROM a",
     "SELECT id, DATE '2024-02-29', TIMESTAMP '2024-02-29 12:30:00' FROM a",
     "SELECT id, p + 1.25, p * 2, p - 0.5, p / 2, -p, p % 1, p > 1.4, p = 1.5 FROM m",
     # ---------------------------------------------------------------- moments and intervals

@@ -6,8 +6,8 @@ name taken for another. Here the text itself goes to DuckDB, and never through t
 
 from collections.abc import Sequence
 from functools import cache
-from itertools import pairwise
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from sqlglot import exp
@@ -33,7 +33,8 @@ from windrow.core.time import BEGINNING
 from windrow.language.grammar import ALLOWED
 from windrow.language.parse import parse_query
 from windrow.language.syntax import StreamItems
-from windrow.plan.expressions import Column
+from windrow.operators.evaluate import evaluate
+from windrow.plan.expressions import Column, Expr, columns_of
 from windrow.plan.nodes import Query
 from windrow.plan.session import Session
 
@@ -77,13 +78,25 @@ def check(text: str, sql: str, world: World, tables: PlainTables) -> None:
     assert is_ordered(wanted, query), f"{text} is not shown in the order written"
 
 
+def shown_by(key: Expr, rows: Sequence[Row], query: Query) -> list[object]:
+    """The values of an ORDER BY term: of a selected column, or computed from selected ones."""
+    schema = query.root.schema
+    if isinstance(key, Column):
+        return [row[schema.index(key.name)] for row in rows]
+    columns = {
+        f.name: pa.array([row[i] for row in rows], f.type)
+        for i, f in enumerate(schema)
+        if f.name in columns_of(key)
+    }
+    return evaluate(key, columns, len(rows)).to_pylist()
+
+
 def is_ordered(rows: Sequence[Row], query: Query) -> bool:
     """Tell whether rows that DuckDB has ordered are in the order that the query shows."""
-    for row, following in pairwise(rows):
-        for key in query.order:
-            assert isinstance(key.expr, Column)
-            at = query.root.schema.index(key.expr.name)
-            first, second = row[at], following[at]
+    values = [shown_by(key.expr, rows, query) for key in query.order]
+    for row in range(len(rows) - 1):
+        for key, column in zip(query.order, values, strict=True):
+            first, second = column[row : row + 2]
             if first == second:
                 continue
             if first is None or second is None:

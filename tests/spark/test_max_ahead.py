@@ -59,7 +59,6 @@ def test_rows_too_far_ahead_are_dead_letters(
         assert run.progress().dead_letters["s"]["poison"] == 2
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("partials", ["off", "on"])
 def test_a_batch_that_is_run_again_decides_the_same(
     spark: SparkSession, tmp_path: Path, partials: str
