@@ -454,3 +454,15 @@ def test_sums_are_exact_when_a_group_has_more_results_than_32_bits_count(said: s
     assert q.answer().to_pylist() == [
         {"i": -n, "o": None, "d": n * cents, "w": n * large, "n": n},
     ]
+
+
+def test_a_merge_of_count_windows_may_be_aggregated_before_it_is_joined() -> None:
+    db = wr.connect()
+    for name in "ab":
+        db.execute(f"CREATE STREAM {name} (ts BIGINT, k BIGINT) TIMESTAMP BY ts")
+    merged = "(SELECT k FROM b [ROWS 2] UNION ALL SELECT k FROM a [ROWS 4]) AS m"
+    query = db.query(f"SELECT COUNT(*) AS n FROM {merged}, a AS s [RANGE 5] WHERE m.k = s.k")
+    db.push("a", [{"ts": 1, "k": 1}, {"ts": 2, "k": 1}])
+    db.push("b", [{"ts": 2, "k": 1}])
+    db.advance(2)
+    assert query.answer().to_pylist() == [{"n": 6}]

@@ -16,7 +16,7 @@ it is:
     ⋈, ⋈NRR               those of both sides; an NRR's row by all its columns
     ⋉, ▷                  those of the left side
     ⊎                     the branch, and those of that branch
-    a block with γ        the columns that it selects
+    a block with γ, LIMIT the columns that it selects
     δ, ∩, -, TopN, hold   all columns
 
 Where windows of time are only filtered, projected, joined and merged, each result travels exactly
@@ -46,6 +46,7 @@ from windrow.plan.nodes import (
     Refresh,
     SemiJoin,
     Table,
+    TopN,
     UnionAll,
     Window,
     as_column,
@@ -136,7 +137,7 @@ class _Identify:
         return f"#result{next(self._numbers)}"
 
     def _project(self, plan: Project) -> Identified:
-        if _groups(plan.source):
+        if _groups(plan.source) or _cuts_by_hidden_keys(plan.source):
             return replace(plan, source=self.over(plan.source)), plan.schema.names
         below, ids = self.results(plan.source)
         kept = {c.expr.name: c.name for c in plan.columns if isinstance(c.expr, Column)}
@@ -179,6 +180,11 @@ def _groups(plan: Plan) -> bool:
     while isinstance(plan, Filter):
         plan = plan.source
     return isinstance(plan, Aggregate)
+
+
+def _cuts_by_hidden_keys(plan: Plan) -> bool:
+    """Tell whether a node is LIMIT by keys that are not selected: they are no part of its rows."""
+    return isinstance(plan, TopN) and any(name.startswith("#key") for name in plan.schema.names)
 
 
 def _only(made: Plan, plan: Plan) -> Plan:

@@ -97,7 +97,7 @@ def folded_below(stages: list[Stage], kept: Collection[int]) -> set[int]:
     found = set()
     for first in waiting:
         at = first
-        while isinstance(stages[at].task, Stateless):
+        while isinstance(stages[at].task, Stateless) and len(stages[at].inputs) == 1:
             (at,) = stages[at].inputs
         if isinstance(stages[at].task, ExpireTask | RememberTask):
             found.add(at)

@@ -282,7 +282,7 @@ def _kept(builder: Builder, edge: Edge) -> Edge:
     endless = edge.kind is PatternKind.MON
     edge = builder.signed(edge)
     at = edge.stage
-    while isinstance(builder.stages[at].task, Stateless):
+    while isinstance(builder.stages[at].task, Stateless) and len(builder.stages[at].inputs) == 1:
         (at,) = builder.stages[at].inputs
     if endless or isinstance(builder.stages[at].task, ExpireTask | RememberTask):
         return edge
