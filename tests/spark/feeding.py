@@ -16,6 +16,7 @@ from tests.reference.histories import Change
 from windrow.core.time import BEGINNING
 from windrow.generate.files import write_piece
 from windrow.plan.catalog import Relation, Stream
+from windrow.plan.nodes import Scan, nodes_of
 from windrow.plan.session import Session
 from windrow.runtime.local.database import Database
 
@@ -44,6 +45,16 @@ class Scene:
         session.execute("; ".join(self.declarations))
         return {entry.name: entry for entry in session.catalog.entries.values()}
 
+    def reads_stream(self, text: str) -> bool:
+        """Whether a query reads a stream, and not relations alone."""
+        session = Session()
+        session.execute("; ".join(self.declarations))
+        return any(isinstance(n, Scan) for n in nodes_of(session.bind_text(text, "q").root))
+
+    def first(self) -> int:
+        """The time of the first event: before it, only rows that were always there are known."""
+        return min(event.ts for event in self.events if event.ts > BEGINNING)
+
     def last(self) -> int:
         """The time of the last tuple. What relations do after it is told at the end or not."""
         streams = {n for n, entry in self.entries().items() if isinstance(entry, Stream)}
@@ -59,13 +70,17 @@ class Scene:
 
 
 def table_of(entry: Stream | Relation, events: Sequence[Event]) -> pa.Table:
-    """Return what happens to one input as a table; a relation's has `_ts` and `_sign`."""
+    """Return what happens to one input as a table; a relation's has `_ts` and `_sign`.
+
+    What was always there has no time.
+    """
     schema = entry.schema.arrow()
     columns = list(zip(*(e.row for e in events), strict=True)) or [()] * len(schema)
     made = pa.table([pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)], schema)
     if isinstance(entry, Stream):
         return made
-    made = made.append_column("_ts", pa.array([e.ts for e in events], pa.int64()))
+    times = [None if e.ts == BEGINNING else e.ts for e in events]
+    made = made.append_column("_ts", pa.array(times, pa.int64()))
     return made.append_column("_sign", pa.array([e.sign for e in events], pa.int64()))
 
 
