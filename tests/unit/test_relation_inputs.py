@@ -167,16 +167,3 @@ def test_a_row_without_a_time_takes_effect_no_earlier_than_the_last_change_of_it
     assert query.answer().to_pylist() == []
     db.advance(40)
     assert query.answer().to_pylist() == [{"ts": 5, "w": 2}]
-
-
-def test_a_row_without_a_time_is_taken_where_streams_have_both_clocks() -> None:
-    db = wr.connect()
-    db.execute("CREATE STREAM a (ts BIGINT) TIMESTAMP BY ts")
-    db.execute("CREATE STREAM t (ts TIMESTAMP, k BIGINT) TIMESTAMP BY ts")
-    db.execute("CREATE RELATION r (k BIGINT PRIMARY KEY, w BIGINT)")
-    query = db.query("SELECT t.k, r.w FROM t [RANGE 1 HOUR], r WHERE t.k = r.k")
-    db.push("a", [{"ts": 5}])
-    db.push("r", [{"k": 1, "w": 1, "_ts": "2024-01-01T00:00:00Z"}])
-    db.push("t", [{"ts": "2024-01-01T00:00:10Z", "k": 1}])
-    db.push("r", [{"k": 1, "w": 2}])
-    assert query.answer().to_pylist() == [{"k": 1, "w": 2}]

@@ -140,9 +140,7 @@ class RelationInput:
         timed: Bools = np.zeros(batch.rows, np.bool_)
         if times is not None:
             timed = times.is_valid().to_numpy(zero_copy_only=False)
-        now = max([self.newest, *pushed.values()])
-        if times is not None:
-            now = pushed.get(clock_of_times(batch), now)
+        now = pushed.get(clock_of_times(batch), max(pushed.values(), default=BEGINNING))
         sign = _whole(columns.get(SIGN), batch.rows, 1)
         if not (np.abs(sign) == 1).all():
             raise InputError(
