@@ -9,7 +9,7 @@ it is:
     Produced(Q)           ⇒  π_Q(Istream(Q⁺))
     Refresh(Q, restore)   ⇒  π_Q(Refresh(Q⁺, restore))       Q⁺ = Q with the columns of its results
 
-    result of             told apart by
+    result of             identified by
     S [window]            the number of the tuple in S
     a relation            all columns of its row; of equal rows the last inserted expires first
     σ, π                  as in the input
@@ -60,9 +60,9 @@ Identified = tuple[Plan, tuple[str, ...]]
 
 
 def identify_results(plan: Plan, *, keep_produced: bool = True) -> Plan:
-    """Return the plan with results told apart wherever they count one by one.
+    """Return the plan with results identified wherever they count one by one.
 
-    Applied once, before the rules. Without `keep_produced`, results are told apart even where each
+    Applied once, before the rules. Without `keep_produced`, results are identified even where each
     travels exactly once.
     """
     return _Identify(count(1), keep_produced=keep_produced).over(plan)
@@ -97,7 +97,7 @@ class _Identify:
         self._keep_produced = keep_produced
 
     def over(self, plan: Plan) -> Plan:
-        """Return the node with results told apart where they count, in it or below."""
+        """Return the node with results identified where they count, in it or below."""
         match plan:
             case Produced(source=source) if not (self._keep_produced and travels_once(source)):
                 below, _ = self.results(source)
@@ -145,8 +145,8 @@ class _Identify:
             Named(self._name(), as_column(below.schema[name])) for name in ids if name not in kept
         )
         names = iter(added)
-        told = tuple(kept[name] if name in kept else next(names).name for name in ids)
-        return Project(below, plan.columns + added), told
+        names_of_ids = tuple(kept[name] if name in kept else next(names).name for name in ids)
+        return Project(below, plan.columns + added), names_of_ids
 
     def _join(self, plan: Join | NrrJoin) -> Identified:
         left, ids = self.results(plan.left)
@@ -156,7 +156,7 @@ class _Identify:
         return replace(plan, left=left, right=right), ids + others
 
     def _union(self, inputs: tuple[Plan, ...]) -> Identified:
-        """Number the branches; what tells the results of one branch apart is NULL in others."""
+        """Number the branches; what identifies the results of one branch is NULL in others."""
         branches = [self.results(plan) for plan in inputs]
         branch = self._name()
         columns = [

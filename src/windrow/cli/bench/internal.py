@@ -40,7 +40,7 @@ def measure(tables: Tables, scale: Scale, repeats: int) -> list[Bar]:
             for text, timings in zip(pair, runs, strict=True):
                 timings.append(run_windrow(text, JOIN.reads, tables, scale.batch))
         ours, other = (min(timings, key=lambda t: t.seconds) for timings in runs)
-        told = f"ISTREAM of the bounded join, {other.seconds:.3f} s"
+        against = f"ISTREAM of the bounded join, {other.seconds:.3f} s"
         rate, ratio = ours.rows / ours.seconds, other.seconds / ours.seconds
         found.append(
             Bar(
@@ -51,7 +51,7 @@ def measure(tables: Tables, scale: Scale, repeats: int) -> list[Bar]:
                 rate,
                 verdict_of(difference),
                 ours.work,
-                {"against": told},
+                {"against": against},
             )
         )
     return found
