@@ -117,7 +117,7 @@ def compare(case: Case, number: int, seen: Seen, standing: Standing) -> list[Dif
     if seen.ends is None:
         return found
     begin = standing.begin()
-    output = evaluate(query, standing.world(), seen.ends)
+    output = evaluate(query, standing.world(), seen.ends, begin)
     if output is None or begin is None or (standing.relations_only and standing.untimed):
         return found + compare_total(number, query, seen, standing)
     first = comparable_from(query, standing, begin)
@@ -161,7 +161,7 @@ def compare_look(number: int, query: Query, glance: Glance, standing: Standing) 
         return []
     if waits(query) or glance.clock < comparable_from(query, standing, glance.begin):
         return []
-    output = evaluate(query, glance.world, glance.clock)
+    output = evaluate(query, glance.world, glance.clock, glance.begin)
     assert output is not None
     want = output.bags[glance.clock]
     if not same(got, want):

@@ -21,6 +21,7 @@ class Standing:
     """What one query has seen, from `since`, its clock at registration.
 
     `untimed`: a relation that it reads has changed without a time of its own.
+    `begins_at_once`: a relation that it reads had rows when the query was registered.
     """
 
     query: Query
@@ -29,6 +30,7 @@ class Standing:
     relations: dict[str, list[Change]]
     ended: bool = False
     untimed: bool = False
+    begins_at_once: bool = False
 
     @property
     def reads(self) -> frozenset[str]:
@@ -50,7 +52,9 @@ class Standing:
         )
 
     def begin(self) -> int | None:
-        """The query's first event."""
+        """When the query begins [semantics.md 7]: at once, or with its first event."""
+        if self.begins_at_once:
+            return self.since
         return first_event(self.query, self.world())
 
 
@@ -155,6 +159,11 @@ class Simulation:
         }
         self.standing[number] = made = Standing(query, since, {}, seen)
         made.untimed = bool(self.untimed & made.reads)
+        made.begins_at_once = since is not None and any(
+            change.ts is None or change.ts <= since
+            for name in made.reads - {NRR}
+            for change in seen.get(name, ())
+        )
 
 
 def _order(ts: int | None) -> tuple[bool, int]:
