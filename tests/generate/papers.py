@@ -16,6 +16,7 @@ from tests.papers.script import (
     Look,
     Push,
     Register,
+    Reoptimize,
     Report,
     Restart,
     Timed,
@@ -266,6 +267,9 @@ class ScriptWriter:
             actions.append(Report(number, self.rng.choice((1, 2, 3)), self.rng.choice((1, 1, 2))))
         elif use("restart", 0.15):
             actions.append(Restart(number))
+        elif use("reoptimize", 0.15):
+            strategy = self.rng.choice((None, *STRATEGIES))
+            actions.append(Reoptimize(number, strategy))
         return actions
 
     def _between(self, number: int, places: dict[int, list[Action]]) -> list[Action]:

@@ -127,10 +127,34 @@ class QueryWriter:
         return Query(block, kind, restore)
 
     def _wstream(self, period: int | None, step: int | None, depth: int) -> Query:
-        return Query(self._windowable(period, step, depth), "wstream", window=self._output_window())
+        body = self._windowable(period, step, depth)
+        return Query(body, "wstream", window=self._output_window())
 
     def _windowable(
         self, period: int | None, step: int | None, depth: int, *, wstream: bool = True
+    ) -> Block | SetOp:
+        """A block whose results may be windowed, or UNION ALL of two.
+
+        A side of UNION ALL is no aggregate unless it is INTERNAL: the refreshes that WSTREAM keeps
+        are those of a whole query.
+        """
+        if not self.choices.use("windowed union all", 0.12):
+            return self._windowable_block(period, step, depth, wstream=wstream)
+        width = self.rng.choice((1, 1, 2))
+        sides = [
+            Query(self._windowable_block(period, step, depth + 1, wstream=False, width=width))
+            for _ in range(2)
+        ]
+        return SetOp("union", True, sides[0], sides[1])
+
+    def _windowable_block(
+        self,
+        period: int | None,
+        step: int | None,
+        depth: int,
+        *,
+        wstream: bool,
+        width: int | None = None,
     ) -> Block:
         """A block whose results may be windowed: aggregates need INTERNAL, or WSTREAM and SLIDE."""
         internal = self.choices.use("internal", 0.2)
@@ -142,6 +166,7 @@ class QueryWriter:
             internal=internal,
             windowable=True,
             aggregated=None if free else False,
+            width=width,
             view=False,
             depth=depth,
         )

@@ -23,6 +23,7 @@ from tests.papers.script import (
     Look,
     Push,
     Register,
+    Reoptimize,
     Report,
     Restart,
     Update,
@@ -33,7 +34,7 @@ from tests.reference.papers.description import is_stream
 from tests.reference.papers.rendering import to_sql
 from tests.reference.papers.values import Row
 from tests.reference.papers.worlds import World
-from windrow.core.errors import BindError, ParseError, SemanticError
+from windrow.core.errors import BindError, ParseError, SemanticError, StateError
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -175,6 +176,9 @@ class Drive:
             case Restart(number):
                 handle = self.handles[number]
                 handle.restore(handle.snapshot())
+            case Reoptimize(number, strategy):
+                with suppress(StateError):
+                    self.handles[number].reoptimize(strategy)
             case Report(number, every, raises):
                 self._report(number, every, raises)
 

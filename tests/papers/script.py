@@ -68,6 +68,14 @@ class Restart:
 
 
 @dataclass(frozen=True, slots=True)
+class Reoptimize:
+    """A query goes on under a plan made anew, if its state can be handed over."""
+
+    query: int
+    strategy: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """A callback gets the answer of every multiple of a period; its n-th call raises."""
 
@@ -76,7 +84,7 @@ class Report:
     raises: int
 
 
-Action = Push | Update | Advance | Register | Drop | Look | Restart | Report
+Action = Push | Update | Advance | Register | Drop | Look | Restart | Reoptimize | Report
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,21 @@ from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
-from tests.papers.script import Action, Case, Drop, Look, Push, Register, Report, Restart, Update
+from tests.papers.script import (
+    Action,
+    Case,
+    Drop,
+    Look,
+    Push,
+    Register,
+    Reoptimize,
+    Report,
+    Restart,
+    Update,
+)
 from tests.reference.papers.description import Query, SetOp
 
-OF_QUERY = (Register, Drop, Look, Restart, Report)
+OF_QUERY = (Register, Drop, Look, Restart, Reoptimize, Report)
 KEPT_FIELDS = ("keep_all", "retroactive", "internal", "directed")
 """What says which feature a query is about: a smaller case keeps it where it can."""
 
