@@ -2,12 +2,13 @@
 
     python -m tests.spark.histories --count 200 --seed 1
 
-A history is a list of actions on one checkpoint: files arrive, in time or late; runs read them and
-end, are stopped, interrupted, terminated or killed; a second run is refused. After every run that
-came to its end, and at the end of the history, each sink must hold the answer that DuckDB gives.
+A history is a list of actions on one checkpoint: files arrive, in time, late, drifted or mended;
+runs read them and end, are stopped, interrupted, terminated, killed, or find the disk full; a
+second run is refused. After every run that came to its end, and at the end of the history, each
+sink must hold the answer that DuckDB gives, and each drifted file must be among the dead letters.
 
-To add an action (a drifted file, a mended one, a full disk), write a function of the `World` and
-put it into `ACTIONS` with its weight. A file that no query may use is written with `counts=False`.
+To add an action, write a function of the `World` and put it into `ACTIONS` with its weight. A file
+that no query may use is written with a `damage`.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -26,6 +29,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlparse
 
 import click
 import duckdb
@@ -37,10 +41,12 @@ from pyspark.sql import SparkSession
 
 import windrow as wr
 from tests.postgres import server
+from tests.spark.damage import Damage, cut, empty, garbage, reals, texts, torn_page
 from tests.spark.nursery import surroundings
 from windrow.core.errors import RunError
 from windrow.runtime.shards.client import Shards
 from windrow.runtime.spark.database import SparkDatabase
+from windrow.runtime.spark.dead import read_dead
 from windrow.runtime.spark.folder import RunFolder
 from windrow.runtime.spark.run import Run
 from windrow.runtime.spark.session import open_session
@@ -52,6 +58,8 @@ SLACK = 3
 KEYS = 4
 BEFORE = -(1 << 40)
 PATIENCE = 240.0
+DISK_SIZE = "256m"
+FULL = re.compile("disk is full|No space left on device|database or disk is full", re.I)
 TYPES = pa.schema([("ts", pa.int64()), ("k", pa.int64()), ("v", pa.int64())])
 
 QUERIES = {
@@ -74,22 +82,33 @@ TRUTH = {
 
 @dataclass(slots=True)
 class World:
-    """One checkpoint with its input and its sinks, and what has happened to them."""
+    """One checkpoint with its input and its sinks, and what has happened to them.
+
+    Input, checkpoint and sinks are on one `disk`, which has a size of its own where it could be
+    mounted.
+    """
 
     folder: Path
     rng: random.Random
     spark: SparkSession
     postgres: str
     files: dict[str, bool] = field(default_factory=dict)  # path: whether its rows count
+    drifted: dict[str, pa.Table] = field(default_factory=dict)  # path: what it should have held
+    can_fill: bool = False
     newest: dict[str, int] = field(default_factory=lambda: dict.fromkeys(STREAMS, 0))
     drained: set[int] = field(default_factory=set)  # batches after which streams were closed
     given: dict[tuple[str, int], pa.Table] = field(default_factory=dict)
     happened: list[str] = field(default_factory=list)
 
     @property
+    def disk(self) -> Path:
+        """Where everything is that a run reads and writes."""
+        return self.folder / "disk"
+
+    @property
     def state(self) -> Path:
         """The checkpoint."""
-        return self.folder / "state"
+        return self.disk / "state"
 
     @property
     def run_folder(self) -> RunFolder:
@@ -100,27 +119,33 @@ class World:
         """Return the declarations and queries."""
         streams = [
             f"CREATE STREAM {s} (ts BIGINT, k BIGINT, v BIGINT) USING parquet OPTIONS"
-            f" (path '{self.folder}/in/{s}', maxFilesPerTrigger '1') TIMESTAMP BY ts SLACK {SLACK};"
+            f" (path '{self.disk}/in/{s}', maxFilesPerTrigger '1') TIMESTAMP BY ts SLACK {SLACK};"
             for s in STREAMS
         ]
         queries = [f"CREATE QUERY {name} AS {text};" for name, text in QUERIES.items()]
         return "\n".join(streams + queries)
 
-    def write(self, stream: str, times: list[int], *, counts: bool = True) -> Path:
-        """Let a file arrive; Spark reads files in the order of their times."""
+    def write(self, stream: str, times: list[int], damage: Damage | None = None) -> None:
+        """Let a file of random rows arrive, damaged or not."""
         rows = [{"ts": t, "k": self.rng.randrange(KEYS), "v": self.rng.randrange(9)} for t in times]
+        self.write_table(stream, pa.Table.from_pylist(rows, TYPES), damage)
+
+    def write_table(self, stream: str, table: pa.Table, damage: Damage | None = None) -> None:
+        """Let a file arrive; Spark reads files in the order of their times."""
         number = len(self.files)
-        path = self.folder / "in" / stream / f"{number:04}.parquet"
+        path = self.disk / "in" / stream / f"{number:04}.parquet"
         hidden = path.with_name(f".{path.name}")
-        pq.write_table(pa.Table.from_pylist(rows, TYPES), hidden)
+        pq.write_table(table, hidden)
+        if damage is not None:
+            damage(hidden)
+            self.drifted[str(path)] = table
         os.utime(hidden, (1_700_000_000 + number, 1_700_000_000 + number))
         hidden.rename(path)
-        self.files[str(path)] = counts
-        return path
+        self.files[str(path)] = damage is None
 
     def sinks(self) -> list[str]:
         """Return the sinks that every query has in every run."""
-        out = self.folder
+        out = self.disk
         files = [f"parquet:{out}/parquet", f"json:{out}/json", f"duckdb:{out}/answers.duckdb"]
         return [*files, self.postgres]
 
@@ -199,6 +224,46 @@ def late_file(world: World) -> None:
     stream = world.rng.choice(STREAMS)
     newest = world.newest[stream]
     world.write(stream, [newest - world.rng.randint(0, 20) for _ in range(6)])
+
+
+def drifted_file(world: World) -> None:
+    """Let a file come that cannot be read, or has another type: no query uses a row of it."""
+    stream = world.rng.choice(STREAMS)
+    damage = world.rng.choice([garbage, cut, empty, torn_page, texts, reals])
+    world.write(stream, [world.newest[stream] + world.rng.randint(0, 12) for _ in range(6)], damage)
+
+
+def mended_file(world: World) -> None:
+    """Let a drifted file come back under a new name, whole: its rows count, unless late."""
+    if not world.drifted:
+        drifted_file(world)
+        return
+    path = world.rng.choice(sorted(world.drifted))
+    stream = Path(path).parent.name
+    table = world.drifted[path]
+    world.newest[stream] = max(world.newest[stream], *table.column("ts").to_pylist())
+    world.write_table(stream, table)
+
+
+def full_disk(world: World) -> None:
+    """Run the command on a disk without room: it fails, says so, and nothing is lost."""
+    if not world.can_fill:
+        return
+    files_arrive(world)
+    before = len(world.log())
+    filler = world.disk / "filler"
+    free = shutil.disk_usage(world.disk).free
+    with filler.open("wb") as file:
+        file.write(b"\0" * max(0, free - world.rng.randrange(0, 256 << 10)))
+    with world.command() as process:
+        code = process.wait(PATIENCE)
+    filler.unlink()
+    text = world.log()[before:]
+    world.happened.append(f"code {code}")
+    if code != 0:
+        assert FULL.search(text), text[-3000:]
+        assert "hint: " in text, text[-3000:]
+        assert "Traceback" not in text, text[-6000:]
 
 
 def run_to_end(world: World) -> None:
@@ -316,6 +381,8 @@ Action = Callable[[World], None]
 ACTIONS: dict[Action, int] = {
     files_arrive: 6,
     late_file: 3,
+    drifted_file: 2,
+    mended_file: 2,
     run_to_end: 5,
     go_on_and_stop: 5,
     run_and_drain: 1,
@@ -323,10 +390,11 @@ ACTIONS: dict[Action, int] = {
     interrupted_while_it_starts: 1,
     terminated: 1,
     killed: 2,
+    full_disk: 1,
 }
 """What may happen, and how often."""
 
-PROCESSES = (interrupted, interrupted_while_it_starts, terminated, killed)
+PROCESSES = (interrupted, interrupted_while_it_starts, terminated, killed, full_disk)
 """Actions that start a JVM of their own: a history has at most two."""
 
 
@@ -396,6 +464,17 @@ def check(world: World) -> None:
                     f"{expected - found} missing"
                 )
             compare_function(world, name)
+    compare_dead_letters(world)
+
+
+def compare_dead_letters(world: World) -> None:
+    """Each drifted file that was read is a dead letter, once; no other file is."""
+    for stream in STREAMS:
+        read = {p for batch in batches(world) for p in batch.get(stream, ())}
+        letters = map(json.loads, read_dead(str(world.state), stream).column("_row").to_pylist())
+        files = [letter["file"] for letter in letters if "file" in letter]
+        named = [unquote(urlparse(file).path) for file in files]
+        assert sorted(named) == sorted(read & set(world.drifted)), stream
 
 
 def held(world: World, name: str) -> dict[str, Rows]:
@@ -405,14 +484,14 @@ def held(world: World, name: str) -> dict[str, Rows]:
     found: dict[str, Rows] = {}
     with duckdb.connect() as db:
         for kind, ending in (("parquet", "parquet"), ("json", "json")):
-            if not list((world.folder / kind / name).glob(f"*.{ending}")):
+            if not list((world.disk / kind / name).glob(f"*.{ending}")):
                 found[kind] = Counter()
                 continue
-            place = f"'{world.folder}/{kind}/{name}/*.{ending}'"
+            place = f"'{world.disk}/{kind}/{name}/*.{ending}'"
             net = f"SELECT {columns}, sum(_sign) AS n_ FROM {place} GROUP BY ALL HAVING n_ <> 0"
             found[kind] = counted(db.execute(net).fetchall())
     kept = columns if name in ("counts", "only_a") or stream else f"{columns}, _count"
-    with duckdb.connect(str(world.folder / "answers.duckdb"), read_only=True) as db:
+    with duckdb.connect(str(world.disk / "answers.duckdb"), read_only=True) as db:
         rows = db.execute(f"SELECT {kept} FROM {name}").fetchall()
         found["duckdb"] = counted(rows) if kept != columns else Counter(rows)
     with psycopg.connect(world.postgres) as connection:
@@ -430,7 +509,7 @@ def compare_function(world: World, name: str) -> None:
     """Compare what a function was given of each version with the files of that version."""
     for (query, version), table in world.given.items():
         if query == name:
-            parts = (world.folder / "parquet" / name).glob(f"part-{version:08d}-*.parquet")
+            parts = (world.disk / "parquet" / name).glob(f"part-{version:08d}-*.parquet")
             written = [row for p in parts for row in pq.read_table(p).to_pylist()]
             assert Counter(map(str, written)) == Counter(map(str, table.to_pylist())), version
 
@@ -448,11 +527,21 @@ def history(rng: random.Random, length: int) -> list[Action]:
     return [*actions, run_to_end, run_and_drain]
 
 
-def born(spark: SparkSession, postgres: str, folder: Path, seed: int) -> World:
-    """Return a world in which nothing has happened yet."""
-    for stream in STREAMS:
-        (folder / "in" / stream).mkdir(parents=True)
-    return World(folder, random.Random(seed), spark, postgres)
+@contextmanager
+def new_world(spark: SparkSession, postgres: str, folder: Path, seed: int) -> Iterator[World]:
+    """Open a world in which nothing has happened yet."""
+    world = World(folder, random.Random(seed), spark, postgres)
+    world.disk.mkdir()
+    mounts = ["mount", "-t", "tmpfs", "-o", f"size={DISK_SIZE}", "tmpfs", str(world.disk)]
+    with suppress(FileNotFoundError):  # there is no such command
+        world.can_fill = subprocess.run(mounts, capture_output=True, check=False).returncode == 0
+    try:
+        for stream in STREAMS:
+            (world.disk / "in" / stream).mkdir(parents=True)
+        yield world
+    finally:
+        if world.can_fill:
+            subprocess.run(["umount", "--lazy", str(world.disk)], check=True)
 
 
 def live(world: World, actions: Sequence[Action]) -> None:
@@ -489,8 +578,8 @@ def main(count: int, seed: int, length: int) -> None:
             with tempfile.TemporaryDirectory() as folder, schema_of(postgres, number) as url:
                 click.echo(f"seed {number}", err=True)
                 began = time.monotonic()
-                world = born(spark, url, Path(folder), number)
-                live(world, history(world.rng, length))
+                with new_world(spark, url, Path(folder), number) as world:
+                    live(world, history(world.rng, length))
                 happened.update(world.happened)
                 click.echo(
                     f"{number}: {time.monotonic() - began:.0f} s, {', '.join(world.happened)}"

@@ -12,8 +12,9 @@ from pyspark.sql import SparkSession
 from tests.postgres import server
 from tests.spark.histories import (
     Action,
-    born,
+    drifted_file,
     files_arrive,
+    full_disk,
     go_on_and_stop,
     history,
     interrupted,
@@ -21,6 +22,8 @@ from tests.spark.histories import (
     killed,
     late_file,
     live,
+    mended_file,
+    new_world,
     run_and_drain,
     run_to_end,
     schema_of,
@@ -39,7 +42,8 @@ def postgres() -> Iterator[str]:
 HISTORIES: dict[str, list[Action]] = {
     "interrupted": [files_arrive, interrupted_while_it_starts, interrupted, late_file, run_to_end],
     "terminated": [files_arrive, terminated, files_arrive, run_and_drain, late_file, run_to_end],
-    "killed": [files_arrive, files_arrive, killed, late_file, run_to_end, run_and_drain],
+    "killed": [files_arrive, drifted_file, killed, late_file, run_to_end, mended_file, run_to_end],
+    "full": [files_arrive, run_to_end, full_disk, drifted_file, run_to_end, run_and_drain],
     "stopped": [files_arrive, go_on_and_stop, late_file, go_on_and_stop, files_arrive, run_to_end],
 }
 
@@ -49,8 +53,8 @@ def test_a_history_changes_no_answer(
     spark: SparkSession, postgres: str, tmp_path: Path, name: str
 ) -> None:
     seed = list(HISTORIES).index(name)
-    with schema_of(postgres, seed) as url:
-        live(born(spark, url, tmp_path, seed), HISTORIES[name])
+    with schema_of(postgres, seed) as url, new_world(spark, url, tmp_path, seed) as world:
+        live(world, HISTORIES[name])
 
 
 @pytest.mark.slow
@@ -58,6 +62,5 @@ def test_a_history_changes_no_answer(
 def test_a_random_history_changes_no_answer(
     spark: SparkSession, postgres: str, tmp_path: Path, seed: int
 ) -> None:
-    with schema_of(postgres, seed) as url:
-        world = born(spark, url, tmp_path, seed)
+    with schema_of(postgres, seed) as url, new_world(spark, url, tmp_path, seed) as world:
         live(world, history(world.rng, 8))

@@ -356,10 +356,12 @@ class RunningQuery:
         return made
 
     def _of_rows_without_time(self) -> pa.Table:
-        """Return the answer from relations alone, whose rows have said no time yet."""
+        """Return the answer over the rows that relations had before every instant."""
         ahead = RunningQuery.resumed(self.query, self.snapshot(), self.processor)
-        ahead.start = 0
-        ahead.run(0)
+        waiting = [d.ts[d.ts > BEGINNING] for ds in self._buffers.values() for d in ds]
+        before_all = min((int(ts.min()) - 1 for ts in waiting if len(ts)), default=0)
+        ahead.start = before_all
+        ahead.run(before_all)
         ahead.settle()
         return ahead._answer_now()
 
