@@ -301,7 +301,8 @@ class RunningQuery:
     def _answer_now(self) -> pa.Table:
         if self.flow.begun:
             return self.table(*self.rows())
-        if self.streams or not any(self._buffers.values()):
+        waiting = [d.ts for ds in self._buffers.values() for d in ds]
+        if self.streams or not any((ts == BEGINNING).any() for ts in waiting):
             return self.query.root.schema.arrow().empty_table()  # as changes() is, by now
         return self._of_rows_without_time()
 
