@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from tests.generate.papers import calls_failing
+from tests.generate.papers_queries import NRR
 from tests.papers.drive import Drive, Glance, RefusedError, Seen, declarations
 from tests.papers.script import Case, Report
 from tests.papers.simulate import Standing
@@ -219,8 +220,8 @@ def compare_total(number: int, query: Query, seen: Seen, standing: Standing) -> 
         return [Difference(ENGINE, number, where, total, Counter(seen.final))]
     if not standing.relations_only or period_of(query.body) is not None:
         return []
-    if waits(query):
-        return []  # whether a row without a time has been there for an instant is not certain
+    if waits(query) or NRR in standing.reads:
+        return []  # since when a row without a time has been there is not certain
     if not total and not any(map(standing.relations.get, standing.reads)):
         return []  # it has not begun: nothing has ever been in its relations
     assert seen.ends is not None

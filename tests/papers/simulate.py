@@ -154,15 +154,13 @@ class Simulation:
         query = self.case.queries[number]
         since = self._clock(query)
         seen = {
-            name: [c if name == NRR else _not_before(c, since) for c in changes]
+            name: [c if name == NRR else _as_it_is(c, since) for c in changes]
             for name, changes in self.history.items()
         }
         self.standing[number] = made = Standing(query, since, {}, seen)
         made.untimed = bool(self.untimed & made.reads)
         made.begins_at_once = since is not None and any(
-            change.ts is None or change.ts <= since
-            for name in made.reads - {NRR}
-            for change in seen.get(name, ())
+            change.ts is None for name in made.reads - {NRR} for change in seen.get(name, ())
         )
 
 
@@ -170,8 +168,9 @@ def _order(ts: int | None) -> tuple[bool, int]:
     return ts is not None, ts or 0
 
 
-def _not_before(change: Change, since: int | None) -> Change:
-    """A query sees a relation as it is when the query comes."""
-    if change.ts is None or since is None or change.ts >= since:
+def _as_it_is(change: Change, since: int | None) -> Change:
+    """A query sees a relation as it is when the query is registered: all that has happened to it
+    by then was before the query's first event."""
+    if change.ts is None or since is None or change.ts > since:
         return change
-    return Change(since, change.sign, change.row)
+    return Change(None, change.sign, change.row)

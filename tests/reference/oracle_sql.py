@@ -279,10 +279,11 @@ def changes_select(schema: Schema, answers: str, steps: str) -> str:
         GROUP BY ALL HAVING sum(__one) <> 0"""
 
 
-def born_select(schema: Schema, answers: str, changes: str) -> str:
+def born_select(schema: Schema, answers: str, changes: str, begun: int) -> str:
     """Give each row as its ts the time of its appearing.
 
-    Of equal rows the j-th is there since their number last rose to j.
+    Of equal rows the j-th is there since their number last rose to j. Those of the answer before
+    the first event appear with it, when the query has `begun`.
     """
     columns = columns_sql(schema)
     copies = f"""
@@ -294,7 +295,7 @@ def born_select(schema: Schema, answers: str, changes: str) -> str:
     since = f"""coalesce(a.__ts, (
         SELECT max(c.__ts) FROM ({levels}) c
         WHERE c.__after - c.__n < a.__copy AND a.__copy <= c.__after AND c.__ts <= a.__at
-        AND {same_sql(schema, "c", "a")}))"""
+        AND {same_sql(schema, "c", "a")}), {begun})"""
     return f"""
         SELECT {listed("a.__at", since + " AS __ts", columns_sql(schema, "a"))}
         FROM ({copies}) a"""

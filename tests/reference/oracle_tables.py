@@ -78,13 +78,7 @@ class Tables:
         self._registered = () if begins is None else (begins,)
         self._begins = min((*self._registered, *self._events(root)), default=None)
         self._by_result: dict[int, Plan] = {}
-        # Whose tuples' ts somebody reads: all below the left input of an NRR join.
-        self._timed = {
-            id(below)
-            for node in walk(root)
-            if isinstance(node, NrrJoin)
-            for below in walk(node.left)
-        }
+        self._timed = _timed_nodes(root)
 
     # ------------------------------------------------------------------ instants
 
@@ -189,6 +183,7 @@ class Tables:
         if id(node) not in self._by_result:
             made = identify_results(node, keep_produced=False)
             self._by_result[id(node)] = made
+            self._timed |= _timed_nodes(made)
             self._by_result |= {id(n): n for n in walk(made) if isinstance(n, Refresh)}
         return self._by_result[id(node)]
 
@@ -259,7 +254,9 @@ class Tables:
         """The answers, where a tuple without a ts of its own has the time of its appearing."""
         return self._make(
             (id(node), at, "born"),
-            lambda: sql.born_select(node.schema, self._answers(node, at), self.changes(node)),
+            lambda: sql.born_select(
+                node.schema, self._answers(node, at), self.changes(node), self._begun
+            ),
         )
 
     def _with_times(self, node: Plan, at: Instants) -> str:
@@ -282,12 +279,16 @@ class Tables:
         So the largest ts of a result is that of its tuples, if there are any.
         """
         names = sql.columns_sql(node.schema)
-        begun = 0 if self._begins is None else self._begins
-        ts = f"greatest(__ts, {begun}) - {UNTIMED} AS __ts"
+        ts = f"greatest(__ts, {self._begun}) - {UNTIMED} AS __ts"
         return self._make(
             (id(node), at, "appeared"),
             lambda: f"SELECT {sql.listed('__at', ts, names)} FROM {self._born(node, at)}",
         )
+
+    @property
+    def _begun(self) -> int:
+        """When the query begins; any time where it does not."""
+        return 0 if self._begins is None else self._begins
 
     def changes(self, node: Plan) -> str:
         """The table of net changes, from the empty answer on: ``__ts``, columns, count ``__n``."""
@@ -446,6 +447,12 @@ def walk(node: Plan) -> Iterator[Plan]:
     yield node
     for below in inputs_of(node):
         yield from walk(below)
+
+
+def _timed_nodes(root: Plan) -> set[int]:
+    """The ids of nodes whose tuples' ts somebody reads: all below the left input of NRR joins."""
+    joins = (node for node in walk(root) if isinstance(node, NrrJoin))
+    return {id(below) for join in joins for below in walk(join.left)}
 
 
 def _arrives(stream: Plan) -> bool:

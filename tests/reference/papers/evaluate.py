@@ -134,11 +134,12 @@ def generated(body: Body, run: Run) -> list[Arrival]:
     windowing causes a previously reported aggregate value to be removed ... when a new value is
     computed". Without SLIDE a value that does not change is no new value.
     """
-    results, period = results_of(body, run), period_of(body)
+    period = period_of(body)
     if not (isinstance(body, Block) and body.aggregated):
         if period is None:
-            return produced(results)
-        return refreshed(results, over_nothing(body, run), period, run)
+            return produced(results_of(body, run))
+        return refreshed(body, period, run)
+    results = results_of(body, run)
     due = set(run.refreshes(period)) if period is not None else updates_by_count(body, run)
     if due is None:
         return produced(results)
@@ -146,42 +147,35 @@ def generated(body: Body, run: Run) -> list[Arrival]:
     return in_order(Arrival(at, row) for at in due for row in bags[at].elements())
 
 
-def refreshed(
-    results: Sequence[Result], before: Counter[Row], period: int, run: Run
-) -> list[Arrival]:
+def refreshed(body: Body, period: int, run: Run) -> list[Arrival]:
     """New results of each refresh: alive then, and not alive at the one before.
 
     THESIS 3.3.4: "each re-evaluation appends all the newly generated results to the output stream";
     "If a tuple arrives during the period between two re-evaluations, then any results that it
-    generates are not reported until the next re-evaluation". What was there `before` the first
-    event is emitted with it, and is not new at the first refresh [semantics.md 14].
+    generates are not reported until the next re-evaluation". What was there before the first event
+    is emitted with it, and is not new at the first refresh [semantics.md 14]: only relations have
+    rows then.
     """
-    refreshes = run.refreshes(period)
-    held = Counter() if run.begin in refreshes else before
-    first = [Arrival(run.begin, row) for row in held.elements()]
-    known = set(map(id, there_before(results, held, run)))
-    return in_order(
-        first
-        + [
-            Arrival(due, r.row)
-            for due in refreshes
-            for r in results
-            if due in r.alive
-            and due - period not in r.alive
-            and not (due == refreshes.start and id(r) in known)
+    refreshes, before = run.refreshes(period), run.begin - 1
+    earlier = run if run.begin in refreshes else replace(run, begin=before)
+    if isinstance(body, SetOp) and body.kind == "union" and body.keep_all:
+        sides = (body.left, body.right)
+        times = (run if reads_stream(side.body) else earlier for side in sides)
+        results = [
+            r for side, time in zip(sides, times, strict=True) for r in relation_of(side, time)
         ]
-    )
-
-
-def there_before(results: Sequence[Result], before: Counter[Row], run: Run) -> list[Result]:
-    """The results that make up the answer before the first event: no tuple stands behind them."""
-    left, there = Counter(before), []
-    untimed = [r for r in results if r.ts is None and run.begin in r.alive]
-    for result in sorted(untimed, key=lambda r: -len(r.alive)):
-        if left[result.row] > 0:
-            left[result.row] -= 1
-            there.append(result)
-    return there
+    else:
+        results = results_of(body, run)
+    first = [Arrival(run.begin, r.row) for r in results if before in r.alive]
+    later = [
+        Arrival(due, r.row)
+        for due in refreshes
+        for r in results
+        if due in r.alive
+        and due - period not in r.alive
+        and not (due == refreshes.start and before in r.alive)
+    ]
+    return in_order(first + later)
 
 
 def delayed(body: Body, run: Run) -> list[Arrival]:

@@ -67,10 +67,12 @@ def individuals(bags: Mapping[int, Counter[Row]], run: Run, *, timed: bool) -> l
     """Make result tuples of answers that are known as multi-sets only.
 
     Of n equal copies the last inserted is the first deleted; a row that goes and comes at one
-    instant has not changed. A copy's timestamp is the instant of its appearing, if `timed`.
+    instant has not changed. A copy's timestamp is the instant of its appearing, if `timed`. Else a
+    copy that goes and comes again is the same result: a relation is "an unordered multi-set of
+    tuples" [THESIS 3.3.1], whose rows are told apart by their values alone.
     """
     stacks: dict[Row, list[int]] = defaultdict(list)
-    alive: dict[tuple[Row, int, int], list[int]] = {}
+    alive: dict[tuple[Row, int, int | None], list[int]] = {}
     for at in run.instants:
         bag = bags[at]
         for row in {*stacks, *bag}:
@@ -78,11 +80,8 @@ def individuals(bags: Mapping[int, Counter[Row]], run: Run, *, timed: bool) -> l
             del stack[bag[row] :]
             stack += [at] * (bag[row] - len(stack))
             for copy, since in enumerate(stack):
-                alive.setdefault((row, copy, since), []).append(at)
-    return [
-        Result(row, since if timed else None, frozenset(instants))
-        for (row, _, since), instants in alive.items()
-    ]
+                alive.setdefault((row, copy, since if timed else None), []).append(at)
+    return [Result(row, since, frozenset(instants)) for (row, _, since), instants in alive.items()]
 
 
 def net_increases(bags: Bags, run: Run, sign: int = 1) -> list[Arrival]:
