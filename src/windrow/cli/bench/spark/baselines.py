@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from windrow.cli.bench.spark.data import COLUMNS, Feed
@@ -19,7 +20,10 @@ Frame = Any
 """A streaming DataFrame; its types are not seen outside `runtime/spark`."""
 
 HDFS = "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider"
-PAIR = "ts TIMESTAMP, k BIGINT, src STRING, v DOUBLE, bts TIMESTAMP, bsrc STRING, bv DOUBLE"
+PAIR = (
+    "_ts TIMESTAMP, _sign TINYINT, ts TIMESTAMP, k BIGINT, src STRING, v DOUBLE, bts TIMESTAMP, "
+    "bsrc STRING, bv DOUBLE"
+)
 GROUP = "ts TIMESTAMP, src STRING, n BIGINT, s DOUBLE, m DOUBLE"
 
 
@@ -70,15 +74,20 @@ def own_window(spark: Any, feed: Feed) -> Frame:
 
 
 def bare_pass(spark: Any, feed: Feed, copies: int) -> Frame:
-    """Exchange all rows by key, take them through Python, return each `copies` times as a pair."""
+    """Exchange all rows by key, take them through Python, return each `copies` times as a pair.
+
+    A pair has the columns that windrow's changes have: their time, their sign, seven columns.
+    """
     frames = [source(spark, feed.folder, name) for name in feed.streams]
     whole = frames[0] if len(frames) == 1 else frames[0].unionAll(frames[1])
 
     def repeat(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
+            ts, k, src, v = batch.columns
+            sign = pa.array(np.ones(len(batch), np.int8))
+            pair = [ts, sign, ts, k, src, v, ts, src, v]
             for _ in range(copies):
-                ts, k, src, v = batch.columns
-                yield pa.RecordBatch.from_arrays([ts, k, src, v, ts, src, v], names=PAIR_NAMES)
+                yield pa.RecordBatch.from_arrays(pair, names=PAIR_NAMES)
 
     return whole.repartition(2, "k").mapInArrow(repeat, PAIR)
 
