@@ -252,7 +252,7 @@ def test_a_missing_package_is_told_with_the_command(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(figure, "find_spec", lambda name: None if name == "matplotlib" else 1)
     with pytest.raises(Exception, match="experiments need matplotlib, which is not") as caught:
         figure.require_packages()
-    assert "pip install 'windrow[experiments]'" in str(caught.value)
+    assert "pip install -e '.[lab]'" in str(caught.value)
 
 
 def test_facts_tell_no_host_and_no_path() -> None:

@@ -36,7 +36,8 @@ Case = Callable[[], "list[Bar]"]
 def kernel(ctx: click.Context, rows: int, repeats: int, only: tuple[str, ...], fail: bool) -> None:
     """Measure the kernel: ratios inside one run, each answer checked before its clock.
 
-    Prints one line of JSON a bar, then a table. Needs Polars: pip install 'windrow[test]'.
+    Prints one line of JSON a bar, then a table. Needs Polars: pip install -e '.[lab]' in a
+    checkout.
     """
     require_polars()
     from windrow_lab.contest.report import print_table  # noqa: PLC0415 - --help stays fast
@@ -54,12 +55,13 @@ def require_polars() -> None:
     """Tell what to install if Polars is missing."""
     from importlib.util import find_spec  # noqa: PLC0415 - as above
 
+    from windrow.cli.laboratory import HINT  # noqa: PLC0415 - as above
     from windrow.core.errors import InputError  # noqa: PLC0415 - as above
 
     if find_spec("polars") is None:
         raise InputError(
             "the benchmark compares with Polars, which is not installed",
-            hint="pip install 'windrow[test]'",
+            hint=HINT,
         )
 
 

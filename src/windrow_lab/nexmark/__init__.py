@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from windrow.cli.laboratory import HINT
 from windrow.core.errors import InputError
 from windrow_lab.nexmark.queries import NAMES, NexmarkQuery, nexmark_query
 
@@ -51,7 +52,7 @@ def nexmark(  # noqa: PLR0913, PLR0917 - one parameter an option
     """Measure q0 to q22 of Nexmark: tuples a second, each answer checked with DuckDB.
 
     Prints one line of JSON a query, then a table; ends with code 1 if an answer differs. Needs
-    pip install 'windrow[test]'; on Spark also Java.
+    pip install -e '.[lab]' in a checkout; on Spark also Java.
     """
     require_oracles()
     queries = chosen(only)
@@ -89,7 +90,7 @@ def require_oracles() -> None:
         raise InputError(
             f"the benchmark needs {' and '.join(missing)}, which is not installed",
             detail="Answers are compared with DuckDB's before their clocks are believed.",
-            hint="pip install 'windrow[test]'",
+            hint=HINT,
         )
 
 

@@ -67,7 +67,7 @@ def peers(  # noqa: PLR0913 - one a choice of the user
     Peers that are not part of windrow's own environment are installed when first needed, each
     in an environment of its own below ~/.cache/windrow/peers. Prints one line of JSON a result
     and a bar, then tables. Needs Java, and Polars, DuckDB and matplotlib:
-    pip install 'windrow[test]'.
+    pip install -e '.[lab]' in a checkout.
     """
     from windrow_lab.bench.kernel import require_polars  # noqa: PLC0415 - --help stays fast
 

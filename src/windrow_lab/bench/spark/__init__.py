@@ -43,8 +43,8 @@ NAMES = (
 def spark(ctx: click.Context, rows: int, only: tuple[str, ...], master: str, fail: bool) -> None:
     """Measure the pipeline on Spark: ratios inside one run, each answer checked.
 
-    Prints one line of JSON a bar, then a table. Needs Java, and Polars: pip install
-    'windrow[test]'. Spark's own join and aggregation take most of the time: some minutes.
+    Prints one line of JSON a bar, then a table. Needs Java, and Polars: pip install -e '.[lab]' in
+    a checkout. Spark's own join and aggregation take most of the time: some minutes.
     """
     from windrow_lab.bench.kernel import require_polars  # noqa: PLC0415 - --help stays fast
     from windrow_lab.contest.report import print_table  # noqa: PLC0415 - as above

@@ -33,7 +33,7 @@ def command(
     """Run the experiment NAME; `list` shows all, `all` runs all.
 
     Shows the figure and the verdict, and writes README.md, results.csv, figure.svg and figure.png.
-    Needs matplotlib and DuckDB: pip install 'windrow[experiments]'.
+    Needs matplotlib and DuckDB: pip install -e '.[lab]' in a checkout.
     """
     from windrow_lab.cli.experiment import show  # noqa: PLC0415 - --help stays fast
     from windrow_lab.experiments.library.experiment import Options  # noqa: PLC0415 - as above

@@ -6,6 +6,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from windrow.cli.laboratory import HINT
 from windrow.core.errors import InputError
 from windrow_lab.experiments.library.experiment import Panel
 from windrow_lab.experiments.library.series import COLOURS, Point, Series, series_of, short
@@ -43,7 +44,7 @@ def require_packages() -> None:
             f"experiments need {' and '.join(missing)}, which "
             f"{'is' if len(missing) == 1 else 'are'} not installed",
             detail="matplotlib draws the figures, DuckDB is the truth that answers are held to.",
-            hint="pip install 'windrow[experiments]'",
+            hint=HINT,
         )
 
 
