@@ -170,3 +170,40 @@ def test_a_row_is_retracted_though_one_that_shows_the_same_appears_at_once(
         db.push("c", [{"ts": 5, "k": 2, "v": 1}])
         assert query.answer().num_rows == 0
         assert query.changes().column("_sign").to_pylist() == [1, -1]
+
+
+def counted(text: str, pushes: list[tuple[str, dict[str, int | None]]]) -> list[tuple[object, ...]]:
+    """Return the changes of a query over streams and NRRs, each as its values."""
+    with wr.connect() as db:
+        db.execute("CREATE STREAM a (ts BIGINT, k BIGINT, v BIGINT)")
+        db.execute("CREATE NON RETROACTIVE RELATION n (w BIGINT)")
+        query = db.query(text)
+        for name, row in pushes:
+            db.push(name, [row])
+        db.drain()
+        return sorted(tuple(row.values()) for row in query.changes().to_pylist())
+
+
+def test_tuples_of_a_derived_time_window_meet_the_version_of_their_own_time() -> None:
+    """Beside a count window only their times tell one result from the next."""
+    text = (
+        "SELECT s.k, COUNT(*) AS c FROM a AS s [ROWS 4 INTERNAL], n, "
+        "(SELECT v FROM a [RANGE 8]) AS d [NOW INTERNAL] GROUP BY s.k"
+    )
+    pushes = [
+        ("n", {"w": 2, "_ts": 10}),
+        ("a", {"ts": 9, "k": 1, "v": 1}),
+        ("a", {"ts": 10, "k": 2, "v": 1}),
+    ]
+    assert counted(text, pushes) == [(10, 1, 1, 1), (10, 1, 2, 1)]
+
+
+def test_tuples_of_a_sliding_count_window_meet_all_relations_when_they_arrive() -> None:
+    text = "SELECT a.k, x.w, y.w AS u FROM a [ROWS 2 SLIDE 2], n AS x, n AS y"
+    pushes = [
+        ("n", {"w": 7, "_ts": 0}),
+        ("a", {"ts": 4, "k": 1, "v": 1}),
+        ("n", {"w": 7, "_ts": 5, "_sign": -1}),
+        ("a", {"ts": 5, "k": 2, "v": 1}),
+    ]
+    assert counted(text, pushes) == [(5, 1, 1, 7, 7)]

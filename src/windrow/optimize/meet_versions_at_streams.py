@@ -47,7 +47,6 @@ from windrow.plan.nodes import (
     as_column,
     nodes_of,
 )
-from windrow.plan.windows import PartitionRows, Rows
 
 
 def meet_versions_at_streams(plan: Plan) -> Plan:
@@ -121,9 +120,9 @@ def _as_it_was(column: Named) -> bool:
 
 
 def _hides_times(plan: Plan) -> bool:
-    """Tell whether a window counts tuples of a derived stream, which do not show their times."""
+    """Tell whether a window is over a derived stream, whose tuples do not show their times."""
     match plan:
-        case Window(source=source, spec=Rows() | PartitionRows(), ts_column=None):
+        case Window(source=source, ts_column=None):
             return not times_under(source) & names_of(source)
         case _:
             return False

@@ -41,13 +41,18 @@ SLID = "#slid"
 def meet_versions_before_slides(plan: Plan) -> Plan:
     """Return the plan with NRRs joined above windows that hold tuples from their arrival on.
 
-    Applied once.
+    Applied once, from the root down: NRRs that are joined one after the other all meet the longer
+    window, before results are left out.
     """
+    if isinstance(plan, NrrJoin) and _slid(plan.left):
+        plan = _joined_before(plan)
     inputs = inputs_of(plan)
     made = tuple(map(meet_versions_before_slides, inputs))
-    plan = plan if made == inputs else with_inputs(plan, made)
-    if not isinstance(plan, NrrJoin) or not _slid(plan.left):
-        return plan
+    return plan if made == inputs else with_inputs(plan, made)
+
+
+def _joined_before(plan: NrrJoin) -> Plan:
+    """Return the join of the longer windows, less what the sliding ones do not hold."""
     longer = _Longer()
     left = longer.over(plan.left)
     met: Plan = replace(plan, left=left)

@@ -253,14 +253,22 @@ def block_results(block: Block, run: Run) -> list[Result]:
     results, columns = from_where(block, run)
     if is_mixed(block):
         results = op.until_external_end(results, run)
-    if not shows_rows_of_an_answer(block):
+    if not (block.aggregated or block.distinct or block.limit is not None):
         return [replace(r, row=op.projected(block, r.row, columns)[0]) for r in results]
     bags = {at: Counter(block_rows(block, results, columns, at)) for at in run.instants}
     return individuals(bags, run, timed=reads_stream(block))
 
 
+def as_shown(query: Query, run: Run) -> list[Result]:
+    """A sub-query's rows as an NRR meets them: since when they are there as they are shown."""
+    results = relation_of(query, run)
+    if is_stream(query) or query.kind == "wstream" or not shows_rows_of_an_answer(query.body):
+        return results
+    return individuals(bags_of(results, run), run, timed=reads_stream(query.body))
+
+
 def shows_rows_of_an_answer(body: Body) -> bool:
-    """Whether rows of a body are told apart by what it shows: no result tuple stands behind them.
+    """Whether no result tuple stands behind a body's rows.
 
     A SELECT from nothing but such rows shows them with its own columns [semantics.md 10].
     """
@@ -345,7 +353,9 @@ def from_where(
         if isinstance(source, Table) and not source.retroactive:
             results = op.joined_nrr(results, run.world.relations.get(source.name, ()))
         else:
-            results = op.joined(results, source_results(source, run))
+            meets_nrr = isinstance(source, Sub) and any(map(is_nrr, block.sources))
+            rows = as_shown(source.query, run) if meets_nrr else source_results(source, run)
+            results = op.joined(results, rows)
         columns += tuple(Col(source.alias, name) for name in columns_of(source, run.world))
         here = {c.alias for c in columns}
         results = op.selected(results, columns, [t for t in waiting if aliases_of(t) <= here])
