@@ -119,7 +119,7 @@ def older(snapshot: bytes, *, alert: bool) -> bytes:
     query = cast("dict[str, Any]", saved["query"])
     pipeline = query["pipeline"]
     pipeline["delays"], pipeline["alert"] = query.pop("delays"), alert
-    for _, table in pipeline["told"]:
+    for _, table in pipeline["announced"]:
         ends = table["ends"]
         half = len(ends) // 2
         table["ordered"], table["ends"] = ends[half:], ends[:half][::-1].copy()

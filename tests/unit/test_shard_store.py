@@ -15,7 +15,7 @@ from pyarrow import fs
 from windrow.core.errors import LimitError, StateError
 from windrow.runtime.shards import files as files_module
 from windrow.runtime.shards.checkpoint import open_checkpoint, read_checkpoint
-from windrow.runtime.shards.clocks import Heard, Moment
+from windrow.runtime.shards.clocks import BatchClock, InputTimes
 from windrow.runtime.shards.entry import INGEST, STEP, Step
 from windrow.runtime.shards.files import FarFiles, Files, LocalFiles, open_files
 from windrow.runtime.shards.ledger import Ledger
@@ -24,7 +24,7 @@ from windrow.runtime.shards.program import Program
 from windrow.runtime.shards.store import Store, version_of
 from windrow.runtime.shards.wire import serialized
 
-MOMENT = Moment({"s": Heard(1, 9, 3)}, 77, drain=True)
+MOMENT = BatchClock({"s": InputTimes(1, 9, 3)}, 77, drain=True)
 ROWS = pa.record_batch({"_ts": pa.array([1, 5, 9]), "name": pa.array(["a", None, "c"])})
 SCRIPT = """
 CREATE STREAM s (ts BIGINT, v BIGINT) TIMESTAMP BY ts;
@@ -45,21 +45,21 @@ def store(files: Files, levels: int = 1) -> Store:
     return made
 
 
-def write(there: Store, step: Step, after: int, *, moment: Moment | None = MOMENT) -> None:
+def write(there: Store, step: Step, after: int, *, batch_clock: BatchClock | None = MOMENT) -> None:
     writer = there.writer(step)
     options = pa.ipc.IpcWriteOptions(compression=there.files.compression)
     for port in (0, 4):
         writer.open_port(port, ROWS.schema.serialize())
         for part in (ROWS, ROWS.slice(1)):
             writer.add(port, serialized(part, options), part.num_rows)
-    writer.publish(there.shard, step, after, moment)
+    writer.publish(there.shard, step, after, batch_clock)
 
 
 def test_what_is_logged_is_read_again(files: Files) -> None:
     there, step = store(files), Step(2, 1, STEP)
     write(there, step, 0)
     entry = there.read(step)
-    assert (entry.footer.after, entry.footer.moment, entry.footer.rows) == (0, MOMENT, 10)
+    assert (entry.footer.after, entry.footer.batch_clock, entry.footer.rows) == (0, MOMENT, 10)
     expected = pa.Table.from_batches([ROWS, ROWS.slice(1)])
     assert {port: table.equals(expected) for port, table in entry.tables()} == {0: True, 4: True}
     assert there.logged() == {step: files.sizes(there.log)[str(step)]}

@@ -283,7 +283,7 @@ def test_texts_are_equal_and_numbers_of_any_kind_are_compared(name):
     match = MultiMatch(inputs, (equal,), bands, (Compare(0, "l.x", "lt", 1, "r.x"),))
     values = [-math.inf, -2.5, -0.0, 0.0, 1.5, math.inf, math.nan, None]
     rows = [Change(0, (s, x, 0), exp=FOREVER) for s in ("a", "b", None) for x in values]
-    deltas = tuple(changes_to_delta(rows, side, interner, predicted=True) for side in sides)
+    deltas = tuple(changes_to_delta(rows, side, interner, unsigned=True) for side in sides)
     task = ALGORITHMS[name](match)
     made = task.step(deltas, 0)
     got = Counter((r[0], str(r[1]), str(r[3])) for r in plain_rows(made.columns, interner))

@@ -48,7 +48,7 @@ def command(out: Path | None, dry: bool, as_json: bool) -> None:
 
 
 def measured() -> Calibration:
-    """Try all samples, with a bar that tells how far it is."""
+    """Try all samples, with a progress bar."""
     from rich.console import Console  # noqa: PLC0415 - --help stays fast
     from rich.progress import Progress  # noqa: PLC0415 - as above
 

@@ -84,7 +84,7 @@ def java_version() -> int | None:
 
 
 def parse_java_version(text: str) -> int | None:
-    """Return the major version that ``java -version`` tells.
+    """Return the major version that ``java -version`` prints.
 
     >>> parse_java_version('openjdk version "17.0.15" 2025-04-15')
     17
@@ -189,7 +189,7 @@ def check_disk(folder: Path) -> Finding:
 
 
 def kernel_cache() -> Iterator[Finding]:
-    """Look for compiled kernels; nothing where numba is missing, which is told elsewhere."""
+    """Look for compiled kernels; nothing where numba is missing, another check reports that."""
     try:
         from windrow.kernels.cache import cache_folder, kernels_are_cold  # noqa: PLC0415 - numba
     except Exception:  # a broken package may raise anything
@@ -208,7 +208,7 @@ def check_kernel_cache(folder: Path, cold: bool) -> Finding:
 
 
 def calibration() -> Iterator[Finding]:
-    """Look for the constants of cost models; nothing where packages are missing, told elsewhere."""
+    """Look for the constants of cost models; nothing where packages are missing."""
     try:
         from windrow.optimize.calibration import path  # noqa: PLC0415 - numpy
     except Exception:  # a broken package may raise anything

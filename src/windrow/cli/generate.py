@@ -37,7 +37,7 @@ def traffic(folder: Path, rows: int, seconds: int, seed: int, files: int) -> Non
     """
     require_positive({"--rows": rows, "--seconds": seconds, "--files": files})
     start = perf_counter()
-    tell(folder, write_traffic(folder, rows, seconds, seed, files), files, start)
+    print_written(folder, write_traffic(folder, rows, seconds, seed, files), files, start)
 
 
 @command.command("lbl")
@@ -64,7 +64,7 @@ def lbl(folder: Path, ticks: int, links: int, seed: int, files: int, users: bool
     start = perf_counter()
     scale = Lbl(ticks, links, seed, users)
     counts = write(folder, link_names(links), partial(make, scale), files, "t")
-    tell(folder, counts, files, start)
+    print_written(folder, counts, files, start)
 
 
 @command.command("nexmark")
@@ -99,8 +99,8 @@ def nexmark(folder: Path, files: int, **shape: int) -> None:
             progress.advance(task, events)
     click.echo(f"{folder}: {scale.events:,} events in {perf_counter() - start:.1f} s")
     click.echo(f"declared in {folder / SCRIPT}")
-    if told := forgetting(scale):
-        click.echo(f"warning: {told}; their answers miss later bids", err=True)
+    if warning := forgetting(scale):
+        click.echo(f"warning: {warning}; their answers miss later bids", err=True)
 
 
 def require_positive(options: dict[str, int]) -> None:
@@ -135,8 +135,8 @@ def write(
     return {name: len(table) for name, table in tables.items()}
 
 
-def tell(folder: Path, counts: dict[str, int], files: int, start: float) -> None:
-    """Tell what was written, and how long it took."""
+def print_written(folder: Path, counts: dict[str, int], files: int, start: float) -> None:
+    """Print what was written, and how long it took."""
     for name, count in counts.items():
         click.echo(f"{folder / name}: {count:,} rows in {files} files")
     click.echo(f"{sum(counts.values()):,} rows in {perf_counter() - start:.1f} s")

@@ -103,7 +103,7 @@ def kernels_are_cold() -> bool:
     return compiled and next(cache_folder().rglob("*.nbi"), None) is None
 
 
-def tell_if_cold() -> None:
+def warn_if_cold() -> None:
     """Say once a process, to a person who watches, why the first query takes seconds."""
     if _told:
         return

@@ -10,7 +10,7 @@ from windrow.operators.early_measures import measured_facts
 from windrow.operators.join.aggregation.task import AggregationJoinTask
 from windrow.operators.lowering.early_watching import EarlyWatch
 from windrow.optimize.choose_early import EarlyFacts
-from windrow.optimize.early_costs import remembered
+from windrow.optimize.early_costs import stored_graph
 from windrow.optimize.join_orders import best_orders
 
 
@@ -45,9 +45,9 @@ def better_placements(at_work: Counted) -> dict[str, str]:
         facts = at_work.facts(watch)
         choice = watch.looked(facts)
         if facts is not None and isinstance(stage.task, AggregationJoinTask):
-            stage.task.reorder(best_orders(remembered(facts, watch.choice.placement)))
+            stage.task.reorder(best_orders(stored_graph(facts, watch.choice.placement)))
         if choice is not None:
-            better[watch.key] = choice.told
+            better[watch.key] = choice.early_aggregation
     return better
 
 

@@ -171,7 +171,7 @@ class LeveledFlow:
         return Delta.empty(stage.schema, signed=stage.signed)
 
     def _lags(self, i: int) -> bool:
-        """Tell whether changes of an exchange come one instant after those of the sources."""
+        """Return whether changes of an exchange come one instant after those of the sources."""
         stage = self.physical.stages[i]
         return stage.lags or any(self._lags(j) for j in stage.inputs)
 
@@ -182,7 +182,7 @@ class LeveledFlow:
         return Delta.concat([self._before[i], self._outputs[i]])
 
     def leaving(self, i: int) -> Delta:
-        """Return the same for another shard, where what was there before any tuple is told so."""
+        """Return the same for another shard, where rows from before any tuple are marked so."""
         if not self._first:
             return self._outputs[i]
         old = self._before[i]

@@ -1,12 +1,12 @@
 """From a logical plan to tasks: which implementation and which state structure each node gets.
 
     strategy    windows emit            edges                             state
-    negative    births and deaths       all signed                        hash by row
-    direct      births                  predicted below strict operators  plain lists, scanned
-    upa, auto   births                  predicted below strict operators  by the edge's pattern
+    negative    insertions, retractions  all signed                        hash by row
+    direct      insertions               unsigned below strict operators   plain lists, scanned
+    upa, auto   insertions               unsigned below strict operators   by the edge's pattern
 
-Above a negation by keys, `upa` and `auto` may use a mixed edge (`delta.py`): `upa` where early
-departures are expected to be rare, `auto` where that costs less (`optimize/choose_form.py`).
+Above a negation by keys, `upa` and `auto` may use a partly signed edge (`delta.py`): `upa` where
+early departures are expected to be rare, `auto` where that costs less (`optimize/choose_form.py`).
 
 Two things happen on the way down: columns that nobody reads are dropped, and SLIDE moves to the
 windows (relational operators are pointwise in time, so a refreshed answer is the answer over
@@ -128,7 +128,7 @@ def lower(  # noqa: PLR0913 - all that a plan depends on
         merging=spread.merging,
         algorithm=query.join_algorithm,
         early=early,
-        tells=sharded or query.expiry.kind == "auto",
+        emits_expirations=sharded or query.expiry.kind == "auto",
     )
     edge = builder.finish(_lowered(builder, spread.root), spread.root.schema)
     _require_found(query, strategy, early)
@@ -270,7 +270,7 @@ def _exchanged(
 def _asked(query: Query) -> str:
     """Return which inputs are to be aggregated early.
 
-    None by itself under an expiry that is asked for, which is about what operators tell each other.
+    None by itself under an expiry that is asked for, which is about the messages between operators.
     """
     asked = query.early_aggregation
     return NONE if asked == AUTO and query.expiry.kind != "auto" else asked
@@ -296,7 +296,7 @@ def _shown(stages: list[Stage]) -> tuple[int, ...]:
 
 @runtime_checkable
 class Showing(Protocol):
-    """A task that knows which rows it has shown and not taken back."""
+    """A task that knows which rows it has emitted and not retracted."""
 
     def current(self) -> Delta:
         """Return those rows."""

@@ -42,7 +42,7 @@ class Source:
 
     @property
     def begins(self) -> bool:
-        """Tell whether its first tuple or change is an event with which a query can begin."""
+        """Return whether its first tuple or change is an event with which a query can begin."""
         return isinstance(self.entry, Stream) or self.entry.retroactive
 
     @property

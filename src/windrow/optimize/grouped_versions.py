@@ -41,7 +41,7 @@ from windrow.plan.windows import Range, Since, Unbounded
 def joined_versions(plan: NrrJoin, slide: int | None = None) -> Join | None:
     """Return a join of what meets relations and their versions; None where it cannot be.
 
-    It can where every tuple says at birth when it leaves: in time windows, unbounded ones, and
+    It can where every tuple says on arrival when it leaves: in time windows, unbounded ones, and
     what is joined, filtered or united of these. `slide`: the SLIDE by which inputs are refreshed.
 
     >>> from windrow.optimize.showing import bound
@@ -66,7 +66,7 @@ def _leaves(plan: Plan) -> list[Plan]:
 
 
 def says_when_it_leaves(plan: Plan) -> bool:
-    """Tell whether every tuple says at birth when it leaves."""
+    """Return whether every tuple says on arrival when it leaves."""
     match plan:
         case Window(spec=spec):
             return isinstance(spec, Range | Unbounded | Since)

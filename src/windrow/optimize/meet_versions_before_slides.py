@@ -59,7 +59,7 @@ def meet_versions_before_slides(plan: Plan) -> Plan:
 
 
 def _slid(plan: Plan) -> bool:
-    """Tell whether results are made of tuples that show later than they arrive."""
+    """Return whether results are made of tuples that show later than they arrive."""
     match plan:
         case Window(spec=Rows(step=step)):
             return step > 1

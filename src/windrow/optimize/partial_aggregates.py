@@ -91,7 +91,7 @@ def _has_fixed_width(type_: pa.DataType) -> bool:
 
 
 def _whole(arg: Expr) -> bool:
-    """Tell whether the argument of AVG, a DOUBLE, is made from a whole number."""
+    """Return whether the argument of AVG, a DOUBLE, is made from a whole number."""
     return isinstance(arg, Cast) and is_integer(arg.value.type)
 
 

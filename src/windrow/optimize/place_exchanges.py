@@ -84,7 +84,7 @@ class Spread:
     keys: tuple[frozenset[Expr], ...] = ()
 
     def meets(self, need: Need) -> bool:
-        """Tell whether rows that lie like this may be used by a node with that need."""
+        """Return whether rows that lie like this may be used by a node with that need."""
         match need.how:
             case Together.ANYWHERE:
                 return True
@@ -157,7 +157,7 @@ def at_source(leaf: Plan, keys: tuple[Expr, ...]) -> tuple[Expr, ...]:
 
 
 def is_leaf(plan: Plan) -> bool:
-    """Tell whether the node is a relation, or a declared stream, filtered and projected."""
+    """Return whether the node is a relation, or a declared stream, filtered and projected."""
     match plan:
         case Scan() | Table():
             return True

@@ -71,7 +71,7 @@ def preaggregate_joins(root: Plan, asked: Asked, foldable: Foldable) -> Preaggre
 
 
 def all_joined(root: Plan) -> bool:
-    """Tell whether a plan with exchanges still has every merged input under one γ over joins."""
+    """Return whether a plan with exchanges still has every merged input under one γ over joins."""
     made = {n for p in nodes_of(root) if isinstance(p, Window) for n in (copies_of(p),) if n}
     for plan in nodes_of(root):
         if isinstance(plan, Aggregate):
@@ -124,7 +124,7 @@ class _Walk:
         return plan if made == below else with_inputs(plan, made)
 
     def _split(self, plan: Aggregate, joined: GroupedJoin, slide: int) -> Plan:
-        if joined.hindrance() or not _is_bare(plan.source, joined):
+        if joined.why_not_applicable() or not _is_bare(plan.source, joined):
             return plan
         placement = asked_placement(joined, self.asked(joined))
         early = early_calls(joined, placement, self.foldable)
@@ -185,7 +185,7 @@ class _Walk:
 
 
 def _is_bare(plan: Plan, joined: GroupedJoin) -> bool:
-    """Tell whether above the inputs are joins, filters, and projections that leave names only."""
+    """Return whether above the inputs are joins, filters, and projections that leave names only."""
     if any(plan is given for given in joined.flat.inputs):
         return True
     match plan:

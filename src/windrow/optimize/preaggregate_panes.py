@@ -63,7 +63,7 @@ class Pane:
     width: int
 
     def of(self, ts: int) -> tuple[int, int]:
-        """Return what tells the pane of a time: when its tuples are first and no longer seen.
+        """Return the pane of a time: when its tuples are first and no longer in the answer.
 
         >>> pane = Pane(slide=4, width=10)
         >>> [pane.of(ts) for ts in (4, 5, 6, 7, 8)]
@@ -83,7 +83,7 @@ class Pane:
 
 @dataclass(frozen=True, slots=True)
 class Partials:
-    """An input of parts: which of its columns tell the group, and how the others merge."""
+    """An input of parts: which of its columns make the group, and how the others merge."""
 
     leaf: Plan
     pane: Pane
@@ -91,7 +91,7 @@ class Partials:
     parts: tuple[Part, ...]
 
     def is_of(self, plan: Plan) -> bool:
-        """Tell whether a node of the plan is this input."""
+        """Return whether a node of the plan is this input."""
         return plan is self.leaf
 
 

@@ -42,7 +42,7 @@ def names_of(plan: Plan) -> frozenset[str]:
 
 
 def reads_relation(plan: Plan) -> bool:
-    """Tell whether the node is a relation, perhaps behind selections and projections."""
+    """Return whether the node is a relation, perhaps behind selections and projections."""
     match plan:
         case Table():
             return True
@@ -53,7 +53,7 @@ def reads_relation(plan: Plan) -> bool:
 
 
 def rows_appear(plan: Plan) -> bool:
-    """Tell whether some rows have the time of their appearing, on which every column has a say."""
+    """Return whether the time of some rows is that of their last change, in any column."""
     return any(isinstance(node, Aggregate | TopN | Refresh) for node in nodes_of(plan))
 
 

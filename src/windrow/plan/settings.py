@@ -75,14 +75,14 @@ _ALL = (
     ),
     Setting(
         "punctuation",
-        "how long an operator may tell nothing before it tells the time, under input_triggered",
+        "how long an operator may emit nothing before it passes on the time, under input_triggered",
         "none",
         ("none",),
         length=True,
     ),
     Setting(
         "hold",
-        "how long results of a negation must last before they are told",
+        "how long results of a negation must last before they are emitted",
         "none",
         ("none",),
         length=True,

@@ -40,7 +40,7 @@ def command(
 ) -> None:
     """Show windrow at work: three links of a network, four queries, one pass on Spark.
 
-    Needs Java 17 or newer; `windrow doctor` tells what is missing. Takes about a minute.
+    Needs Java 17 or newer; `windrow doctor` shows what is missing. Takes about a minute.
     """
     from rich.console import Console  # noqa: PLC0415 - --help stays fast
 
@@ -55,7 +55,7 @@ def command(
     write_traffic(place.data, rows, SECONDS, seed, FILES)
     console.print(f"Generated in {perf_counter() - start:.1f} s. Spark starts on {master} ...")
     names, checked = run_script(console, place, script, master, shards, rows)
-    tell_results(console, place, names)
+    print_results(console, place, names)
     console.print(checked.sentence())
     console.print(f"All of it took {perf_counter() - start:.0f} s.")
     ctx.exit(1 if checked.wrong else 0)
@@ -103,7 +103,7 @@ def status_of(progress: Progress, total: int) -> Status:
     )
 
 
-def tell_results(console: Console, place: DemoFolder, names: list[str]) -> None:
+def print_results(console: Console, place: DemoFolder, names: list[str]) -> None:
     """Say where the results are and how to open them."""
     from windrow.cli.demo.results import openers  # noqa: PLC0415 - as above
 

@@ -27,7 +27,7 @@ class Buffer:
 
     @property
     def is_empty(self) -> bool:
-        """Tell whether only blanks and comments wait."""
+        """Return whether only blanks and comments wait."""
         return SPACE.fullmatch(self.text) is not None
 
     def add(self, line: str) -> list[str]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 PROMPT, MORE = "windrow> ", "     ... "
 DELIMITERS = " \t\n,()[]=;'"
-REMEMBERED = 10_000
+HISTORY_LINES = 10_000
 """Statements that the history keeps."""
 
 
@@ -32,7 +32,7 @@ def converse(shell: Shell) -> None:
     readline = load_readline()
     if readline is not None:
         listen_for_tab(readline, shell, buffer)
-    with remembered(readline) as remember:
+    with history(readline) as add_to_history:
         while not shell.finished:
             try:
                 line = input(PROMPT if buffer.is_empty else MORE)
@@ -44,7 +44,7 @@ def converse(shell: Shell) -> None:
                 click.echo()
                 return
             for piece in buffer.add(line):
-                remember(piece)
+                add_to_history(piece)
                 shell.run(piece)
 
 
@@ -58,7 +58,7 @@ def load_readline() -> ModuleType | None:
 
 
 @contextlib.contextmanager
-def remembered(readline: ModuleType | None) -> Iterator[Callable[[str], None]]:
+def history(readline: ModuleType | None) -> Iterator[Callable[[str], None]]:
     """Load the history; give the function that adds to it; save it in the end."""
     file = history_file()
     if readline is None:
@@ -69,7 +69,7 @@ def remembered(readline: ModuleType | None) -> Iterator[Callable[[str], None]]:
     if file is not None:
         with contextlib.suppress(OSError):
             readline.read_history_file(file)
-    readline.set_history_length(REMEMBERED)
+    readline.set_history_length(HISTORY_LINES)
     try:
         yield lambda piece: readline.add_history(one_line(piece))
     finally:

@@ -91,7 +91,7 @@ class Case:
         seconds = perf_counter() - start
         stats: Any = self.query.stats()
         work = {name: n - before[name] for name, n in work_of(stats).items()}
-        counts = work | told_by(changes, self.name, self.arena.links)
+        counts = work | pace_name(changes, self.name, self.arena.links)
         counts = {name: n * 1e3 / len(pieces["link1"]) for name, n in counts.items()}
         counts["early_per_result"] = counts[EARLY] / max(1, counts[TOLD])
         counts |= {"delay_s": self.hold / SECOND, "state_bytes": int(stats["state_bytes"])}
@@ -101,7 +101,7 @@ class Case:
         return Measurement({CLOCK: seconds * 1e6 / tuples}, counts, wrong or EQUAL)
 
 
-def told_by(changes: pa.Table, name: str, links: dict[str, pa.Table]) -> dict[str, float]:
+def pace_name(changes: pa.Table, name: str, links: dict[str, pa.Table]) -> dict[str, float]:
     """Count a changelog's rows: results, negatives, and negatives before a tuple has left."""
     gone = changes.filter(pc.less(changes["_sign"], 0))
     ends = [

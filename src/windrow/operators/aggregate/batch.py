@@ -116,10 +116,10 @@ class Accumulator(Protocol):
         """Forget groups, each of which has no tuples."""
 
     def entries(self) -> int:
-        """Return how many values are remembered, besides sums and counts."""
+        """Return how many values are stored, besides sums and counts."""
 
     def nbytes(self) -> int:
-        """Return the exact size of what is remembered."""
+        """Return the exact size of the state."""
 
     def save(self, groups: int) -> Saved:
         """Return the state of groups below `groups`."""
@@ -128,7 +128,7 @@ class Accumulator(Protocol):
         """Take over a saved state."""
 
     def live_codes(self) -> list[I64]:
-        """Return the codes of interned values that are remembered."""
+        """Return the codes of interned values in the state."""
 
     def check(self, live: I64) -> None:
         """Assert the invariants, given the live groups."""

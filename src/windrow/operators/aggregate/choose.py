@@ -19,8 +19,8 @@ from windrow.operators.interner import Interner
 DUPLICATES_DO_NOT_MATTER = {"min", "max", "bool_and", "bool_or"}
 
 
-def accumulator(call: Call, interner: Interner, *, predicted: bool) -> Accumulator:
-    """Return the accumulator of a call. `predicted`: each row says when it leaves.
+def accumulator(call: Call, interner: Interner, *, unsigned: bool) -> Accumulator:
+    """Return the accumulator of a call. `unsigned`: each row says when it leaves.
 
     The approximate aggregates are computed exactly, by the counters of their exact
     counterparts: an exact answer is within every bound.
@@ -28,11 +28,11 @@ def accumulator(call: Call, interner: Interner, *, predicted: bool) -> Accumulat
     if call.name == "approx_count_distinct" or (
         call.distinct and call.name not in DUPLICATES_DO_NOT_MATTER
     ):
-        return Distinct(call, _plain(call, interner, predicted=predicted))
-    return _plain(call, interner, predicted=predicted)
+        return Distinct(call, _plain(call, interner, unsigned=unsigned))
+    return _plain(call, interner, unsigned=unsigned)
 
 
-def _plain(call: Call, interner: Interner, *, predicted: bool) -> Accumulator:
+def _plain(call: Call, interner: Interner, *, unsigned: bool) -> Accumulator:
     match call.name:
         case "count" | "approx_count_distinct":
             return Count(call) if call.args or call.filter is not None else CountRows(call)
@@ -44,7 +44,7 @@ def _plain(call: Call, interner: Interner, *, predicted: bool) -> Accumulator:
             return RealSum(call)
         case "var_samp" | "var_pop" | "stddev_samp" | "stddev_pop":
             return Spread(call)
-        case "min" | "max" if predicted:
+        case "min" | "max" if unsigned:
             return BestAlive(call, interner)
         case "min" | "max" | "median" | "quantile" | "approx_quantile":
             return Quantile(call, interner)

@@ -4,7 +4,7 @@
 
 A row weighs as much as the group gains or loses tuples, which may be 0; its columns are parts of
 the calls (`parts.py`) over just those tuples, signed. The groups themselves are elsewhere: who has
-seen all rows of a group adds them up. Nothing is remembered.
+seen all rows of a group adds them up. Nothing is stored.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ class PlainArray:
         """Counts of nothing are 0 already."""
 
     def entries(self) -> int:
-        """No values are remembered."""
+        """No values are stored."""
         return 0
 
     def nbytes(self) -> int:
@@ -47,7 +47,7 @@ class PlainArray:
         self.state = state.copy()
 
     def live_codes(self) -> list[I64]:
-        """No values are remembered."""
+        """No values are stored."""
         return []
 
     def check(self, live: I64) -> None:

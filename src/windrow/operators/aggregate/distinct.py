@@ -1,4 +1,4 @@
-"""DISTINCT inside a call: counters per (group, value) tell when a value appears and is gone."""
+"""DISTINCT inside a call: a counter per (group, value)."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class ValueTable:
         return self.table.nbytes + self.counts.nbytes
 
     def live_codes(self) -> list[I64]:
-        """Return the codes of interned values that are remembered."""
+        """Return the codes of interned values in the state."""
         live = self.table.live()
         return [
             self.table.words[live, k + 1]
@@ -111,7 +111,7 @@ class Distinct:
         self.inner.release(groups)
 
     def entries(self) -> int:
-        """Return how many different values are remembered."""
+        """Return how many different values are stored."""
         return len(self.values) + self.inner.entries()
 
     def nbytes(self) -> int:
@@ -131,7 +131,7 @@ class Distinct:
         self.inner.load(inner)
 
     def live_codes(self) -> list[I64]:
-        """Return the codes of interned values that are remembered."""
+        """Return the codes of interned values in the state."""
         return self.values.live_codes() + self.inner.live_codes()
 
     def check(self, live: I64) -> None:

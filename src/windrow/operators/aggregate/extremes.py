@@ -1,4 +1,4 @@
-"""MIN and MAX over tuples that say at birth when they leave."""
+"""MIN and MAX over tuples that say on arrival when they leave."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from windrow.operators.vector import I64, Bools
 
 
 class BestAlive:
-    """MIN or MAX of predicted input: a list a group of the tuples that can still win.
+    """MIN or MAX of unsigned input: a list a group of the tuples that can still win.
 
     Invariants, asserted by `check`:
       1. along a list, expiries strictly ascend;

@@ -45,7 +45,7 @@ class Call:
 
     @property
     def extreme(self) -> bool:
-        """Tell whether the call asks for the least or greatest value."""
+        """Return whether the call asks for the least or greatest value."""
         return self.name in {"min", "max"}
 
 

@@ -143,7 +143,7 @@ class TopK:
         """Bags without tuples are empty already."""
 
     def entries(self) -> int:
-        """Return how many different values are remembered."""
+        """Return how many different values are stored."""
         return len(self.forest.pool)
 
     def nbytes(self) -> int:

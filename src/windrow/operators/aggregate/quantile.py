@@ -200,7 +200,7 @@ class Quantile:
         """Bags without tuples are empty already."""
 
     def entries(self) -> int:
-        """Return how many different values are remembered."""
+        """Return how many different values are stored."""
         return len(self.bags)
 
     def nbytes(self) -> int:
@@ -225,7 +225,7 @@ class Quantile:
 
 
 def _ascends(keys: I64, kind: int) -> Bools:
-    """Tell of each key but the first whether it is greater than the one before.
+    """Return of each key but the first whether it is greater than the one before.
 
     NaN is greater than every number; codes of texts do not show their order.
     """

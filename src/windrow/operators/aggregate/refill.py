@@ -55,7 +55,7 @@ def _rows(call: Call, kind: int, group: I64, keys: I64) -> Delta:
 
 
 def _fold(fold: Accumulator, rows: Delta, groups: int, weight: int) -> None:
-    """Let all rows in, or out, at once; nobody is told."""
+    """Insert or remove all rows at once, without emitting anything."""
     if not len(rows):
         return
     events = np.zeros((5, len(rows)), np.int64)

@@ -143,7 +143,7 @@ class RealSum:
         self.limbs[groups] = 0
 
     def entries(self) -> int:
-        """No values are remembered."""
+        """No values are stored."""
         return 0
 
     def nbytes(self) -> int:
@@ -170,7 +170,7 @@ class RealSum:
         self.tallies, self.spent = tallies.copy(), spent.copy()
 
     def live_codes(self) -> list[I64]:
-        """No values are remembered."""
+        """No values are stored."""
         return []
 
     def check(self, live: I64) -> None:

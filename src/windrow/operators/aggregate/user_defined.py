@@ -186,7 +186,7 @@ class UserDefined:
             self.groups.pop(group, None)
 
     def entries(self) -> int:
-        """Return how many different values are remembered."""
+        """Return how many different values are stored."""
         return sum(len(kept.values) for kept in self.groups.values())
 
     def nbytes(self) -> int:
@@ -214,5 +214,5 @@ class UserDefined:
         return []
 
     def check(self, live: I64) -> None:
-        """Assert that only live groups are remembered."""
-        assert set(self.groups) <= set(live.tolist()), "an empty group is remembered"
+        """Assert that only live groups are stored."""
+        assert set(self.groups) <= set(live.tolist()), "an empty group is stored"

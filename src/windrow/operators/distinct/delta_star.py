@@ -1,4 +1,4 @@
-"""DISTINCT that remembers its output only: δ* [THESIS 3.5.2]."""
+"""DISTINCT that stores its output only: δ* [THESIS 3.5.2]."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from windrow.operators.vector import I64
 
 
 class DeltaStarDistinct:
-    """δ at τ: each row that some tuple alive at τ has, once. Predicted in, predicted out.
+    """δ at τ: each row that some tuple alive at τ has, once. Unsigned in, unsigned out.
 
     A row is reported with its first tuple's end. When that comes, it is reported anew until the
     end of its youngest duplicate, if there is one. So of all duplicates only the one that
-    leaves last matters. O(tuples + renewals) a step; remembers two times a distinct row.
+    leaves last matters. O(tuples + renewals) a step; stores two times a distinct row.
     Invariants, asserted by `check`:
       1. exactly the rows of the table are reported, and YOUNGEST is not before SHOWN;
       2. each row that ends is queued once, not later than it ends.

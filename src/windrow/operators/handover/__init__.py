@@ -1,7 +1,7 @@
 """Another physical plan of the same query goes on where one has stopped (docs/design/0003)."""
 
-from windrow.operators.handover.births import untold
-from windrow.operators.handover.matching import Matching, remembers
+from windrow.operators.handover.istream import pending_insertions
+from windrow.operators.handover.matching import Matching, has_state
 from windrow.operators.handover.moving import Holding, transfer
 from windrow.operators.handover.waiting import carried, counterparts
 
@@ -10,7 +10,7 @@ __all__ = [
     "Matching",
     "carried",
     "counterparts",
-    "remembers",
+    "has_state",
+    "pending_insertions",
     "transfer",
-    "untold",
 ]

@@ -43,18 +43,18 @@ from windrow.operators.task import Task
 from windrow.plan.nodes import Join
 
 FOLDING = (GroupByTask, AggregationJoinTask)
-"""Operators that have groups: rows are folded into them, and theirs are told by themselves."""
+"""Operators that have groups: rows are folded into them, and groups' rows are emitted again."""
 
 RENEWING = (DeltaStarDistinct, StoredInputDistinct)
-"""Operators that tell a row with one end and later with another: what was told must not change."""
+"""Operators that may emit a row again with a later end: rows already emitted must not change."""
 
 
 @runtime_checkable
 class Holding(Protocol):
-    """A task that can tell, for each input, live rows from which another form of it goes on.
+    """A task that can return, for each input, the live rows from which another form goes on.
 
     These are all that its future answers depend on, each with its end if it knows that; the rows
-    that it has told first come first. Rows of which it keeps nothing are not among them.
+    that it has emitted first come first. Rows of which it keeps nothing are not among them.
     """
 
     def held(self, clock: int) -> tuple[Delta, ...]:
@@ -65,8 +65,8 @@ def transfer(old: Dataflow, twin: list[Stage], new: Dataflow) -> None:
     """Let a fresh plan go on from the state of a plan of the same query.
 
     `twin` are fresh stages of the old plan; they are used up. Raises `StateError` where the old
-    plan does not hold what the new one needs. O(state). What the old plan still has to tell, and
-    the new one will not, is in `births.untold`.
+    plan does not hold what the new one needs. O(state). What the old plan still has to emit, and
+    the new one will not, is in `istream.pending_insertions`.
     """
     matching = Matching(old.stages, new.stages)
     new.begun, new.clocks = old.begun, _clocks(old, new)
@@ -78,7 +78,7 @@ def transfer(old: Dataflow, twin: list[Stage], new: Dataflow) -> None:
     if not _versions_stay(old, new, matching):
         raise StateError(
             "results keep the versions of a NON RETROACTIVE RELATION that they met",
-            detail="With inputs aggregated early they are told apart by versions, else by results.",
+            detail="Inputs aggregated early are distinguished by versions, others by results.",
             hint="Keep early_aggregation and the strategy, or start the query anew.",
         )
     if old.aligns or new.aligns:
@@ -91,7 +91,7 @@ def transfer(old: Dataflow, twin: list[Stage], new: Dataflow) -> None:
 
 
 def _versions_stay(old: Dataflow, new: Dataflow, matching: Matching) -> bool:
-    """Tell whether all that numbers versions, and all that reads the numbers, is kept as it is."""
+    """Return whether all stages that number versions or read the numbers are kept."""
     mine, theirs = matching.kept.keys(), set(matching.kept.values())
     return _by_version(new.stages) <= mine and _by_version(old.stages) <= theirs
 
@@ -113,9 +113,10 @@ def _clocks(old: Dataflow, new: Dataflow) -> list[int]:
 def _stages_to_move(flow: Dataflow, matching: Matching) -> list[Stage]:
     """Return the stages of either plan whose state depends on that of the other plan.
 
-    All but a root that makes ISTREAM otherwise than the other: it begins with nothing (`births`).
+    All but a root that makes ISTREAM otherwise than the other: it begins with nothing
+    (`istream_differs`).
     """
-    return flow.stages[:-1] if matching.births else flow.stages
+    return flow.stages[:-1] if matching.istream_differs else flow.stages
 
 
 def _taken(old: Dataflow, twin: list[Stage], matching: Matching) -> list[Deposit]:
@@ -158,8 +159,8 @@ def _held(stages: list[Stage], at: int, clock: int) -> tuple[Delta, ...]:
         endless(stages, i) for i in stage.inputs
     ):
         raise StateError(
-            "tuples that never leave are folded, and cannot be told apart again",
-            detail="An input without end is remembered only as what its tuples add up to.",
+            "tuples that never leave are folded, and cannot be distinguished again",
+            detail="An input without end is stored only as what its tuples add up to.",
             hint="Keep early_aggregation, or start the query anew.",
         )
     if not isinstance(stage.task, Holding):
@@ -221,7 +222,7 @@ def _ordered(
 
 
 def _entered(stage: Stage, before: Task | None, below: tuple[Delta, ...], clock: int) -> Delta:
-    """Fill a task with the rows of its inputs; return the rows that it tells of."""
+    """Fill a task with the rows of its inputs; return the rows that it emits."""
     task = stage.task
     assert task is not None
     made = nothing(stage)
@@ -253,7 +254,7 @@ def _edge_for(deposit: Deposit, stages: list[Stage], matching: Matching) -> int:
     already. A plan that computes other columns, or elsewhere, is given those that they are made of.
     """
     names = set(deposit.rows.columns)
-    highest = len(stages) - matching.births
+    highest = len(stages) - matching.istream_differs
     chain = [i for i in range(highest) if matching.new_places[i] == deposit.place]
     first = max((i for i in chain if i in matching.kept), default=0)
     computed = origins(stages, matching.new_places, deposit.place).keys() - names
@@ -292,6 +293,6 @@ def _let_go(new: Dataflow, i: int, leaving: Delta) -> None:
 def _unknown(stage: Stage) -> StateError:
     return StateError(
         f"{stage.label} has no counterpart in the plan that runs",
-        detail="What it remembers cannot be had from the rows that are alive.",
+        detail="What it stores cannot be had from the rows that are alive.",
         hint="Keep the strategy, or start the query anew.",
     )

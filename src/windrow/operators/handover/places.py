@@ -32,14 +32,14 @@ from windrow.plan.nodes import (
 from windrow.plan.rebuilding import with_inputs
 
 PASSING = frozenset(
-    {"Expire", "Remember", "Births", "Compute", "Order columns", "Output", "Exchange"}
+    {"Expire", "Store rows", "Insertions", "Compute", "Order columns", "Output", "Exchange"}
 )
 """Stages that were not made for a node of their own."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A relation of the logical plan; `turn` counts those that are told alike."""
+    """A relation of the logical plan; `turn` counts those that read alike."""
 
     meaning: Plan
     turn: int
@@ -73,12 +73,12 @@ def origins(stages: list[Stage], places: list[Place], place: Place) -> dict[str,
 
 
 def passes(stage: Stage) -> bool:
-    """Tell whether a stage hands on the rows of its input, as far as a place is concerned."""
+    """Return whether a stage hands on the rows of its input, as far as a place is concerned."""
     return stage.label in PASSING or (stage.label == "Project" and _narrows(stage.node))
 
 
 def _narrows(plan: Plan | None) -> bool:
-    """Tell whether a node only leaves columns out."""
+    """Return whether a node only leaves columns out."""
     return isinstance(plan, Project) and all(
         isinstance(c.expr, Column) and c.expr.name == c.name for c in plan.columns
     )
@@ -92,7 +92,7 @@ def _columns_of(plan: Plan, given: Plan) -> Plan:
 
 
 def _meaning(plan: Plan, known: dict[int, Plan]) -> Plan:
-    """Return a plan that is told alike wherever its negations stand and columns are left out.
+    """Return a plan that reads alike wherever its negations stand and columns are left out.
 
     `known` are the meanings found so far, by the identity of their nodes.
     """

@@ -42,6 +42,6 @@ def carried(
 
 
 def _covers(old: Source, new: Source) -> bool:
-    """Tell whether what one input has let in is what the other would have."""
+    """Return whether what one input has let in is what the other would have."""
     same = old.entry == new.entry and old.predicate == new.predicate
     return same and all(c in old.columns for c in new.columns)

@@ -1,4 +1,4 @@
-"""The symmetric hash join of predicted edges whose rows leave as they came."""
+"""The symmetric hash join of unsigned edges whose rows leave as they came."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class FifoJoin:
     """L ⋈ R at work where time alone lets go of rows, in their order, and keys alone decide.
 
     As `HashJoin`, which takes any other two edges; the same answer. Costs O(arrivals + results +
-    departures) a step, and remembers the rows of both windows. `endless` says that no row of
+    departures) a step, and stores the rows of both windows. `endless` says that no row of
     either side ever ends: bands let go of them. Invariants, asserted by `check`:
       1. `heads` counts the rows of each key and side, and exactly the keys with rows are kept;
       2. from the newest row of a key, `back` leads to all others of its side.
@@ -145,7 +145,7 @@ class FifoJoin:
         return delta.ts, delta.exp, keep_of(delta.exp, times_of(delta)), codes
 
     def state_rows(self) -> int:
-        """Return how many rows of both sides are remembered."""
+        """Return how many rows of both sides are stored."""
         return len(self.left) + len(self.right)
 
     def state_bytes(self) -> int:

@@ -1,4 +1,4 @@
-"""What one side of a ring join remembers: rows by number, linked to the older ones of their key."""
+"""The state of one side of a ring join: rows by number, linked to the older ones of their key."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ class Matching(Protocol):
 
     @property
     def residual(self) -> Residual | None:
-        """Tells which candidates hold."""
+        """Return which candidates hold."""
 
     @property
     def output(self) -> Schema:

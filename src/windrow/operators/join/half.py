@@ -47,7 +47,7 @@ class Kind(IntEnum):
 class KeyedForm:
     """Where equal keys decide.
 
-    Remembers left rows by key and, for each key, only how many rows are on the right. A right
+    Stores left rows by key and, for each key, only how many rows are on the right. A right
     row that turns a key costs O(left rows of the key); where NOT IN turns as a whole (the right
     side becomes empty or not, or gets or loses its NULLs) a step costs O(left rows).
     """
@@ -99,8 +99,8 @@ class KeyedForm:
         counters.comparisons += int(work[COMPARED])
         if self.kind is not Kind.SEMI:
             counters.premature += int(work[PREMATURE])
-        told, ts, weight = out[:, : int(work[MADE])]
-        made = Delta(ts, self.left.columns(told, self.match.left.output), None, weight)
+        rows, ts, weight = out[:, : int(work[MADE])]
+        made = Delta(ts, self.left.columns(rows, self.match.left.output), None, weight)
         self.left.sweep(slots)
         self._sweep_keys(codes)
         self._sweep_keys(more)
@@ -168,7 +168,7 @@ class PairedForm:
     """Where bands or a residual decide.
 
     Counts the partners of each distinct left row, from the changes of pairs; a row enters or
-    leaves as its count leaves or reaches 0. Costs and remembers what the join of Z-sets does.
+    leaves as its count leaves or reaches 0. Costs and stores what the join of Z-sets does.
     """
 
     def __init__(self, match: Match, kind: Kind) -> None:
@@ -212,8 +212,8 @@ class PairedForm:
             np.empty((events, 2), np.int64),
             (out[0], out[1], out[2]),
         )
-        told, ts, weight = out[:, :made]
-        columns = bags.left.columns(told, self.match.left.output)
+        rows, ts, weight = out[:, :made]
+        columns = bags.left.columns(rows, self.match.left.output)
         bags.settle()
         return Delta(ts, columns, None, weight)
 

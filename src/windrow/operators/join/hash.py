@@ -1,4 +1,4 @@
-"""The symmetric hash join of predicted edges."""
+"""The symmetric hash join of unsigned edges."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ Arrivals = tuple[I64, I64, I64, I64, I64, I64]
 
 
 class HashJoin:
-    """L ⋈ R at work: predicted × predicted → predicted.  ts = max, exp = min.
+    """L ⋈ R at work: unsigned × unsigned → unsigned.  ts = max, exp = min.
 
     Each arrival meets the rows of its key that are alive on the other side; departures are never
     seen, only forgotten. Costs O(arrivals + rows of the key looked at + departures) a step, and
-    remembers the rows of both windows. Without keys all rows have one key: a nested loop.
+    stores the rows of both windows. Without keys all rows have one key: a nested loop.
     `renews`: a left row has at most one partner at a time, so its results renew one another.
     """
 
@@ -176,7 +176,7 @@ class HashJoin:
             self.keys.release(dead)
 
     def _scanned(self, gone: tuple[I64, ...], work: I64) -> None:
-        """Take back the slots that a scan freed, and the codes that no row is left of."""
+        """Reclaim the slots that a scan freed, and the codes that no row is left of."""
         for side, rows in enumerate((self.left, self.right)):
             slots = gone[side][: work[GONE_LEFT + side]]
             if isinstance(rows, PoolRows) and len(slots):
@@ -188,7 +188,7 @@ class HashJoin:
         self.keys.release(live[self.heads[live, ALIVE] == 0])
 
     def state_rows(self) -> int:
-        """Return how many rows of both sides are remembered."""
+        """Return how many rows of both sides are stored."""
         return len(self.left) + len(self.right)
 
     def state_bytes(self) -> int:

@@ -1,4 +1,4 @@
-"""What one side of a predicted join remembers: a ring if rows leave as they came, else a pool."""
+"""The state of one side of an unsigned join: a ring if rows leave as they came, else a pool."""
 
 from __future__ import annotations
 
@@ -238,7 +238,7 @@ class PoolRows:
         return len(slots), dead[:count]
 
     def release(self, slots: I64) -> None:
-        """Take back the slots of rows that were unlinked."""
+        """Reclaim the slots of rows that were unlinked."""
         self.free[self.frees : self.frees + len(slots)] = slots
         self.frees += len(slots)
 

@@ -51,11 +51,11 @@ class HalfJoinTask:
         made = _merged(self.form.change(left, right, self.counters), free)
         count_out(self.counters, made.ts, made.weights())
         if self.kind is not Kind.SEMI:
-            self.counters.told += int(np.maximum(made.weights(), 0).sum())
+            self.counters.emitted += int(np.maximum(made.weights(), 0).sum())
         return made
 
     def state_rows(self) -> int:
-        """Return how many rows and keys are remembered."""
+        """Return how many rows and keys are stored."""
         return len(self.form)
 
     def state_bytes(self) -> int:

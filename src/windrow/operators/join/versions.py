@@ -6,7 +6,7 @@
 
 A result of tuples with versions v₁, v₂ ... meets N as of the latest of their times, which is
 version max(v₁, v₂ ...): a row of N with first <= max(v) < end. A tuple keeps its version until it
-leaves, so a departure takes back what the arrival gave, whatever N is by then. Changes of N make no
+leaves, so a departure retracts what the arrival gave, whatever N is by then. Changes of N make no
 results: the tuples that are there have earlier versions.
 """
 
@@ -48,7 +48,7 @@ class VersionsTask:
     """N as { n∘(first, end) }: signed → signed. Each instant of a step with changes is a version.
 
     `life`: how long a row that has left may still be met, by departures; then it is withdrawn.
-    Costs O(changes); remembers the rows that are there, and those that have left within `life`.
+    Costs O(changes); stores the rows that are there, and those that have left within `life`.
 
     Invariants, asserted by `check`:
       1. exactly the rows with copies, debts, or copies that have left are kept;
@@ -72,14 +72,14 @@ class VersionsTask:
         """Nothing is there before any row is."""
 
     def step(self, inputs: tuple[Delta, ...], clock: int) -> Delta:
-        """Tell of each change since and until which version its row is in the table."""
+        """Emit each change with the versions since and until which its row is in the table."""
         (given,) = inputs
         count_in(self.counters, given)
         made, touched = self._withdrawn(clock)
         delta = net_per_instant(given)
         if len(delta):
             slots = self._slots(delta)
-            made = Delta.concat([made, self._told(delta, slots)])
+            made = Delta.concat([made, self._versioned(delta, slots)])
             made = made.take(np.argsort(made.ts, kind="stable"))
             touched = np.append(touched, slots)
         self._sweep(touched)
@@ -98,7 +98,7 @@ class VersionsTask:
         self.nodes = grown(self.nodes, needed)  # type: ignore[assignment]
         return slots
 
-    def _told(self, delta: Delta, slots: I64) -> Delta:
+    def _versioned(self, delta: Delta, slots: I64) -> Delta:
         """Follow changes; return what they make of versions."""
         weights = delta.weights()
         fresh = np.append(True, delta.ts[1:] != delta.ts[:-1])
@@ -157,7 +157,7 @@ class VersionsTask:
         self.table.release(idle[~used])
 
     def state_rows(self) -> int:
-        """Return how many distinct rows are remembered."""
+        """Return how many distinct rows are stored."""
         return len(self.table)
 
     def state_bytes(self) -> int:
@@ -202,10 +202,10 @@ class VersionsTask:
 
 
 class StampTask:
-    """S and the versions of N → S with the version that each tuple meets: its edge keeps its sort.
+    """S and the versions of N → S with the version that each tuple meets: its edge keeps its kind.
 
     Changes of an instant come before its tuples. A change that comes in a later step makes a
-    version of its own, which tuples of its instant that were there before do not meet. Remembers
+    version of its own, which tuples of its instant that were there before do not meet. Stores
     a number.
     """
 
@@ -231,7 +231,7 @@ class StampTask:
         return tuples.replace_columns({**tuples.columns, self.met: Vector(BIGINT, met)})
 
     def state_rows(self) -> int:
-        """Return 0: no row is remembered."""
+        """Return 0: no row is stored."""
         return 0
 
     def state_bytes(self) -> int:

@@ -25,7 +25,7 @@ class ZSetPairs:
     """The pairs of two Z-sets that have equal keys and lie within the bands, as they change.
 
     With `as_set` a left row counts as one, however many copies there are of it.
-    Costs O(changes + rows of their keys); remembers the distinct rows of both sides.
+    Costs O(changes + rows of their keys); stores the distinct rows of both sides.
     """
 
     def __init__(self, match: Match, *, as_set: bool = False) -> None:
@@ -164,7 +164,7 @@ class ZSetJoin:
         return output
 
     def state_rows(self) -> int:
-        """Return how many distinct rows of both sides are remembered."""
+        """Return how many distinct rows of both sides are stored."""
         return len(self.pairs)
 
     def state_bytes(self) -> int:

@@ -25,10 +25,10 @@ from windrow.plan.patterns import PatternKind
 
 Lower = Callable[[Builder, Plan, Wanted], Edge]
 
-PREDICTING = {"min", "max"}
+MIN_MAX = {"min", "max"}
 """Calls that do better if they know ends: what ends later and is better outlives the others.
 
-That holds only if nothing is taken back, as it may be on a mixed edge."""
+That holds only if nothing is retracted, as it may be on a partly signed edge."""
 
 
 def lower_aggregate(builder: Builder, plan: Aggregate, wanted: Wanted, lower: Lower) -> Edge:
@@ -59,8 +59,8 @@ def lower_aggregate(builder: Builder, plan: Aggregate, wanted: Wanted, lower: Lo
             if joined is not None:
                 builder.stages[edge.stage].watch = watch_of(builder, joined)
             edge, joined = _exchanged(builder, edge, keys), None
-        elif edge.mixed or (
-            builder.can_tell(edge) and not PREDICTING.intersection(c.name for c in calls)
+        elif edge.partly_signed or (
+            builder.can_emit_expirations(edge) and not MIN_MAX.intersection(c.name for c in calls)
         ):
             edge = builder.signed(edge)
     made = _grouped(builder, edge, GroupBy(keys, folded))

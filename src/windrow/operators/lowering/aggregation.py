@@ -28,14 +28,14 @@ from windrow.operators.lowering.early_on_shards import (
     results_apart,
 )
 from windrow.operators.lowering.early_watching import EarlyNote, EarlyWatch
-from windrow.operators.remember import RememberTask
+from windrow.operators.row_store import RowStoreTask
 from windrow.operators.rowwise import ProjectTask
 from windrow.operators.stateless import Stateless
 from windrow.operators.vector import Vector
 from windrow.optimize.choose_early import EarlyChoice
 from windrow.optimize.choose_join import AUTO, HASH, LOOPS
 from windrow.optimize.early_calls import early_calls
-from windrow.optimize.early_costs import remembered
+from windrow.optimize.early_costs import stored_graph
 from windrow.optimize.early_estimates import (
     NONE,
     answers_to,
@@ -82,7 +82,7 @@ class Considered:
 
 
 def foldable(call: AggregateCall) -> bool:
-    """Tell whether partial values of a call can be had before the join."""
+    """Return whether partial values of a call can be had before the join."""
     fields = {e: Field("#", e.type, e.nullable) for e in (*call.args, *_filter(call))}
     return folds_early(call_over(call, lambda e: fields[e]))
 
@@ -120,7 +120,7 @@ def considered(builder: Builder, plan: Aggregate, slide: int | None) -> Consider
         choice = replace(choice, reason=KEEPS if joined.versioned else measured)
     elif asked != early.asked:
         choice = replace(choice, reason=f"early_aggregation is {early.asked}")
-    early.taken[joined.key] = choice.told
+    early.taken[joined.key] = choice.early_aggregation
     if any(choice.placement):
         _require_method(builder, choice)
     return Considered(joined, choice, early_calls(joined, choice.placement, foldable), slide)
@@ -144,7 +144,7 @@ def unplaced(builder: Builder, plan: Aggregate, slide: int | None) -> EarlyNote 
 
 
 def _apart(builder: Builder, plan: Aggregate, slide: int | None) -> EarlyNote | EarlyWatch | None:
-    """Tell of groups that meet after their results have changed shards, folded by nobody before."""
+    """Note the groups whose results change shards before anything has folded them."""
     apart = results_apart(plan)
     joined = None if apart is None else grouped_join(apart)
     if apart is None or joined is None:
@@ -157,7 +157,7 @@ def _apart(builder: Builder, plan: Aggregate, slide: int | None) -> EarlyNote | 
 
 
 def _is_free(builder: Builder) -> bool:
-    """Tell whether `auto` may choose: neither strategy nor algorithm says how state is kept."""
+    """Return whether `auto` may choose: neither strategy nor algorithm says how state is kept."""
     return builder.strategy in ("auto", "upa") and builder.algorithm == AUTO
 
 
@@ -170,7 +170,8 @@ def _bound(builder: Builder) -> str:
 def _require_method(builder: Builder, choice: EarlyChoice) -> None:
     if builder.algorithm not in METHODS:
         raise SemanticError(
-            f"early_aggregation {choice.told} cannot be with join_algorithm {builder.algorithm}",
+            f"early_aggregation {choice.early_aggregation} cannot be"
+            f" with join_algorithm {builder.algorithm}",
             detail="Aggregation sets are joined by hash, or by loops.",
             hint="SET join_algorithm = 'auto', or early_aggregation = 'none'.",
         )
@@ -201,8 +202,8 @@ def lower_grouped_join(builder: Builder, found: Considered, wanted: Wanted, lowe
 
 
 def orders_for(found: Considered) -> tuple[Order, ...]:
-    """Return the best orders of loops over what the placement lets be remembered."""
-    return best_orders(remembered(found.choice.facts, found.choice.placement))
+    """Return the best orders of loops over what the placement lets be stored."""
+    return best_orders(stored_graph(found.choice.facts, found.choice.placement))
 
 
 def add_join(
@@ -219,7 +220,7 @@ def add_join(
         schema,
         PatternKind.STR,
         label="AggregationJoin",
-        structure=f"entries of {len(inputs)}, early {found.choice.told}",
+        structure=f"entries of {len(inputs)}, early {found.choice.early_aggregation}",
     )
     builder.stages[edge.stage].watch = watch_of(builder, found)
     return edge
@@ -227,8 +228,8 @@ def add_join(
 
 def watch_of(builder: Builder, found: Considered) -> EarlyWatch:
     """Return what watches a GROUP BY over joins, whatever was chosen for it."""
-    hindered = any(i.hindered for i in found.choice.facts.inputs)
-    free = builder.early.asked == AUTO and _is_free(builder) and not hindered
+    late_only = any(i.not_early for i in found.choice.facts.inputs)
+    free = builder.early.asked == AUTO and _is_free(builder) and not late_only
     free = free and (not builder.early.shards or follows(found.joined))
     replans = free and not found.joined.versioned
     orders = any(found.choice.placement) and len(found.joined.names) > TWO
@@ -284,11 +285,11 @@ def _kept(builder: Builder, edge: Edge) -> Edge:
     at = edge.stage
     while isinstance(builder.stages[at].task, Stateless) and len(builder.stages[at].inputs) == 1:
         (at,) = builder.stages[at].inputs
-    if endless or isinstance(builder.stages[at].task, ExpireTask | RememberTask):
+    if endless or isinstance(builder.stages[at].task, ExpireTask | RowStoreTask):
         return edge
-    task = RememberTask(edge.schema)
+    task = RowStoreTask(edge.schema)
     return builder.add(
-        task, (edge,), edge.schema, PatternKind.STR, label="Remember", structure="hash by row"
+        task, (edge,), edge.schema, PatternKind.STR, label="Store rows", structure="hash by row"
     )
 
 

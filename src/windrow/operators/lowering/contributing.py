@@ -1,4 +1,4 @@
-"""GROUP BY over joins before an exchange: what each shard has joined, it tells as contributions."""
+"""GROUP BY over joins before an exchange: each shard emits its results as contributions."""
 
 from __future__ import annotations
 

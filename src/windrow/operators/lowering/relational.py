@@ -107,7 +107,7 @@ def _lowered(builder: Builder, plan: Plan, wanted: Wanted) -> Edge:
 
 
 def _whole(builder: Builder, plan: Plan, wanted: Wanted) -> Edge:
-    """Lower an input all of whose columns tell rows apart, in schema order."""
+    """Lower an input all of whose columns distinguish rows, in schema order."""
     edge = lower_relation(builder, plan, wanted.of(frozenset(plan.schema.names)))
     return ordered(builder, edge, plan.schema)
 
@@ -178,12 +178,14 @@ def _union(builder: Builder, plan: UnionAll, inputs: tuple[Plan, ...], wanted: W
         edges = [builder.signed(e) for e in edges]
     schema = Schema(tuple(plan.schema.fields[i] for i in chosen))
     kinds = {e.kind for e in edges}
-    mixed = any(e.mixed for e in edges)
-    kind = kinds.pop() if len(kinds) == 1 else PatternKind.STR if mixed else PatternKind.WK
+    partly_signed = any(e.partly_signed for e in edges)
+    kind = kinds.pop() if len(kinds) == 1 else PatternKind.STR if partly_signed else PatternKind.WK
     if kind is PatternKind.WKS and not _equal_lifetimes(plan):
         kind = PatternKind.WK
     task = MergeUnion([e.schema for e in edges])
-    return builder.add(task, tuple(edges), schema, kind, label="Union all", mixed=mixed)
+    return builder.add(
+        task, tuple(edges), schema, kind, label="Union all", partly_signed=partly_signed
+    )
 
 
 def _equal_lifetimes(plan: UnionAll) -> bool:
@@ -205,14 +207,14 @@ def _bag(builder: Builder, plan: Except | Intersect, wanted: Wanted) -> Edge:
 def _hold(builder: Builder, plan: Hold, wanted: Wanted) -> Edge:
     """Count the copies of a row at every change: all departures travel, and SLIDE stays above."""
     edge = builder.signed(_whole(builder, plan.source, Wanted(wanted.columns)))
-    told = format_duration(plan.length, clock_of(builder.root or plan))
+    length = format_duration(plan.length, clock_of(builder.root or plan))
     made = builder.add(
         HoldTask(edge.schema, plan.length),
         (edge,),
         edge.schema,
         PatternKind.STR,
         label="Hold",
-        structure=f"rows that came in the last {told}; answers come that much later at most",
+        structure=f"rows that came in the last {length}; answers come that much later at most",
     )
     return _held(builder, made, wanted.slide)
 
@@ -243,7 +245,7 @@ def _refresh(builder: Builder, plan: Refresh, wanted: Wanted) -> Edge:
 
 
 def _reads_derived_time(plan: Plan) -> bool:
-    """Tell whether SLIDE cannot pass: a refresh inside a refresh."""
+    """Return whether SLIDE cannot pass: a refresh inside a refresh."""
     if isinstance(plan, Refresh):
         return True
     return not is_stream(plan) and any(_reads_derived_time(p) for p in inputs_of(plan))

@@ -134,7 +134,7 @@ def _project(builder: Builder, below: Plan, columns: tuple[Named, ...], wanted: 
 
 
 def _relation(builder: Builder, below: Plan, slide: int | None = None) -> Edge:
-    """Lower the relation under an output stream: all its columns tell rows apart."""
+    """Lower the relation under an output stream: all its columns distinguish rows."""
     from windrow.operators.lowering.relational import lower_relation  # noqa: PLC0415 - mutual
 
     edge = lower_relation(builder, below, Wanted(frozenset(below.schema.names), slide))
@@ -163,9 +163,9 @@ def _produced(builder: Builder, plan: Produced, below: Plan) -> Edge:
     """
     with builder.unsigned_edges():
         edge = _relation(builder, below)
-    assert edge.predicted, "results that travel once travel on an unsigned edge"
+    assert edge.unsigned, "results that travel once travel on an unsigned edge"
     if plan is builder.root:
-        return builder.births(edge, None)
+        return builder.insertions(edge, None)
     task = ProducedTask(edge.schema, builder.interner)
     return builder.add(task, (edge,), edge.schema, None, label="Produced")
 
@@ -173,39 +173,43 @@ def _produced(builder: Builder, plan: Produced, below: Plan) -> Edge:
 def _output(builder: Builder, plan: Plan, below: Plan, label: str) -> Edge:
     """Lower ISTREAM or DSTREAM.
 
-    At the root, insertions of what never leaves are its births, at once: nothing can cancel
-    them, and nobody asks for an order inside an instant. So are those of rows that tell when they
-    were born: what leaves at an instant was born earlier, and equals none that is born then.
+    At the root, the insertions of what never expires are emitted at once: nothing can cancel
+    them, and nobody asks for an order inside an instant. So are those of rows that have the times
+    when they appeared: what expires at an instant appeared earlier, and equals none that appears
+    then.
     """
     edge = _relation(builder, below)
-    told = edge.kind is PatternKind.MON or (edge.predicted and birth_columns(below) is not None)
-    if told and label == "Istream" and plan is builder.root:
-        return builder.births(edge, None)
+    at_once = edge.kind is PatternKind.MON or (
+        edge.unsigned and arrival_time_columns(below) is not None
+    )
+    if at_once and label == "Istream" and plan is builder.root:
+        return builder.insertions(edge, None)
     edge = builder.signed(edge)
     make = IstreamTask if label == "Istream" else DstreamTask
     task = make(edge.schema, builder.interner, ordered=plan is not builder.root)
     return builder.add(task, (edge,), edge.schema, None, label=label)
 
 
-def birth_columns(plan: Plan) -> frozenset[str] | None:
-    """Return columns that tell when a row was born: the times of all tuples that it is made of.
+def arrival_time_columns(plan: Plan) -> frozenset[str] | None:
+    """Return columns from which a row's own time follows: the times of all its tuples.
 
-    None if some are not among its columns, or it may be born at another time than the last of them.
+    None if some are not among its columns, or the row may appear at another time than the last of
+    them.
     """
     match plan:
         case Scan():
             return frozenset({plan.time_column})
         case Window(source=below, spec=Range() | Unbounded() | Since()):
-            return birth_columns(below)
+            return arrival_time_columns(below)
         case Filter(source=below) | Exchange(source=below):
-            return birth_columns(below)
+            return arrival_time_columns(below)
         case Project(source=below, columns=columns):
             names = {c.expr.name: c.name for c in columns if isinstance(c.expr, Column)}
-            times = birth_columns(below)
+            times = arrival_time_columns(below)
             known = times is not None and times <= names.keys()
             return frozenset(names[t] for t in times) if times is not None and known else None
         case Join(left=left, right=right):
-            first, second = birth_columns(left), birth_columns(right)
+            first, second = arrival_time_columns(left), arrival_time_columns(right)
             return None if first is None or second is None else first | second
         case _:
             return None

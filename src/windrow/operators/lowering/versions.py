@@ -36,13 +36,13 @@ def lower_versions(builder: Builder, plan: Versions, table: LowerTable) -> Edge:
 def lower_stamped(builder: Builder, plan: Stamped, wanted: Wanted, lower: Lower) -> Edge:
     """Lower tuples with the version that each meets, at its own time: before SLIDE holds them.
 
-    They are predicted under every strategy, and told once (see `lower_nrr_join`).
+    They are unsigned under every strategy, and emitted once (see `lower_nrr_join`).
     """
     renews, builder.renews = builder.renews, False
     with builder.unsigned_edges():
         left = lower(builder, plan.source, Wanted(wanted.columns - {plan.met.name}))
     builder.renews = renews
-    assert left.predicted, "tuples that meet versions say when they leave"
+    assert left.unsigned, "tuples that meet versions say when they leave"
     versions = lower(builder, plan.versions, Wanted(frozenset()))
     task = StampTask(plan.met.name, (plan.versions.first.name, plan.versions.end.name))
     schema = left.schema + Schema((plan.met,))

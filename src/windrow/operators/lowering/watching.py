@@ -1,4 +1,4 @@
-"""Joins while they run: what EXPLAIN tells of them, and orders that follow what is alive.
+"""Joins while they run: what EXPLAIN shows of them, and orders that follow what is alive.
 
 Whether to look, and what comes of it, follows from the state of the join alone, so that a batch
 that is run again takes the same orders.
@@ -25,7 +25,7 @@ three inputs, and twice that for each one more."""
 
 @dataclass(slots=True)
 class ChoiceNotes:
-    """Tells what was chosen, where nothing changes while it runs."""
+    """Explains what was chosen, where nothing changes while it runs."""
 
     choice: JoinChoice
 

@@ -17,7 +17,7 @@ NOTHING = slice(0, 0)
 
 @dataclass(slots=True)
 class Ring:
-    """Rows by number, from `tail` up to but not including `head`, each with birth and end.
+    """Rows by number, from `tail` up to but not including `head`, each with arrival and end.
 
         place = row & (capacity - 1)       [ 8  9  .  .  .  5  6  7 ]   tail 5, head 10
 

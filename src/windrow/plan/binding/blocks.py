@@ -318,7 +318,7 @@ def _require_distinct_aliases(sources: tuple[Source, ...]) -> None:
         if source.alias.lower() in seen:
             raise BindError(
                 f'two sources are called "{source.alias}"',
-                detail="Columns are told apart by the names of their sources.",
+                detail="Columns are distinguished by the names of their sources.",
                 hint=f"Give one another alias: AS {source.alias}2, for example.",
                 span=source.span,
             )
@@ -326,13 +326,13 @@ def _require_distinct_aliases(sources: tuple[Source, ...]) -> None:
 
 
 def _with_expiry(sources: tuple[Source, ...]) -> tuple[Source, ...]:
-    """Let external windows beside INTERNAL ones tell when their tuples leave."""
+    """Let external windows beside INTERNAL ones have a column with their tuples' `exp`."""
     if not any(s.internal for s in sources) or not any(s.external for s in sources):
         return sources
-    return tuple(_telling_expiry(s) if s.external else s for s in sources)
+    return tuple(_with_known_expiry(s) if s.external else s for s in sources)
 
 
-def _telling_expiry(source: Source) -> Source:
+def _with_known_expiry(source: Source) -> Source:
     window = source.plan
     if not isinstance(window, Window) or not isinstance(window.spec, Range):
         raise SemanticError(
@@ -385,7 +385,7 @@ def internal_window(query: exp.Expr) -> exp.Expr:
 
 
 def internal_refused(node: exp.Expr, what: str) -> SemanticError:
-    """Return the error for INTERNAL windows below an operator that takes results back."""
+    """Return the error for INTERNAL windows below an operator that retracts results."""
     return SemanticError(
         f"INTERNAL does not go with {what}",
         detail="Results that stay after their tuples have left would be duplicates, or would no "

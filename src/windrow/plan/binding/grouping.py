@@ -17,7 +17,7 @@ from windrow.plan.nodes import Aggregate, AggregateCall, Named, Plan
 
 
 def has_aggregate(node: exp.Expr) -> bool:
-    """Tell whether an aggregate is called in it, sub-queries apart."""
+    """Return whether an aggregate is called in it, sub-queries apart."""
     return any(
         isinstance(n, exp.Anonymous) and is_aggregate(n.name)
         for n in node.walk(prune=lambda n: isinstance(n, exp.Query))

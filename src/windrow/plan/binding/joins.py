@@ -67,7 +67,7 @@ def build_joins(
     rest = sorted(sources, key=lambda s: _RANK[s.kind])
     if rest[-1].kind == "nrr" and _RANK[rest[0].kind] > 0:
         raise SemanticError(
-            f'nothing tells when to look at "{rest[-1].alias}"',
+            f'nothing says when to look at "{rest[-1].alias}"',
             detail="A non-retroactive relation is read as of the time of a stream's tuple.",
             hint="Join it with a stream, or declare it as a RELATION.",
             span=rest[-1].span,
@@ -217,7 +217,7 @@ def _require_own_times(left: Plan, source: Source) -> None:
 
 
 def _comes_and_goes(plan: Plan) -> bool:
-    """Tell whether tuples with times of their own pass a condition on what others are there."""
+    """Return whether tuples with times of their own pass a condition on what others are there."""
     match plan:
         case SemiJoin():
             return True
@@ -277,13 +277,13 @@ def _not_tied(source: Source, partners: list[Source], bands: list[Band]) -> Unbo
     fewer = tied if len(tied) < len(others) else others
     blamed = next((p for p in fewer if p.implicit), source)
     rest = tied if blamed in others else others
-    told, names = (", ".join(f'"{p.alias}"' for p in some) for some in ((blamed,), rest))
+    one, names = (", ".join(f'"{p.alias}"' for p in some) for some in ((blamed,), rest))
     first, second = next(
         pair for pair in pairwise(partners) if (pair[0] in tied) is not (pair[1] in tied)
     )
     return UnboundedStateError(
-        f"join of {told} with {names} needs unbounded state",
-        detail=f"No WINDOW ties {told} to {names}: they match however far apart in time they are,"
+        f"join of {one} with {names} needs unbounded state",
+        detail=f"No WINDOW ties {one} to {names}: they match however far apart in time they are,"
         " so no tuple can ever be dropped.",
         hint=f"Add WINDOW({first.alias}, {second.alias}) = ..., or write WINDOW = ... for all"
         f" pairs; or give each stream a window, for example {blamed.alias} [RANGE 10 MINUTES].",
@@ -292,7 +292,7 @@ def _not_tied(source: Source, partners: list[Source], bands: list[Band]) -> Unbo
 
 
 def _within_reach(source: Source, partners: list[Source], bands: list[Band]) -> bool:
-    """Tell whether bands tie the source's time to that of every partner."""
+    """Return whether bands tie the source's time to that of every partner."""
     reached = _reached(source, partners, bands)
     return all(p.time_column in reached for p in partners)
 

@@ -375,11 +375,11 @@ def _require_windowable(plan: Plan, node: exp.Expr) -> None:
     hint = (
         "Make the windows inside INTERNAL, so that each result stays, or use ISTREAM(...)."
         if internal_helps
-        else "Use ISTREAM(...) instead, which tells what enters and never takes it back."
+        else "Use ISTREAM(...) instead, which emits what enters and never retracts it."
     )
     raise SemanticError(
         f"the output of {name} cannot be windowed",
-        detail="Values can be taken back before they leave the outer window: a window over it "
+        detail="Values can be retracted before they leave the outer window: a window over it "
         "would hold results that are no longer true.",
         hint=hint,
         span=span_of(node),

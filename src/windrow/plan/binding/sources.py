@@ -193,9 +193,9 @@ def _query_source(
 
 
 def _keeps_all(plan: Plan) -> bool:
-    """Tell whether every tuple of a stream stays in the answer though nobody wrote UNBOUNDED.
+    """Return whether every tuple of a stream stays in the answer though nobody wrote UNBOUNDED.
 
-    Aggregates and DISTINCT keep values, not tuples, so what they remember is their own affair.
+    Aggregates and DISTINCT keep values, not tuples, so what they store does not count here.
     """
     match plan:
         case Window(spec=Unbounded(written=written)):

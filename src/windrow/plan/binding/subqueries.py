@@ -65,7 +65,7 @@ def unwrap(node: exp.Expr) -> exp.Expr:
 
 
 def is_bracket(node: exp.Expr) -> bool:
-    """Tell whether a node is a query in parentheses and nothing else: no ORDER BY, no LIMIT."""
+    """Return whether a node is a query in parentheses and nothing else: no ORDER BY, no LIMIT."""
     return isinstance(node, exp.Subquery | exp.Paren) and not any(
         node.args.get(clause) for clause in ("alias", "with_", "order", "limit", "offset")
     )

@@ -97,7 +97,7 @@ def simple(
 
 
 def any_nullable(args: Args) -> bool:
-    """Tell whether one of the arguments may be NULL."""
+    """Return whether one of the arguments may be NULL."""
     return any(a.nullable for a in args)
 
 

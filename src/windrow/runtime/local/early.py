@@ -35,21 +35,25 @@ def watched(running: RunningQuery) -> list[Watched]:
 
 
 def measured_placements(running: RunningQuery) -> dict[str, str]:
-    """Return the placement that is best for what is alive, where that can be told.
+    """Return the placement that is best for what is alive, where that can be measured.
 
     Joins with versions of a relation stay as they are.
     """
     watches = watched(running)
-    kept = {w.watch.key: w.watch.choice.told for w in watches if w.watch.joined.versioned}
+    kept = {
+        w.watch.key: w.watch.choice.early_aggregation for w in watches if w.watch.joined.versioned
+    }
     found = ((w.watch.key, w.facts(running)) for w in watches)
-    return kept | {key: choose_early(facts).told for key, facts in found if facts is not None}
+    return kept | {
+        key: choose_early(facts).early_aggregation for key, facts in found if facts is not None
+    }
 
 
 def followed(running: RunningQuery) -> RunningQuery:
     """Return the query under a clearly cheaper placement, or as it is if there is none.
 
     One that the state cannot be handed over to is not tried again. Nobody has asked for the change,
-    so nobody's push fails with it: whatever goes wrong, the plan stays, and this is told.
+    so nobody's push fails with it: whatever goes wrong, the plan stays, and the reason is shown.
     """
     due = [item for item in watched(running) if item.watch.due]
     if not due:

@@ -143,7 +143,7 @@ def _columns(file: str, handle: Any, wanted: Wanted) -> Finding:
 
 
 def _footer(handle: Any, format_: str) -> pa.Schema | None:
-    """Return the schema of a file; None if only those who have its key can tell."""
+    """Return the schema of a file; None if it is encrypted."""
     size = handle.seek(0, io.SEEK_END)
     if not size:
         raise pa.ArrowInvalid("it is empty")
@@ -194,7 +194,7 @@ WIDENED = frozenset({("whole", "real"), ("whole", "decimal"), ("whole", "moment"
 
 
 def readable_as(given: pa.DataType, wanted: pa.DataType) -> bool:
-    """Tell whether a file's column can be read as another type, as far as a look shows.
+    """Return whether a file's column can be read as another type, as far as a look shows.
 
     >>> readable_as(pa.int32(), pa.int64()), readable_as(pa.string(), pa.int64())
     (True, False)

@@ -1,4 +1,4 @@
-r"""One file of a shard's log: rows by port as Arrow, and what the batch told of time.
+r"""One file of a shard's log: rows by port as Arrow, and the times of the batch.
 
     bytes    what
     8        "windrow\0"
@@ -25,10 +25,10 @@ from typing import Any
 import pyarrow as pa
 
 from windrow.core.errors import StateError
-from windrow.runtime.shards.clocks import Moment
+from windrow.runtime.shards.clocks import BatchClock
 from windrow.runtime.shards.faults import fault
 from windrow.runtime.shards.files import Draft, Files
-from windrow.runtime.shards.wire import moment_from_json, moment_to_json
+from windrow.runtime.shards.wire import batch_clock_from_json, batch_clock_to_json
 
 MAGIC = b"windrow\0"
 FORMAT = 1
@@ -81,7 +81,7 @@ class Footer:
     shard: int
     step: Step
     after: int
-    moment: Moment | None
+    batch_clock: BatchClock | None
     ports: dict[int, Messages]
     checksum: int
 
@@ -98,7 +98,9 @@ class Footer:
                 "shard": self.shard,
                 "step": [self.step.version, self.step.level, self.step.kind],
                 "after": self.after,
-                "moment": None if self.moment is None else moment_to_json(self.moment),
+                "moment": None
+                if self.batch_clock is None
+                else batch_clock_to_json(self.batch_clock),
                 "ports": ports,
                 "checksum": self.checksum,
             }
@@ -112,9 +114,9 @@ class Footer:
             n: Messages(tuple(schema), [(place, size) for place, size in batches], rows)
             for n, schema, batches, rows in read["ports"]
         }
-        moment = None if read["moment"] is None else moment_from_json(read["moment"])
+        batch_clock = None if read["moment"] is None else batch_clock_from_json(read["moment"])
         step = Step(*read["step"])
-        head = (read["shard"], step, read["after"], moment)
+        head = (read["shard"], step, read["after"], batch_clock)
         return cls(*head, ports, read["checksum"])
 
 
@@ -153,9 +155,9 @@ class EntryWriter:
         messages.rows += rows
         fault("half-log-write")
 
-    def publish(self, shard: int, step: Step, after: int, moment: Moment | None) -> None:
+    def publish(self, shard: int, step: Step, after: int, batch_clock: BatchClock | None) -> None:
         """Write the end; let the file appear under its name."""
-        footer = Footer(shard, step, after, moment, self._ports, self._crc).to_bytes()
+        footer = Footer(shard, step, after, batch_clock, self._ports, self._crc).to_bytes()
         tail = TAIL.pack(len(footer), zlib.crc32(footer), FORMAT, MAGIC)
         self.draft.write(footer + tail)
         self.size += len(footer) + len(tail)

@@ -4,7 +4,7 @@
     FOLDER/0003.alive   locked by the process as long as it lives
     FOLDER/0003.start   locked by a client while it starts the process
     FOLDER/0003.log     what the process has printed
-    FOLDER/0003.heard   what the shard has heard in its newest batch (`gathering.py`)
+    FOLDER/0003.times   the times of the shard in its newest batch (`gathering.py`)
     FOLDER/0003.failed  how it has failed last, if that would come again (`repeats.py`)
 
 FOLDER is private to the user, and named by the checkpoint and the claim that `windrow.json` holds:
@@ -37,7 +37,7 @@ START_SECONDS = 60.0
 ATTEMPTS = 3
 UNUSED_DAYS = 30
 FOLDER_NAME = 16
-KINDS = ("sock", "alive", "start", "log", "heard", "failed")
+KINDS = ("sock", "alive", "start", "log", "times", "failed")
 LOG_TAIL = 4000
 DETACH = """
 import os, sys
@@ -114,7 +114,7 @@ def prepare(place: Place) -> None:
 def connect(place: Place, watch: int) -> tuple[socket.socket, Head]:
     """Return a connection to the shard's process, started if there is none, and its greeting.
 
-    The process lives as long as one of the processes that it was told to watch.
+    The process lives as long as one of the processes that it was asked to watch.
     """
     prepare(place)
     for _ in range(ATTEMPTS):
@@ -157,7 +157,7 @@ def _open(place: Place) -> socket.socket:
 
 
 def listens(place: Place) -> bool:
-    """Tell whether there is a process that takes connections."""
+    """Return whether there is a process that takes connections."""
     with suppress(*GONE), _open(place):
         return True
     return False
@@ -263,18 +263,18 @@ def _locked(path: Path) -> Iterator[None]:
 def born(pid: int) -> str:
     """Return when a process was started, as the system counts; "" if it is no more, or unknown."""
     try:
-        told = Path(f"/proc/{pid}/stat").read_text()
+        stat = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
         return ""
-    fields = told.rpartition(")")[2].split()
+    fields = stat.rpartition(")")[2].split()
     return "" if fields[0] in "ZX" else fields[19]
 
 
-def lives(pid: int, birth: str = "") -> bool:
-    """Tell whether a process lives: the one that was born then, as numbers are used again."""
+def lives(pid: int, started: str = "") -> bool:
+    """Return whether a process lives: the one that was born then, as numbers are used again."""
     if LINUX:
         now = born(pid)
-        return now != "" and birth in ("", now)
+        return now != "" and started in ("", now)
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

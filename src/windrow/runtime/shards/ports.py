@@ -139,7 +139,7 @@ class Ports:
 
 
 def counts_rows(query: Query) -> bool:
-    """Tell whether a query has a count window: the order of rows of one time then matters."""
+    """Return whether a query has a count window: the order of rows of one time then matters."""
     return any(
         isinstance(p, Window) and isinstance(p.spec, Rows | PartitionRows)
         for p in nodes_of(query.root)
@@ -161,7 +161,7 @@ def _shared(one: Port, other: Port) -> Port:
 
 
 def _replaces(relation: Relation, route: Route, keys: tuple[Expr, ...]) -> bool:
-    """Tell whether a row can replace the one of its key: both must be where it comes to."""
+    """Return whether a row can replace the one of its key: both must be where it comes to."""
     if not (relation.key and relation.changes_by_stream):
         return False
     return route is not Route.KEY or all(

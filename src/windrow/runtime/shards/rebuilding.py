@@ -23,7 +23,7 @@ NAME = "rebuilding.json"
 BETWEEN_SECONDS = 0.5
 OLD_SECONDS = 60.0
 QUIET_ROWS, QUIET_BYTES = 100_000, 32 << 20
-"""What is rebuilt in a moment: nobody needs to be told."""
+"""A rebuild that is over in a moment is not shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class RebuildReport:
     def _write(self) -> None:
         """Replace the file. It need not survive a loss of power, nor be written at all."""
         self._written = time.monotonic()
-        told = Rebuilding(
+        progress = Rebuilding(
             self.store.shard,
             self.snapshot,
             self.snapshot_bytes,
@@ -100,7 +100,7 @@ class RebuildReport:
         )
         with suppress(StateError, OSError):
             draft = self.store.files.draft(self.path)
-            draft.write(json.dumps(asdict(told)).encode())
+            draft.write(json.dumps(asdict(progress)).encode())
             draft.publish()
             draft.abandon()
 

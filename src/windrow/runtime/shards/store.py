@@ -43,7 +43,7 @@ def version_of(batch: int, *, drain: bool = False) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """The folder of one shard. Nothing is remembered here: others may write to it as well."""
+    """The folder of one shard. Nothing is cached here: others may write to it as well."""
 
     files: Files
     shard: int
@@ -65,7 +65,7 @@ class Store:
         return EntryWriter(self.files.draft(f"{self.log}/{step}"))
 
     def has(self, step: Step) -> bool:
-        """Tell whether a file of the log is there."""
+        """Return whether a file of the log is there."""
         return self.files.exists(f"{self.log}/{step}")
 
     def remove(self, step: Step) -> None:
@@ -90,7 +90,7 @@ class Store:
         return dict(sorted(found.items(), key=lambda item: str(item[0])))
 
     def whole(self, version: int) -> bool:
-        """Tell whether a version is complete: the step of its last level is there."""
+        """Return whether a version is complete: the step of its last level is there."""
         return version == 0 or self.has(Step(version, self.levels - 1, STEP))
 
     def before(self, version: int) -> int:

@@ -1,12 +1,12 @@
 """Rows that replace the one of their key: what a keyed relation's stream of rows means.
 
-    at   row        weight        tells
+    at   row        weight        changes
      1   (7, ada)      +           + (7, ada)
      4   (7, eve)      +           - (7, ada)   + (7, eve)
      9   (7, -)        -           - (7, eve)
 
 All rows of a key come to the same shards. A row of an earlier time than its key's last change is
-set aside; one without a time counts from when it is heard of.
+set aside; one without a time counts from when it arrives.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class Upserts:
     """The row that each key has now. `rows` holds them and some that are gone.
 
     Invariants:
-      1. `current` tells, by key, a place in `rows` and since when;
-      2. `gone` tells of other keys when their row went, until they have one again: a row of before
+      1. `current` has, by key, a place in `rows` and since when;
+      2. `gone` has, for other keys, when their row went, until they have one again: a row of before
          may come as long as no query has answered for its time.
     """
 
@@ -54,7 +54,7 @@ class Upserts:
         first = len(self.rows)
         fresh = table.select(self.port.schema.names).cast(self.rows.schema)
         self.rows = pa.concat_tables([self.rows, fresh])
-        told: list[tuple[int, int, int]] = []
+        changes: list[tuple[int, int, int]] = []
         late: list[int] = []
         heads = (table[TIME].to_pylist(), table[WEIGHT].to_pylist(), self._keys(fresh))
         for n, (ts, weight, key) in enumerate(zip(*heads, strict=True)):
@@ -62,29 +62,34 @@ class Upserts:
             if BEGINNING < ts < since:
                 late.append(n)
                 continue
-            self._move(told, key, (first + n, weight), max(ts, since), before)
-        made = self._table(np.array(sorted(told, key=lambda t: t[0]), np.int64).reshape(-1, 3))
+            self._move(changes, key, (first + n, weight), max(ts, since), before)
+        made = self._table(np.array(sorted(changes, key=lambda t: t[0]), np.int64).reshape(-1, 3))
         self._compact()
         return made, table.take(pa.array(late, pa.int64()))
 
     def _move(
-        self, told: list[tuple[int, int, int]], key: str, row: tuple[int, int], at: int, before: int
+        self,
+        changes: list[tuple[int, int, int]],
+        key: str,
+        row: tuple[int, int],
+        at: int,
+        before: int,
     ) -> None:
         """Let the row of a key go, and another come if its weight says so."""
         place, weight = row
         if before >= 0:
-            told.append((at, -1, before))
+            changes.append((at, -1, before))
             del self.current[key]
         if weight > 0:
-            told.append((at, 1, place))
+            changes.append((at, 1, place))
             self.current[key] = place, at
             self.gone.pop(key, None)
         elif at > BEGINNING:
             self.gone[key] = at
 
-    def _table(self, told: I64) -> pa.Table:
-        rows = self.rows.take(pa.array(told[:, 2]))
-        columns = {TIME: pa.array(told[:, 0]), WEIGHT: pa.array(told[:, 1])}
+    def _table(self, changes: I64) -> pa.Table:
+        rows = self.rows.take(pa.array(changes[:, 2]))
+        columns = {TIME: pa.array(changes[:, 0]), WEIGHT: pa.array(changes[:, 1])}
         return pa.table({**columns, **{n: rows[n] for n in rows.column_names}})
 
     def _keys(self, rows: pa.Table) -> list[str]:

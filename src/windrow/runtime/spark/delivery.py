@@ -93,7 +93,7 @@ class Delivery:
 
     @property
     def can_merge(self) -> bool:
-        """Tell whether batches may be plans of their own: not if Spark's own sink takes them all.
+        """Return whether batches may be plans of their own: not if Spark's own sink takes them all.
 
         That one knows batches that it has seen only as part of the streaming query.
         """
@@ -121,7 +121,7 @@ class Delivery:
 
     @property
     def may_run_at_once(self) -> bool:
-        """Tell whether all tasks of a batch are run, once: a sink of Spark's may want but some."""
+        """Return whether every task of a batch runs exactly once; a sink of Spark may skip some."""
         return not any(isinstance(sink, SparkSink) for sink in self.all)
 
     @property

@@ -21,7 +21,7 @@ from windrow.runtime.spark.plan import SparkPlan, plan_of
 from windrow.runtime.spark.ticks import Ticks, ticks_of
 
 MANY = 2
-"""Pairs of inputs from which on it is told how they meet."""
+"""Pairs of inputs from which on EXPLAIN shows how they meet."""
 
 
 def explain_spark(program: Program) -> str:
@@ -152,7 +152,7 @@ def _entry_port(port: Port, plan: SparkPlan) -> list[str]:
         return lines
     sql = pushed(port.predicate)
     if sql is not None:
-        lines += [f"  filtered by Catalyst: {sql}", "  what fails it tells only its time"]
+        lines += [f"  filtered by Catalyst: {sql}", "  of what fails it only the time is read"]
     rest = [part for part in conjuncts(port.predicate) if not translatable(part)]
     lines += [f"  filtered by the shards: {format_expr(part)}" for part in rest]
     return lines

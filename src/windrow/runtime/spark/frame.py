@@ -1,7 +1,7 @@
 """From declared inputs to one streaming DataFrame of all queries' changes.
 
 inputs ─► checked, filtered, one row a port ─► union
-  ─► exchange by shard ─► INGEST ─► tiny exchange: what was heard ─► STEP level 0
+  ─► exchange by shard ─► INGEST ─► tiny exchange: times ─► STEP level 0
      or, where all tasks run at once:  INGEST, shards meet, STEP level 0 in one task
   [─► exchange by key ─► STEP level n]*  ─► changes in the wide row: [_output], _ts, _sign, slots
 """
@@ -36,8 +36,8 @@ from windrow.runtime.spark.types import arrow_type
 from windrow.runtime.spark.unreadable import left_out
 from windrow.runtime.spark.worker import (
     DRAIN,
-    HEARD,
-    HEARD_DDL,
+    TIMES,
+    TIMES_DDL,
     WALL,
     AtTheRim,
     Work,
@@ -61,7 +61,7 @@ def build_frame(
 
     `frames` are inputs given as DataFrames, by name. `rim` takes changes in the task that has them,
     and passes on what others want. `at_once`: the tasks of all shards can run at the same time on
-    one host, so that they need no exchange to tell each other the time; where clocks go by the
+    one host, so that they need no exchange to agree on the time; where clocks go by the
     batch's own, every batch then needs a tick.
     """
     entry = Entry(checkpoint, frames or {}, ticks_of(program))
@@ -196,10 +196,10 @@ def drain_frame(
     """
     plan = plan_of(program)
     everyone = spark.range(plan.shards).selectExpr(f"CAST(id AS INT) AS {SHARD}")
-    told = everyone.repartitionById(plan.shards, SHARD).selectExpr(
-        f"'{{}}' AS {HEARD}", f"{wall}L AS {WALL}", f"true AS {DRAIN}"
+    times = everyone.repartitionById(plan.shards, SHARD).selectExpr(
+        f"'{{}}' AS {TIMES}", f"{wall}L AS {WALL}", f"true AS {DRAIN}"
     )
-    return _stepped(told, plan, plan.work(Shards(checkpoint, program), rim=rim))
+    return _stepped(times, plan, plan.work(Shards(checkpoint, program), rim=rim))
 
 
 def through_shards(
@@ -209,7 +209,7 @@ def through_shards(
     dealt = _dealt(rows, SHARD, plan.shards)
     if at_once:
         return _higher_levels(_together(dealt, plan, work), plan, work)
-    return _stepped(_told(dealt, plan, work, wall), plan, work)
+    return _stepped(_exchanged_times(dealt, plan, work, wall), plan, work)
 
 
 def _together(rows: DataFrame, plan: SparkPlan, work: Work) -> DataFrame:
@@ -218,17 +218,17 @@ def _together(rows: DataFrame, plan: SparkPlan, work: Work) -> DataFrame:
     return rows.mapInArrow(function, plan.row_after(0).ddl, barrier=True)
 
 
-def _told(rows: DataFrame, plan: SparkPlan, work: Work, wall: str) -> DataFrame:
-    """Run INGEST; return for each shard what all have heard."""
-    heard = rows.mapInArrow(partial(ingest, work=work), HEARD_DDL)
-    return heard.repartitionById(plan.shards, SHARD).selectExpr(
-        HEARD, f"{wall} AS {WALL}", f"false AS {DRAIN}"
+def _exchanged_times(rows: DataFrame, plan: SparkPlan, work: Work, wall: str) -> DataFrame:
+    """Run INGEST; return for each shard the times of all."""
+    times = rows.mapInArrow(partial(ingest, work=work), TIMES_DDL)
+    return times.repartitionById(plan.shards, SHARD).selectExpr(
+        TIMES, f"{wall} AS {WALL}", f"false AS {DRAIN}"
     )
 
 
-def _stepped(told: DataFrame, plan: SparkPlan, work: Work) -> DataFrame:
-    """Run all levels after what the shards are told; return the changes."""
-    first = told.mapInArrow(partial(step, level=0, work=work), plan.row_after(0).ddl)
+def _stepped(times: DataFrame, plan: SparkPlan, work: Work) -> DataFrame:
+    """Run all levels, given the times; return the changes."""
+    first = times.mapInArrow(partial(step, level=0, work=work), plan.row_after(0).ddl)
     return _higher_levels(first, plan, work)
 
 

@@ -131,7 +131,7 @@ def _has_names(names: list[str], entry: Stream | Relation) -> bool:
 
 
 def _is_declared(schema: st.StructType, entry: Stream | Relation) -> bool:
-    """Tell whether all declared columns are there, in their types or in narrower ones."""
+    """Return whether all declared columns are there, in their types or in narrower ones."""
     given = {f.name.lower(): arrow_type(f.dataType) for f in schema.fields}
     return _has_names(schema.names, entry) and all(
         readable_as(given[f.name.lower()], f.type) for f in entry.schema
@@ -139,7 +139,7 @@ def _is_declared(schema: st.StructType, entry: Stream | Relation) -> bool:
 
 
 def _fits(schema: st.StructType, entry: Stream | Relation) -> bool:
-    """Tell whether all declared columns are there, in types that can become theirs."""
+    """Return whether all declared columns are there, in types that can become theirs."""
     given = {f.name.lower(): f for f in schema.fields}
     if not _has_names(schema.names, entry):
         return False

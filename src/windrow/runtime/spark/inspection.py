@@ -72,7 +72,7 @@ class FilesLeftOutError(Exception):
 
 
 def is_news(record: logging.LogRecord) -> bool:
-    """Tell whether what py4j has to say of a callback is not what we raise there on purpose."""
+    """Return whether what py4j has to say of a callback is not what we raise there on purpose."""
     raised = record.exc_info[1] if record.exc_info else None
     return not isinstance(raised, FilesLeftOutError | WindrowError)
 
@@ -121,7 +121,7 @@ class Inspection:
             raise FilesLeftOutError
 
     def after(self, failure: BaseException) -> bool:
-        """Tell whether a batch that has failed is to be run again: without files, if need be."""
+        """Return whether a batch that has failed is to be run again: without files, if need be."""
         if self.failure is not None:
             raise self.failure
         if self.repeat:
@@ -180,7 +180,7 @@ class Inspection:
             LOG.warning('%s, a file of "%s", is left out: %s', name, each.entry.name, why.reason)
 
     def _used(self, version: int) -> bool:
-        """Tell whether a shard has rows of a version already."""
+        """Return whether a shard has rows of a version already."""
         files, name = self.folder.files, f"{version:012}-0.ingest"
         return any(files.exists(f"shards/{n:04}/log/{name}") for n in range(self.program.shards))
 

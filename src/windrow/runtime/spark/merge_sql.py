@@ -1,11 +1,11 @@
 """Tuples of one pane and group become one row, in Catalyst's words.
 
-    wide rows ─► whom each goes to ─► columns that tell a group, values that merge ─► GROUP BY
+    wide rows ─► whom each goes to ─► columns of the group, values that merge ─► GROUP BY
               ─► wide rows again, at the ports of merged tuples
 
 It is one pass over all rows of a batch. Rows that must stay single (late ones, large values, dead
 letters, what is needed as it is) pass through the same GROUP BY, each a group of its own. Texts
-only ever tell groups, so that Spark folds by hashing and need not sort.
+only ever identify groups, so that Spark folds by hashing and need not sort.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ class MergeSql:
     # What is grouped, and what is folded
 
     def grouped(self) -> dict[str, str]:
-        """Return the columns that tell a group, by name."""
+        """Return the columns of the group, by name."""
         plan = self.plan
         numbers = [str(p.number) for p in self.merging]
         silent = [str(silent_port(n)) for n in range(len(plan.entries))]

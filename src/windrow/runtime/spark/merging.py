@@ -88,8 +88,8 @@ def merged_rows(rows: DataFrame, sql: MergeSql, bounds: Mapping[str, int]) -> Da
     """Return the wide rows of a batch, which does not stream, with tuples merged."""
     groups, values = sql.grouped(), sql.valued()
     aimed = rows.selectExpr("*", sql.target(bounds))
-    told = aimed.selectExpr(*_named(groups), TIME, *_named(values))
-    folded = told.groupBy(*groups).agg(*(expr(e).alias(n) for n, e in sql.folded().items()))
+    selected = aimed.selectExpr(*_named(groups), TIME, *_named(values))
+    folded = selected.groupBy(*groups).agg(*(expr(e).alias(n) for n, e in sql.folded().items()))
     return folded.selectExpr(*_named(sql.entered()))
 
 

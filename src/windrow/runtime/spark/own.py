@@ -36,7 +36,7 @@ class OwnJob:
         reports = read_reports(self.where)
         job = self._job({str(report["query"]) for report in reports.values()})
         if job is not None:
-            self.tally.hear(job.recentProgress)
+            self.tally.add(job.recentProgress)
         status = {"message": "no active job reads it"} if job is None else job.status
         return progress_of(
             self.tally,

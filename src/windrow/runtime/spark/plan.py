@@ -53,7 +53,7 @@ class SparkPlan:
 
     @property
     def merges(self) -> bool:
-        """Tell whether tuples of any input may be merged before they cross."""
+        """Return whether tuples of any input may be merged before they cross."""
         return any(port.merges is not None for port in self.layout.ports)
 
     def work(self, shards: Shards, *, merging: bool = False, rim: AtTheRim | None = None) -> Work:

@@ -23,7 +23,7 @@ from windrow.runtime.local.ingest import Batch
 from windrow.runtime.local.relations import RelationInput
 from windrow.runtime.shards.files import Files, open_files
 from windrow.runtime.shards.ports import Port
-from windrow.runtime.spark.dead import POISON, Grave, Letter
+from windrow.runtime.spark.dead import POISON, DeadLetters, Letter
 from windrow.runtime.spark.entry_sql import LETTER, Reading, checked_sql
 from windrow.runtime.spark.sources import CORRUPT, SIGN, Opened, open_source
 
@@ -59,7 +59,7 @@ def open_relation(
     if not files.exists(f"{folder}/{FILE}"):
         letters = _keep(files, folder, open_source(spark, relation, frame, streaming=False))
         if letters:
-            Grave(checkpoint, 0, 0).bury(relation.name, POISON, letters)
+            DeadLetters(checkpoint, 0, 0).write(relation.name, POISON, letters)
     path = f"{files.where}/{folder}" if "://" not in checkpoint else f"{checkpoint}/{folder}"
     schema = spark.read.parquet(path).schema
     return Opened(relation, spark.readStream.schema(schema).parquet(path))

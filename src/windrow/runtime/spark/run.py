@@ -184,14 +184,14 @@ class Run:
 
     def _goes_on(self) -> bool:
         """Start the streaming query once more, unless the run is stopped."""
-        self._tally.hear(self._query.recentProgress)
+        self._tally.add(self._query.recentProgress)
         with self._restarting:
             if not self._stopped.is_set():
                 self._query = self._started(at_once=self._at_once)
         return not self._stopped.is_set()
 
     def _is_behind(self) -> bool:
-        """Tell whether all input is read, and a pace still holds a query back.
+        """Return whether all input is read, and a pace still holds a query back.
 
         Each start of a run that ends has a batch, if nothing else is new then the next of those.
         """
@@ -218,13 +218,13 @@ class Run:
 
     @property
     def active(self) -> bool:
-        """Tell whether it is still at work."""
+        """Return whether it is still at work."""
         return self._thread is not None and self._thread.is_alive()
 
     def wait(
         self, timeout: float | None = None, each: Callable[[Progress], object] | None = None
     ) -> bool:
-        """Wait for the end; tell whether it has come. Raises what the run has failed with.
+        """Wait for the end; return whether it has come. Raises what the run has failed with.
 
         `each` is called now and then with the progress so far.
         """
@@ -242,7 +242,7 @@ class Run:
         return True
 
     def stop(self, within: float = 0.0) -> bool:
-        """Stop; tell whether that was at the end of a batch.
+        """Stop; return whether that was at the end of a batch.
 
         The batch that is under way may take `within` seconds more. If it takes longer, it is cut
         off, and run again at the next start: nothing is lost by it.
@@ -259,7 +259,7 @@ class Run:
         return between
 
     def _await_boundary(self, within: float) -> bool:
-        """Wait until no batch is under way, or one has just ended; tell whether that came."""
+        """Wait until no batch is under way, or one has just ended; return whether that came."""
         deadline = time.monotonic() + within
         first = self.folder.last_batch()
         while self.active and self._query is not None and self._query.isActive:
@@ -280,7 +280,7 @@ class Run:
         if self._query is None:
             raise RunError("the run has not been started", hint="Call start() first.")
         active = self.active
-        self._tally.hear(self._query.recentProgress)
+        self._tally.add(self._query.recentProgress)
         status = self._query.status if active else {"message": "ended"}
         ended = "failed" if self._failure is not None and not self._stopped.is_set() else "ended"
         rebuilding = rebuilding_of(self.folder.where, self.job.program.shards) if active else []
@@ -306,21 +306,21 @@ class Run:
 
     @property
     def ends(self) -> bool:
-        """Tell whether the run comes to an end by itself."""
+        """Return whether the run comes to an end by itself."""
         return ends(self.job.trigger)
 
     @property
     def complete(self) -> bool:
-        """Tell whether the run came to its end by itself, with all input read."""
+        """Return whether the run came to its end by itself, with all input read."""
         return self._complete
 
     @property
     def is_drained(self) -> bool:
-        """Tell whether the streams of the checkpoint are closed."""
+        """Return whether the streams of the checkpoint are closed."""
         return self.folder.is_drained()
 
     def stats(self, query: str) -> dict[str, object]:
-        """Return what a query has cost on all shards, and how late its changes were told."""
+        """Return what a query has cost on all shards, and how late its changes were emitted."""
         counted = stats_of(query, read_reports(self.folder.where), self.job.program)
         return {**counted, **damage_of(self.folder.where)}
 

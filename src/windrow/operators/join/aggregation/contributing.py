@@ -1,8 +1,8 @@
-"""An aggregation join on a shard, whose groups are elsewhere: it tells what they gain.
+"""An aggregation join on a shard, whose groups are elsewhere: it emits what they gain.
 
     Δγ(S₁ ⋈ ... ⋈ Sₘ): of each instant one row a group, as `aggregate/contributions.py` has them
 
-Entries and the partial values of early calls are remembered as in any aggregation join; sums of
+Entries and the partial values of early calls are stored as in any aggregation join; sums of
 groups are not, but start from nothing for every part.
 """
 
@@ -15,7 +15,7 @@ from windrow.core.types import BIGINT
 from windrow.kernels.parts import emission_weights
 from windrow.operators.aggregate.batch import Batch
 from windrow.operators.aggregate.contributions import contributed
-from windrow.operators.aggregate.groups import Emissions, Told
+from windrow.operators.aggregate.groups import Emissions, RowChanges
 from windrow.operators.aggregate.parts import Kind, Part, split_sums
 from windrow.operators.delta import Delta
 from windrow.operators.interner import Interner
@@ -45,7 +45,7 @@ class ContributingJoinTask(AggregationJoinTask):
         self.parts = parts
         self.interner = interner
         self.nothing = Delta.empty(self.schema, signed=True)
-        self._told: list[Delta] = []
+        self._emitted: list[Delta] = []
 
     @property
     def schema(self) -> Schema:
@@ -57,9 +57,9 @@ class ContributingJoinTask(AggregationJoinTask):
         return None
 
     def _joined(self, deltas: list[Delta]) -> Delta:
-        self._told = [self.nothing]
+        self._emitted = [self.nothing]
         super()._joined(deltas)
-        made = Delta.concat(self._told)
+        made = Delta.concat(self._emitted)
         self.counters.tuples_out += len(made)
         self.counters.negatives_out += int(np.count_nonzero(made.weights() < 0))
         return made
@@ -70,9 +70,9 @@ class ContributingJoinTask(AggregationJoinTask):
         columns: dict[str, Vector],
         events: I64,
         changes: Changes | None,
-        told: Told,
+        emitted: RowChanges,
     ) -> Emissions:
-        """Tell what a part contributes; `told` stays as it is."""
+        """Emit what a part contributes; the row changes stay as they are."""
         self._reserve()
         found = self.groups.emissions(events)
         weights = np.zeros(found.count, np.int64)
@@ -91,7 +91,7 @@ class ContributingJoinTask(AggregationJoinTask):
             names = (f.name for f in self.op.keys)
             keys = dict(zip(names, self.grouping.keys(groups), strict=True))
             rows = Delta(found.lines[0, : found.count], keys, weight=weights)
-            self._told.append(contributed(rows, self.parts, [made[c] for c in range(len(made))]))
+            self._emitted.append(contributed(rows, self.parts, [made[c] for c in range(len(made))]))
         return found
 
     def current(self) -> Delta:

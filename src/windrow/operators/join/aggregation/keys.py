@@ -187,7 +187,7 @@ class Grouping:
 
     @property
     def nbytes(self) -> int:
-        """Exact size of what is remembered."""
+        """Exact size of the state."""
         return self.table.nbytes + sum(p.nbytes for p in self.parts)
 
     def save(self) -> Saved:

@@ -1,4 +1,4 @@
-"""γ(S₁ ⋈ ... ⋈ Sₘ): what an aggregation join is told at birth [AGGJOIN 4, 5].
+"""γ(S₁ ⋈ ... ⋈ Sₘ): the parameters of an aggregation join [AGGJOIN 4, 5].
 
     SELECT a.g, SUM(b.x) FROM A [...] AS a, B [...] AS b WHERE a.k = b.k GROUP BY a.g
 
@@ -7,7 +7,7 @@
                                  ├──►  g, Σx, weight  ──►     g: SUM(x)
     B ──► (k): copies, Σx ───────┘
 
-An input is remembered as *entries*. With early aggregation these are its aggregation set: one
+An input is stored as *entries*. With early aggregation these are its aggregation set: one
 entry for all tuples that agree in the columns that conditions, keys and late calls read, with their
 number and the partial values of early calls. Without, its window: an entry for each distinct tuple.
 A tuple that comes or goes meets the entries of the other inputs; each combination that matches
@@ -46,8 +46,8 @@ class Fold:
 class AggregationJoin:
     """One row a group of the join's results: its keys, then its calls.
 
-    `match` tells when entries match; `match.inputs[i].output` are the columns of an entry that keys
-    and late calls read. `early[i]` says whether input i is remembered as its aggregation set.
+    `match` says when entries match; `match.inputs[i].output` are the columns of an entry that keys
+    and late calls read. `early[i]` says whether input i is stored as its aggregation set.
     `keys` are columns of contributions: those of `match.output`, or what `compute` makes of them,
     for keys and arguments over several inputs, under names of their own. `copies[i]` names the
     column, if there is one, that says how many tuples a row of input i stands for; early calls

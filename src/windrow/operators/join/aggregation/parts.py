@@ -89,10 +89,10 @@ class EarlyFold(Protocol):
         """Forget groups, each of which has no results."""
 
     def held(self) -> int:
-        """Return how many values are remembered, besides sums and counts."""
+        """Return how many values are stored, besides sums and counts."""
 
     def nbytes(self) -> int:
-        """Return the exact size of what is remembered."""
+        """Return the exact size of the state."""
 
     def save(self, entries: int, groups: int) -> Saved:
         """Return the state of codes below these."""
@@ -101,7 +101,7 @@ class EarlyFold(Protocol):
         """Take over a saved state."""
 
     def live_codes(self) -> list[I64]:
-        """Return the codes of interned values that are remembered."""
+        """Return the codes of interned values in the state."""
 
     def check(self, entries: I64, groups: I64) -> None:
         """Assert the invariants, given the live entries and groups."""

@@ -15,7 +15,7 @@ from windrow.kernels.groups import TIME
 from windrow.kernels.hashing import ENTRIES
 from windrow.operators.aggregate.batch import Accumulator, Batch
 from windrow.operators.aggregate.choose import accumulator
-from windrow.operators.aggregate.groups import Emissions, GroupRows, Told
+from windrow.operators.aggregate.groups import Emissions, GroupRows, RowChanges
 from windrow.operators.delta import Delta
 from windrow.operators.interner import Interner
 from windrow.operators.join.aggregation.columns import ContributedColumns, null_columns
@@ -43,7 +43,7 @@ class AggregationJoinTask:
                                          with entries of n₁, n₂ ... copies of the other inputs
 
     The same answer at every instant as `GroupByTask` over `MultiZSetJoin`, without the join's
-    results. Costs O(changes + entries looked at + contributions); remembers entries, the partial
+    results. Costs O(changes + entries looked at + contributions); stores entries, the partial
     values of early calls, and groups. Each order begins with its own input.
     """
 
@@ -66,7 +66,7 @@ class AggregationJoinTask:
         self.early: dict[int, EarlyFold] = {}
         for c, fold in enumerate(op.folds):
             if fold.early is None:
-                self.late[c] = accumulator(fold.call, interner, predicted=False)
+                self.late[c] = accumulator(fold.call, interner, unsigned=False)
             else:
                 self.early[c] = early_fold(fold.call, fold.early, interner)
         self.looked = 0
@@ -104,9 +104,12 @@ class AggregationJoinTask:
         part = Part(np.zeros((len(inputs) + 2, 1), np.int64), 1, 0, 1, 1.0)
         events = np.zeros((5, 1), np.int64)  # an event of weight 0, about a row of NULLs
         events[TIME] = start
-        changes, told = Changes(zero, zero, zero, zero, zero, columns), Told(len(self.op.folds))
-        self._folded(part, null_columns(self.columns.late), events, changes, told)
-        return self.groups.delta(told, self.grouping.keys, self.counters)
+        changes, row_changes = (
+            Changes(zero, zero, zero, zero, zero, columns),
+            RowChanges(len(self.op.folds)),
+        )
+        self._folded(part, null_columns(self.columns.late), events, changes, row_changes)
+        return self.groups.delta(row_changes, self.grouping.keys, self.counters)
 
     def step(self, inputs: tuple[Delta, ...], clock: int) -> Delta:
         """Apply the changes in time order; return those of the groups' rows."""
@@ -130,7 +133,7 @@ class AggregationJoinTask:
     def _joined(self, deltas: list[Delta]) -> Delta:
         """Take in the changes of a slice; return what they change."""
         arrivals, idle = self.inputs.entered(deltas), [NONE]
-        told = Told(len(self.op.folds), int(1.1 * self.fan_out * len(arrivals.ts)))
+        row_changes = RowChanges(len(self.op.folds), int(1.1 * self.fan_out * len(arrivals.ts)))
         for keys in self.grouping.parts:
             entries = arrivals.numbers[arrivals.part(keys.which)]
             if len(entries):
@@ -140,11 +143,11 @@ class AggregationJoinTask:
             part, columns = self.columns.of(whole)
             events = self.grouping.events(part, columns, self.walk.log, arrivals.ts)
             changes = self._changes(part, arrivals, deltas) if self.early else None
-            found = self._folded(part, columns, events, changes, told)
+            found = self._folded(part, columns, events, changes, row_changes)
             if found.count and self.op.keys:
                 idle.append(self.groups.emptied(found).copy())
-        self.fan_out = told.made / len(arrivals.ts)
-        made = self.groups.delta(told, self.grouping.keys, self.counters)
+        self.fan_out = row_changes.made / len(arrivals.ts)
+        made = self.groups.delta(row_changes, self.grouping.keys, self.counters)
         self.counters.probes += counters.probes
         self.looked += counters.comparisons
         self._settle(arrivals, np.concatenate(idle))
@@ -165,9 +168,9 @@ class AggregationJoinTask:
         columns: dict[str, Vector],
         events: I64,
         changes: Changes | None,
-        told: Told,
+        row_changes: RowChanges,
     ) -> Emissions:
-        """Run every call over a part, and tell the rows that change."""
+        """Run every call over a part, and add the rows that change."""
         self._reserve()
         found = self.groups.emissions(events)
         values, valid = found.room(len(self.op.folds))
@@ -180,8 +183,8 @@ class AggregationJoinTask:
             given = Contributions(*met, found.count, found.rows_after)
             for c, early in self.early.items():
                 early.fold(given, values[c], valid[c])
-        told.reserve(found.count, part.share)
-        self.groups.tell(found, values, valid, told)
+        row_changes.reserve(found.count, part.share)
+        self.groups.emit_changes(found, values, valid, row_changes)
         return found
 
     def _reserve(self) -> None:
@@ -220,13 +223,13 @@ class AggregationJoinTask:
                 early.release_entries(entries)
 
     def state_rows(self) -> int:
-        """Return the entries, the groups, and the values that calls remember."""
+        """Return the entries, the groups, and the values that calls store."""
         held = sum(f.entries() for f in self.late.values())
         held += sum(f.held() for f in self.early.values())
         return sum(self.inputs.live()) + self.groups.showing + held
 
     def state_bytes(self) -> int:
-        """Return the exact size of what is remembered."""
+        """Return the exact size of the state."""
         kept = self.inputs.nbytes + self.grouping.nbytes + self.groups.nbytes
         return kept + sum(fold.nbytes() for fold in self._folds)
 

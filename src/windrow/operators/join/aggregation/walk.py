@@ -80,7 +80,7 @@ class Walk:
 
     Where room ends, what is before the last instant is handed over, if that is anything; else
     what is before the last change; else more room is made. The rest comes first in the next part.
-    `parted` tells whether some instant of the last walk is in several parts.
+    `parted` says whether some instant of the last walk is in several parts.
     """
 
     inputs: SignedInputs

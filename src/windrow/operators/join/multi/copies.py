@@ -1,4 +1,4 @@
-"""What a join of many signed inputs remembers of one of them: distinct rows, or rows in order."""
+"""What a join of many signed inputs stores of one of them: distinct rows, or rows in order."""
 
 from __future__ import annotations
 

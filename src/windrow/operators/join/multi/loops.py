@@ -1,4 +1,4 @@
-"""The loops of a join of many inputs, and what they count: common to all sorts of inputs."""
+"""The loops of a join of many inputs, and what they count: common to all kinds of inputs."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ class Loops:
         counters.comparisons += int(self.counts[:, LOOKED].sum()) - looked
 
     def _is_star(self, arrivals: Arrivals) -> bool:
-        """Tell whether chains can be followed apart from each other, and no expiry is put off."""
+        """Return whether chains can be followed apart from each other, and no expiry is put off."""
         plain = self.program.is_star and self.every is None and all(self.rows.rings)
         return plain and not self.rows.layout.signed and not arrivals.crowded
 

@@ -52,7 +52,7 @@ class Gathered(Growing):
 
     @property
     def keeps_all(self) -> bool:
-        """Tell whether each result that is written stays."""
+        """Return whether each result that is written stays."""
         return self.match.residual is None
 
     def take(self, places: I64, count: int) -> None:

@@ -1,4 +1,4 @@
-"""What a join of many inputs remembers: the rows of all inputs in one array, chained by class.
+"""The state of a join of many inputs: the rows of all inputs in one array, chained by class.
 
     rows:   │ ring of input 0  │ pool of input 1 │ ring of input 2 ...
             base 0             base 1            base 2

@@ -1,4 +1,4 @@
-"""What a join of many signed inputs remembers, and its loops: common to all that joins so."""
+"""What a join of many signed inputs stores, and its loops: common to all that joins so."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ class SignedInputs:
         return self.loops.statistics(self.seen, self.live())
 
     def live(self) -> list[int]:
-        """Return how many rows of each input are remembered. O(inputs): every step asks."""
+        """Return how many rows of each input are stored. O(inputs): every step asks."""
         shapes = self.rows.shapes
         return [
             c.live(int(s[TAIL]), int(s[HEAD])) for c, s in zip(self.copies, shapes, strict=True)

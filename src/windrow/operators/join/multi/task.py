@@ -1,4 +1,4 @@
-"""The join of many predicted inputs in one operator."""
+"""The join of many unsigned inputs in one operator."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from windrow.operators.vector import I64, Vector, is_interned
 
 
 class MultiJoin:
-    """S₁ ⋈ ... ⋈ Sₙ at work: predicted inputs → predicted.  ts = max, exp = min.
+    """S₁ ⋈ ... ⋈ Sₙ at work: unsigned inputs → unsigned.  ts = max, exp = min.
 
         arrival of Sᵢ ──► rows of orders[i][1] ──► rows of orders[i][2] ──► ...  results
 
     Each arrival meets the rows alive of all other inputs, one loop inside the other; nothing is
-    remembered but the inputs' own rows. Costs O(arrivals + rows looked at + departures) a step.
+    stored but the inputs' own rows. Costs O(arrivals + rows looked at + departures) a step.
     Orders can be changed at any time, at no cost: an index on each class of each input is always
     kept, with as many buckets as there are values (bucket allocation for fast streams [MULTI 5.2]
     is what growing tables do).
@@ -153,14 +153,14 @@ class MultiJoin:
         return self.loops.statistics(self.seen, list(self.live()))
 
     def live(self) -> tuple[int, ...]:
-        """Return how many rows of each input are remembered."""
+        """Return how many rows of each input are stored."""
         return tuple(self._live(i) for i in range(len(self.inputs)))
 
     def _live(self, which: int) -> int:
         return self._spread(which) - self.inputs[which].frees
 
     def state_rows(self) -> int:
-        """Return how many rows of all inputs are remembered."""
+        """Return how many rows of all inputs are stored."""
         return sum(self.live())
 
     def state_bytes(self) -> int:

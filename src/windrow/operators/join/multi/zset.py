@@ -19,7 +19,7 @@ class MultiZSetJoin:
         w copies of a row of Sᵢ  ──►  w · n₁ · n₂ ··· copies of each result with rows of n₁, n₂ ...
 
     As `MultiJoin`, where departures travel: a departure meets the rows of all other inputs as an
-    arrival does, and leaves. Costs O(changes + rows looked at); remembers distinct rows with their
+    arrival does, and leaves. Costs O(changes + rows looked at); stores distinct rows with their
     copies. `ordered` says of which inputs rows depart in the order in which they came: these are
     kept one by one in a ring, and no row is looked for. Each order begins with its own input.
     """
@@ -84,11 +84,11 @@ class MultiZSetJoin:
         return self.inputs.statistics()
 
     def live(self) -> list[int]:
-        """Return how many distinct rows of each input are remembered."""
+        """Return how many distinct rows of each input are stored."""
         return self.inputs.live()
 
     def state_rows(self) -> int:
-        """Return how many distinct rows of all inputs are remembered."""
+        """Return how many distinct rows of all inputs are stored."""
         return sum(self.live())
 
     def state_bytes(self) -> int:

@@ -50,9 +50,9 @@ LEAST_SHARE = 0.01
 
 
 class WJoin:
-    """A W-join at work: predicted edges of pattern MON in, one such edge out.
+    """A W-join at work: unsigned edges of pattern MON in, one such edge out.
 
-    Costs O(arrivals + rows looked at + results) a step, and remembers the rows that a later one
+    Costs O(arrivals + rows looked at + results) a step, and stores the rows that a later one
     can match: for the longest window of their stream. `orders[i]` is the order of the loops for
     new rows of stream i, itself first; `reorder` changes it at no cost. `clean_every` > 1 is for
     comparisons with joins that do not know of windows: rows past their time are let go only after
@@ -194,12 +194,12 @@ class WJoin:
                 self.index.forget(i, self.rows.codes, old, new)
 
     def live(self) -> tuple[int, ...]:
-        """Return how many rows of each stream are remembered."""
+        """Return how many rows of each stream are stored."""
         spans = self.rows.spans
         return tuple((spans[:, STOP] - spans[:, FIRST]).tolist())
 
     def state_rows(self) -> int:
-        """Return how many rows of all streams are remembered."""
+        """Return how many rows of all streams are stored."""
         return len(self.rows)
 
     def state_bytes(self) -> int:

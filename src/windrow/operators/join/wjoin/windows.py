@@ -44,12 +44,12 @@ class Reach:
 
     @property
     def narrow(self) -> bool:
-        """Tell whether periods differ from loop to loop: not all pairs have one window."""
+        """Return whether periods differ from loop to loop: not all pairs have one window."""
         return len(np.unique(self.most[~np.eye(len(self.most), dtype=np.bool_)])) > 1
 
     @property
     def refine(self) -> bool:
-        """Tell whether the loops let too much through."""
+        """Return whether the loops let too much through."""
         return not np.array_equal(self.most, self.exact)
 
 

@@ -23,7 +23,7 @@ LINEAR = {"count", "sum", "avg", "var_samp", "var_pop", "stddev_samp", "stddev_p
 
 
 def folds_early(call: Call) -> bool:
-    """Tell whether partial values of a call make its value over the join's results.
+    """Return whether partial values of a call make its value over the join's results.
 
     Of a DISTINCT call they do not, unless duplicates do not matter: the same value may come from
     several entries. A quantile, the most frequent values and what users define need every value.

@@ -41,7 +41,7 @@ class Argument:
     A part may be about a few rows of many, and the many be in several parts.
     """
 
-    told: Told
+    log: Told
     takes: Bools
     columns: dict[str, Vector]
 
@@ -49,12 +49,12 @@ class Argument:
     def of(cls, call: Call, which: int, changes: Changes) -> Argument:
         """Return what a call over an input reads of changes."""
         first, end = rows_spanned(changes.origin, changes.row, which)
-        told = (changes.origin, changes.entry, changes.row - first, changes.weight, changes.rows)
+        log = (changes.origin, changes.entry, changes.row - first, changes.weight, changes.rows)
         if first == end:
-            return cls(told, ALL_TAKEN, {})
+            return cls(log, ALL_TAKEN, {})
         names = [arg.name for arg in call.args] + ([call.filter] if call.filter else [])
         columns = {n: changes.columns[which][n].slice(first, end) for n in names}
-        return cls(told, taken_rows(call, columns), columns)
+        return cls(log, taken_rows(call, columns), columns)
 
     def bits(self, call: Call) -> I64:
         """Return the first argument as int64s."""
@@ -81,7 +81,7 @@ class Words:
         """Add rows of words; return the sums of each emission."""
         out = np.empty((part.emissions, words.shape[1]), np.int64)
         early_words(
-            given.told, self.which, given.takes, words,
+            given.log, self.which, given.takes, words,
             part.events, part.entries, part.change, self.partials, self.sums, out,
         )  # fmt: skip
         return out
@@ -100,7 +100,7 @@ class Words:
         self.sums[groups] = 0
 
     def held(self) -> int:
-        """No values are remembered."""
+        """No values are stored."""
         return 0
 
     def nbytes(self) -> int:
@@ -119,7 +119,7 @@ class Words:
         self.partials, self.sums = partials.copy(), sums.copy()
 
     def live_codes(self) -> list[I64]:
-        """No values are remembered."""
+        """No values are stored."""
         return []
 
     def check(self, entries: I64, groups: I64) -> None:
@@ -139,7 +139,7 @@ class EarlyRows(Words):
         out[: part.emissions] = part.rows_after[: part.emissions]
 
     def check(self, entries: I64, groups: I64) -> None:
-        """Nothing is remembered."""
+        """There is no state."""
 
 
 class EarlyCount(Words):
@@ -149,7 +149,7 @@ class EarlyCount(Words):
         """Count values times combinations."""
         given = Argument.of(self.call, self.which, part.changes)
         met = (part.events, part.entries, part.change)
-        early_counts(given.told, self.which, given.takes, *met, self.partials, self.sums, out)
+        early_counts(given.log, self.which, given.takes, *met, self.partials, self.sums, out)
 
 
 class EarlyTruths(Words):
@@ -200,7 +200,7 @@ class EarlyWhole(Words):
         high = np.empty(0 if narrow else part.emissions, np.int64)
         given = Argument.of(self.call, self.which, part.changes)
         early_whole(
-            given.told, self.which, given.takes, given.bits(self.call),
+            given.log, self.which, given.takes, given.bits(self.call),
             part.events, part.entries, part.change,
             self.partials, self.sums, narrow, high, low, valid,
         )  # fmt: skip
@@ -238,7 +238,7 @@ class EarlyDecimals(EarlyWhole):
             upper, lower = self.wide.words(given.columns[self.call.args[0].name])
         high, low = np.empty(n, np.int64), np.empty(n, np.int64)
         early_wide(
-            given.told, self.which, given.takes, upper, lower,
+            given.log, self.which, given.takes, upper, lower,
             part.events, part.entries, part.change, self.partials, self.sums, high, low, valid,
         )  # fmt: skip
         return high, low

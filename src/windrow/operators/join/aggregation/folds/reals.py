@@ -125,7 +125,7 @@ class EarlyReals:
         if high >= 0:
             self._make_room(low, high + ROOM)
         early_reals(
-            given.told,
+            given.log,
             self.which,
             given.takes,
             bits,
@@ -162,7 +162,7 @@ class EarlyReals:
         self.sums.release(groups)
 
     def held(self) -> int:
-        """No values are remembered."""
+        """No values are stored."""
         return 0
 
     def nbytes(self) -> int:
@@ -186,7 +186,7 @@ class EarlyReals:
         self.work = np.zeros((1, 2 * width + 4), np.int64)
 
     def live_codes(self) -> list[I64]:
-        """No values are remembered."""
+        """No values are stored."""
         return []
 
     def check(self, entries: I64, groups: I64) -> None:
