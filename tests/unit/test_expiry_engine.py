@@ -139,7 +139,7 @@ def test_an_older_snapshot_goes_on_to_the_tick(text: str, approach: str) -> None
 
 def test_an_older_snapshot_after_a_switch_is_refused() -> None:
     _, query = opened(QUERIES["join"], next(iter(APPROACHES)), None)
-    with pytest.raises(StateError, match="older windrow, after a switch"):
+    with pytest.raises(StateError, match="older windrow"):
         query.restore(older(query.snapshot(), alert=True))
 
 

@@ -68,7 +68,7 @@ class Stage:
     begins: bool = True
 
     @property
-    def sort(self) -> tuple[bool, bool]:
+    def edge_kind(self) -> tuple[bool, bool]:
         """Which departures travel on the edge that leaves it."""
         return self.signed, self.partly_signed
 

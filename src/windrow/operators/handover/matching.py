@@ -72,7 +72,7 @@ class Matching:
     def _stays(self, i: int) -> bool:
         """Return whether the changes of an edge are those that the new plan would have emitted."""
         stage = self.new[i]
-        if stage.sort == (True, False):
+        if stage.edge_kind == (True, False):
             return True
         return (i in self.kept or not has_state(stage)) and all(map(self._stays, stage.inputs))
 
@@ -115,4 +115,4 @@ def has_state(stage: Stage) -> bool:
 
 
 def _like(a: Stage, b: Stage) -> bool:
-    return a.schema.names == b.schema.names and a.sort == b.sort
+    return a.schema.names == b.schema.names and a.edge_kind == b.edge_kind

@@ -194,7 +194,7 @@ def _fill(old: Dataflow, new: Dataflow, matching: Matching, deposits: list[Depos
             made = _entered(stage, before, below, clock)
         for deposit in (d for d, place in zip(deposits, at, strict=True) if place == i):
             made = merged(made, fitted(deposit.rows, stage))
-            if stage.sort == (True, False) and deposit.rows.exp is not None:
+            if stage.edge_kind == (True, False) and deposit.rows.exp is not None:
                 _let_go(new, i, departures(deposit.rows, stage))
         contents.append(made)
 
