@@ -94,5 +94,5 @@ class Leaving(Protocol):
     def leaving(self) -> Delta | None:
         """Return the rows that it has emitted and will retract, in the order of retraction.
 
-        With their ends, if these are known; None if rows do not leave in the order of arrival.
+        With their ends, if these are known; None if rows do not expire in order of arrival.
         """

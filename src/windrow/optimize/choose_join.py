@@ -90,7 +90,7 @@ def _prefers(costs: Costs) -> float:
 
 
 def _departures(flat: FlatJoin) -> tuple[Costs, frozenset[int]]:
-    """Return what things cost by how rows leave, and the inputs that they leave in any order."""
+    """Return what things cost by how rows expire, and the inputs that they expire in any order."""
     strict = [i for i, p in enumerate(flat.inputs) if pattern_of(p).kind is PatternKind.STR]
     if not strict:
         return UNSIGNED, frozenset()
@@ -160,7 +160,7 @@ def explained(choice: JoinChoice) -> list[str]:
     sizes = zip(choice.names, choice.graph.inputs, strict=True)
     lines.append("  rows alive: " + ", ".join(f"{name} {i.size:,.0f}" for name, i in sizes))
     if choice.algorithm == HASH and by_one_key(choice.graph):
-        lines.append("  one key decides: where rows leave as they came, all orders are alike")
+        lines.append("  one key decides: if rows expire in order of arrival, all orders are alike")
     return lines + [f"  {_origin(choice, i)}" for i in range(len(choice.orders))]
 
 

@@ -121,7 +121,7 @@ def meets_a_version(asked: str, found: Versioned) -> SemanticError | None:
         f"early_aggregation {asked} cannot be",
         detail=f"{found.table} is a NON RETROACTIVE RELATION: each result meets the version at its"
         " own time. What is summed up before must be of time windows, or unbounded ones, with"
-        " expiry 'auto' and no processor, so that tuples of one version leave as they came.",
+        " expiry 'auto' and no processor, so that tuples of a version expire in order of arrival.",
         hint=f"{below if found.several else 'Declare'} it as a RELATION; or SET early_aggregation"
         " = 'auto'.",
     )

@@ -146,7 +146,7 @@ class Versioned:
     """Results that meet a NON RETROACTIVE RELATION and are grouped; nothing is folded before.
 
     Tuples are distinguished by the version that they meet for that (`grouped_versions.py`), which
-    only those that say on arrival when they leave can be. `several`: whether it is a join by
+    only those that carry `exp` can be. `several`: whether it is a join by
     itself.
     """
 
@@ -157,7 +157,7 @@ class Versioned:
     @property
     def reason(self) -> str:
         """Why no input is aggregated before the join."""
-        return f"not all that meets a version of {self.table} says when it leaves"
+        return f"not all that meets a version of {self.table} carries `exp`"
 
 
 def versioned(plan: Aggregate) -> Versioned | None:

@@ -94,7 +94,7 @@ def many_cost(
     """Return the cost of one join of all inputs under an order for each origin.
 
     By one key alone no loop is inside another, and what is looked at makes a result; unless
-    departures travel. `copied` are inputs whose rows leave in any order.
+    departures travel. `copied` are inputs whose rows expire in any order.
     """
     cost = costs.found * results_rate(graph, range(len(graph)))
     apart = costs is UNSIGNED and by_one_key(graph)

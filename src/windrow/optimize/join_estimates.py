@@ -77,7 +77,7 @@ def _rows(plan: Plan) -> float | None:
 
 
 def counts_tuples(plan: Plan) -> bool:
-    """Return whether an input is a count window: its rows leave in the order in which they came."""
+    """Return whether an input is a count window: its rows expire in order of arrival."""
     while isinstance(plan, Filter | Project):
         plan = plan.source
     return isinstance(plan, Window) and isinstance(plan.spec, Rows)

@@ -116,7 +116,7 @@ class Table:
 class Window:
     """S [spec] at τ: the tuples of the stream `source` that the window holds at τ.
 
-    With `expiry_column`, each tuple also has when it leaves (a BIGINT in clock units); with
+    With `expiry_column`, each tuple also has when it expires (a BIGINT in clock units); with
     `ts_column`, its own ts, which tuples of a derived stream do not show otherwise.
     """
 

@@ -1,6 +1,6 @@
 """Update patterns: how the tuples of a node's answer leave it [THESIS 3.2, 3.5.1].
 
-    MON  monotonic            they never leave
+    MON  monotonic            they never expire
     WKS  weakest non-mon.     each lives equally long: first in, first out
     WK   weak non-monotonic   the end of each is known on its arrival, in any order
     STR  strict               the end of some depends on what arrives later
@@ -154,11 +154,11 @@ def _window(window: Window) -> Pattern:
         case Range(width):
             return weakest(width, "time window: every tuple lives equally long")
         case Rows() | PartitionRows():
-            return strict("count window: a tuple leaves when later ones arrive")
+            return strict("count window: a tuple expires when later ones arrive")
         case Unbounded():
-            return monotonic("unbounded window: tuples never leave")
+            return monotonic("unbounded window: tuples never expire")
         case Since():
-            return monotonic("landmark window: tuples never leave")
+            return monotonic("landmark window: tuples never expire")
         case Until():
             return weak("each result lives as long as its external tuples")
 

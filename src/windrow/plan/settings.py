@@ -89,7 +89,7 @@ _ALL = (
     ),
     Setting(
         "expiry_pace",
-        "how many tuples leave on a shard in one batch on Spark, before time waits for the next",
+        "how many tuples expire on a shard in one batch on Spark, before time waits for the next",
         "off",
         ("off",),
         counts=True,

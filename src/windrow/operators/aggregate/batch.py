@@ -60,7 +60,7 @@ class Batch:
 
     @property
     def expiries(self) -> I64:
-        """When each row leaves; only if the input says so."""
+        """When each row expires; only if the input says so."""
         return self.columns[EXPIRY_COLUMN].data  # type: ignore[return-value]
 
     def takes(self, call: Call) -> Bools:

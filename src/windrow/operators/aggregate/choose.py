@@ -20,7 +20,7 @@ DUPLICATES_DO_NOT_MATTER = {"min", "max", "bool_and", "bool_or"}
 
 
 def accumulator(call: Call, interner: Interner, *, unsigned: bool) -> Accumulator:
-    """Return the accumulator of a call. `unsigned`: each row says when it leaves.
+    """Return the accumulator of a call. `unsigned`: each row carries `exp`.
 
     The approximate aggregates are computed exactly, by the counters of their exact
     counterparts: an exact answer is within every bound.

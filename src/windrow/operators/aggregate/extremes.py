@@ -1,4 +1,4 @@
-"""MIN and MAX over tuples that say on arrival when they leave."""
+"""MIN and MAX over tuples that carry `exp`."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class BestAlive:
         self.pool.load(pool)
 
     def immortal(self) -> tuple[I64, I64]:
-        """Return the groups whose last candidate never leaves, and the value of that."""
+        """Return the groups whose last candidate never expires, and the value of that."""
         groups = np.flatnonzero(self.ends[:, BACK])
         last = self.pool.nodes[self.ends[groups, BACK]]
         endless = last[:, EXPIRY] == FOREVER

@@ -18,7 +18,7 @@ GROUP_COLUMN = "#group"
 """Code of the row's group: it travels with the row, so that leaving needs no look-up."""
 
 EXPIRY_COLUMN = "#expiry"
-"""When the row leaves, for MIN and MAX."""
+"""When the row expires, for MIN and MAX."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class GroupBy:
 
     @property
     def carried(self) -> Schema:
-        """What must be known of a row when it leaves. Its group stands for its keys."""
+        """What must be known of a row when it expires. Its group stands for its keys."""
         kept = [Field(GROUP_COLUMN, BIGINT, nullable=False)] if self.keys else []
         if any(call.extreme for call in self.calls):
             kept.append(Field(EXPIRY_COLUMN, BIGINT, nullable=False))

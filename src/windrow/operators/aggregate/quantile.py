@@ -1,4 +1,4 @@
-"""MEDIAN, QUANTILE, and MIN and MAX where tuples leave unannounced: sorted bags."""
+"""MEDIAN, QUANTILE, and MIN and MAX where tuples expire unannounced: sorted bags."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""MIN and MAX in their other form: from the rows that wait, and from those that never leave.
+"""MIN and MAX in their other form: from the rows that wait, and from those that never expire.
 
 An expirer forgets rows without end once it has handed them on. Of these a list of candidates
 still holds the best of each group, and no other can ever win; a bag holds them all.

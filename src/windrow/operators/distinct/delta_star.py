@@ -66,7 +66,7 @@ class DeltaStarDistinct:
         return Delta(ts, dict(zip(self._names, columns, strict=True)), exp)
 
     def _arrive(self, delta: Delta, out: I64) -> int:
-        assert delta.exp is not None, "δ* needs tuples that say when they leave"
+        assert delta.exp is not None, "δ* needs tuples that carry `exp`"
         columns = [delta.columns[n] for n in self._names]
         codes = encode_sparingly(self.table, self.codec.words(columns, len(delta)))
         self._reserve()

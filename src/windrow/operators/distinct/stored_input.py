@@ -20,7 +20,7 @@ from windrow.operators.vector import I64
 class StoredInputDistinct:
     """δ with every tuple kept until it leaves: unsigned in, unsigned out.
 
-    When the reported tuple of a row leaves, the newest of its duplicates is reported. What δ*
+    When the reported tuple of a row expires, the newest of its duplicates is reported. What δ*
     is measured against: O(tuples) a step as well, but stores all tuples of the window.
     Invariants, asserted by `check`:
       1. the tuples of a row form a chain, newest first, and one of them is reported;
@@ -64,7 +64,7 @@ class StoredInputDistinct:
         return Delta(ts, dict(zip(self.schema.names, columns, strict=True)), exp)
 
     def _store(self, delta: Delta) -> I64:
-        assert delta.exp is not None, "W-Distinct needs tuples that say when they leave"
+        assert delta.exp is not None, "W-Distinct needs tuples that carry `exp`"
         columns = [delta.columns[n] for n in self.schema.names]
         codes = encode_sparingly(self.table, self.codec.words(columns, len(delta)))
         slots = self.pool.add(delta.ts, delta.columns)

@@ -159,7 +159,7 @@ def _held(stages: list[Stage], at: int, clock: int) -> tuple[Delta, ...]:
         endless(stages, i) for i in stage.inputs
     ):
         raise StateError(
-            "tuples that never leave are folded, and cannot be distinguished again",
+            "tuples that never expire are folded, and cannot be distinguished again",
             detail="An input without end is stored only as what its tuples add up to.",
             hint="Keep early_aggregation, or start the query anew.",
         )
@@ -274,7 +274,7 @@ def _no_place(deposit: Deposit, *, known: bool) -> StateError:
             "results of a join outlive the tuples that they were made of",
             detail="The plan that runs has kept the results and let go of the tuples; the other "
             "plan goes on from the tuples alone.",
-            hint="Keep join_algorithm, try again once such results have left, or start the query "
+            hint="Keep join_algorithm, try again once such results have expired, or start it "
             "anew.",
         )
     return StateError(

@@ -1,4 +1,4 @@
-"""Joins: of rows that say when they leave, of Z-sets, with NRRs; EXISTS, IN and their NOTs."""
+"""Joins: of rows that carry `exp`, of Z-sets, with NRRs; EXISTS, IN and their NOTs."""
 
 from windrow.operators.join.expiring import ExpiringJoin, can_emit_expirations
 from windrow.operators.join.expiring_semi import ExpiringSemiJoin

@@ -1,4 +1,4 @@
-"""The symmetric hash join of unsigned edges whose rows leave as they came."""
+"""The symmetric hash join of unsigned edges whose rows expire in order of arrival."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def sliced(left: Delta, right: Delta, clock: int) -> Iterator[tuple[Delta, Delta
     """Yield the arrivals of both sides up to an instant, and the instant, in time order.
 
     However many come at once, what is made of a slice stays in the cache, and the rings need no
-    room for rows that have left before the last ones come.
+    room for rows that have expired before the last ones come.
     """
     while max(len(left), len(right)) > SLICE:
         until = int(min(side.ts[SLICE - 1] for side in (left, right) if len(side) >= SLICE))
@@ -67,7 +67,7 @@ class FifoJoin:
         """Nothing is there before any tuple is."""
 
     def step(self, inputs: tuple[Delta, ...], clock: int) -> Delta:
-        """Join the arrivals with what is alive, and forget what has left by `clock`."""
+        """Join the arrivals with what is alive, and forget what has expired by `clock`."""
         left, right = inputs
         self.counters.tuples_in += len(left) + len(right)
         left, right = self.match.left.joinable(left), self.match.right.joinable(right)

@@ -25,7 +25,7 @@ Links = tuple[I64, I64, I32, I32]
 
 @dataclass(slots=True)
 class LinkedRing:
-    """Rows that leave as they came, by absolute number.
+    """Rows that expire in order of arrival, by absolute number.
 
         │ gone │        alive        │  room  │       slot = number & (capacity - 1)
         0     tail                 head

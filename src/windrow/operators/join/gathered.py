@@ -21,7 +21,7 @@ a straight guess makes a thousand million.
 
 @dataclass(slots=True)
 class Gathered(Growing):
-    """Columns of pairs, growing; with `endless`, pairs that never leave."""
+    """Columns of pairs, growing; with `endless`, pairs that never expire."""
 
     endless: bool = False
 

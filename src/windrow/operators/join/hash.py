@@ -79,7 +79,7 @@ class HashJoin:
         """Nothing is there before any tuple is."""
 
     def step(self, inputs: tuple[Delta, ...], clock: int) -> Delta:
-        """Join the arrivals with what is alive, then forget what has left by `clock`.
+        """Join the arrivals with what is alive, then forget what has expired by `clock`.
 
         Many arrivals are taken in slices: a probe looks at all rows of its key, and those that
         left while a step of many windows goes on would be looked at again and again. A join of
@@ -92,7 +92,7 @@ class HashJoin:
         return Delta.concat(parts)
 
     def _joined(self, left: Delta, right: Delta, clock: int) -> Delta:
-        """Join some arrivals, and forget what has left after them."""
+        """Join some arrivals, and forget what has expired after them."""
         made = self.join(left, right) if len(left) or len(right) else 0
         output = self._results(made) if made else self.nothing
         self.expire(clock)
@@ -169,7 +169,7 @@ class HashJoin:
         return Delta(ts, columns, exp)
 
     def expire(self, clock: int) -> None:
-        """Forget what has left by `clock`."""
+        """Forget what has expired by `clock`."""
         for rows in (self.left, self.right):
             count, dead = rows.expire(clock, self.heads)
             self.counters.expiries += count

@@ -98,7 +98,7 @@ class NrrJoinTask:
         return output
 
     def _looking_up(self, left: Delta, codes: I64, table: Changes) -> Delta:
-        """Join unsigned rows, which say themselves when they leave."""
+        """Join unsigned rows, which carry `exp`."""
         work = np.zeros(WORK_WORDS, np.int64)
         arrived = (left.ts, codes, np.empty((len(left), 0), np.int64))
         self.buffer.reserve(len(left))

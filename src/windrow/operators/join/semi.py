@@ -19,8 +19,8 @@ from windrow.operators.vector import I64, Bools, Vector
 class HalfJoinTask:
     """The left rows that have a partner on the right, or none: signed × signed → signed.
 
-    What an instant changes is netted: a left row leaves only if at the end of the instant it is
-    out of the answer. Rows with a NULL key have no partner; NOT IN has rules of its own.
+    What an instant changes is netted: a left row is retracted only if at the end of the instant it
+    is out of the answer. Rows with a NULL key have no partner; NOT IN has rules of its own.
     """
 
     def __init__(self, match: Match, kind: Kind) -> None:

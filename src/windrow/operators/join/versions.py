@@ -41,18 +41,18 @@ from windrow.operators.vector import I64, Vector
 
 SMALLEST = 64
 DUE, SLOT, BEGAN, ENDED, TIMES = range(5)
-"""Of rows that have left: when they do not matter any more, the row, its versions, its copies."""
+"""Of deleted rows: when they do not matter any more, the row, its versions, its copies."""
 
 
 class VersionsTask:
     """N as { n∘(first, end) }: signed → signed. Each instant of a step with changes is a version.
 
-    `life`: how long a row that has left may still be met, by departures; then it is withdrawn.
-    Costs O(changes); stores the rows that are there, and those that have left within `life`.
+    `life`: how long a row that was deleted may still be met, by departures; then it is withdrawn.
+    Costs O(changes); stores the rows that are there, and those that were deleted within `life`.
 
     Invariants, asserted by `check`:
-      1. exactly the rows with copies, debts, or copies that have left are kept;
-      2. what has left is in the order in which it stops to matter.
+      1. exactly the rows with copies, debts, or copies that were deleted are kept;
+      2. what was deleted is in the order in which it stops to matter.
     """
 
     def __init__(self, schema: Schema, life: int) -> None:
@@ -161,7 +161,7 @@ class VersionsTask:
         return len(self.table)
 
     def state_bytes(self) -> int:
-        """Return the exact size of rows, chains, and what has left."""
+        """Return the exact size of rows, chains, and what was deleted."""
         arrays = (self.heads, self.debts, self.gone, self.nodes, *self.leaving)
         return self.table.nbytes + sum(a.nbytes for a in arrays)
 
@@ -197,7 +197,7 @@ class VersionsTask:
         used = (self.heads != 0) | (self.debts != 0) | (self.gone != 0)
         assert np.array_equal(np.flatnonzero(used), self.table.live()), "invariant 1: a useless row"
         due = np.concatenate([a[DUE] for a in self.leaving]) if self.leaving else np.empty(0)
-        assert (np.diff(due) >= 0).all(), "invariant 2: what has left is out of order"
+        assert (np.diff(due) >= 0).all(), "invariant 2: what was deleted is out of order"
         assert (self.nodes[self.heads[self.heads != 0] - 1, COPIES] > 0).all(), "an empty node"
 
 

@@ -278,7 +278,7 @@ def _input(
 def _kept(builder: Builder, edge: Edge) -> Edge:
     """Return the edge with all departures on it, its tuples kept below for another plan.
 
-    Tuples that never leave are not: they may be too many, and are why one aggregates.
+    Tuples that never expire are not: they may be too many, and are why one aggregates.
     """
     endless = edge.kind is PatternKind.MON
     edge = builder.signed(edge)

@@ -99,7 +99,7 @@ class Edge:
 class Crossing:
     """Whom the rows of an exchange go to. Keys read the columns of its input.
 
-    `ends`: rows carry when they leave; `weighs`: they carry a weight.
+    `ends`: rows carry when they expire; `weighs`: they carry a weight.
     """
 
     route: Route

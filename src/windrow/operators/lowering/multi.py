@@ -190,7 +190,7 @@ def _cannot(algorithm: str, why: str) -> SemanticError:
 def _signed(builder: Builder, many: Many, edges: list[Edge], wanted: Wanted) -> Edge:
     """Join inputs on which all departures travel.
 
-    Rows that leave in order are kept in a ring if their times distinguish them: of equal ones it
+    Rows that expire in order are kept in a ring if their times distinguish them: of equal ones it
     would walk through each copy, where a table has their number.
     """
     choice = many.choice

@@ -42,7 +42,7 @@ def lower_stamped(builder: Builder, plan: Stamped, wanted: Wanted, lower: Lower)
     with builder.unsigned_edges():
         left = lower(builder, plan.source, Wanted(wanted.columns - {plan.met.name}))
     builder.renews = renews
-    assert left.unsigned, "tuples that meet versions say when they leave"
+    assert left.unsigned, "tuples that meet versions carry `exp`"
     versions = lower(builder, plan.versions, Wanted(frozenset()))
     task = StampTask(plan.met.name, (plan.versions.first.name, plan.versions.end.name))
     schema = left.schema + Schema((plan.met,))

@@ -51,7 +51,7 @@ class OrderWatch:
 
     No results are kept between loops, so another order costs nothing to take, and neither loses
     nor repeats a result. `streams` names the stream that each input reads; `spread` has the fewest
-    and the most of its rows that were alive at a look, since the first of them has left.
+    and the most of its rows that were alive at a look, since the first of them has expired.
     """
 
     task: MultiJoin | MultiZSetJoin | WJoin

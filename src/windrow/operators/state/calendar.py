@@ -1,4 +1,4 @@
-"""A calendar queue: rows that leave at times known when they come, in any order."""
+"""A calendar queue: rows that expire at times known when they come, in any order."""
 
 from __future__ import annotations
 

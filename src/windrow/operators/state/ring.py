@@ -1,4 +1,4 @@
-"""First in, first out: rows that leave in the order in which they came."""
+"""First in, first out: rows that expire in order of arrival."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows that leave in any order: places with a free list."""
+"""Rows that expire in any order: places with a free list."""
 
 from __future__ import annotations
 

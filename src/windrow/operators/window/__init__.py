@@ -1,4 +1,4 @@
-"""Windows: what makes a stream a relation. Each says when its tuples leave."""
+"""Windows: what makes a stream a relation. Each says when its tuples expire."""
 
 from windrow.operators.window.partition_rows import PartitionRowsWindow
 from windrow.operators.window.rows import RowsWindow

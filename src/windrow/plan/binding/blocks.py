@@ -337,7 +337,7 @@ def _with_known_expiry(source: Source) -> Source:
     if not isinstance(window, Window) or not isinstance(window.spec, Range):
         raise SemanticError(
             f'"{source.alias}" beside an INTERNAL window must be a stream with a RANGE window',
-            detail="A result lives until its first external tuple leaves, and only tuples of a "
+            detail="A result lives until its first external tuple expires, and only tuples of a "
             "RANGE window know when that will be.",
             hint="Make all windows of the query INTERNAL, or none.",
             span=source.span,
@@ -388,7 +388,7 @@ def internal_refused(node: exp.Expr, what: str) -> SemanticError:
     """Return the error for INTERNAL windows below an operator that retracts results."""
     return SemanticError(
         f"INTERNAL does not go with {what}",
-        detail="Results that stay after their tuples have left would be duplicates, or would no "
+        detail="Results that stay after their tuples have expired would be duplicates, or would no "
         "longer satisfy the condition.",
         hint="Leave INTERNAL out, so that results expire with the window.",
         span=span_of(node),

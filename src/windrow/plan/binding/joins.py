@@ -254,7 +254,7 @@ def require_bounded_state(sources: tuple[Source, ...], bands: list[Band]) -> Non
 def without_window(source: Source) -> str:
     """Say why a source keeps every tuple."""
     if source.kind == "query":
-        return "The sub-query reads a stream that has no window, so its rows never leave."
+        return "The sub-query reads a stream that has no window, so its rows never expire."
     return f'"{source.alias}" has no window, so no tuple of it can ever be dropped.'
 
 

@@ -68,7 +68,7 @@ def fault(point: str) -> None:
 
 
 def _first(path: str) -> bool:
-    """Return whether nobody has left this mark before; leave it."""
+    """Return whether there was no such mark before; leave one."""
     if not path:
         return True
     try:

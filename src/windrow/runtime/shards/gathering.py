@@ -6,7 +6,7 @@
 The batch's own time, where it is asked for, comes to one task with a tick, and so to all.
 
 Notes lie in the folder of the shards' processes on this host, and outlive all of them: a task or a
-process may die at any time, and whoever comes back finds what the others have left. A batch that
+process may die at any time, and whoever comes back finds the notes of the others. A batch that
 is run again brings the same rows, so a note may be written again.
 """
 

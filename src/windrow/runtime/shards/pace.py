@@ -1,13 +1,13 @@
 """How far a batch lets time pass for a query: so that no batch carries a whole backlog of expiries.
 
 A silent night, a source that jumps: the streams are hours ahead, and a window is to be let go.
-`SET expiry_pace = n` lets the clock of the query stop where about n tuples have left on a shard,
+`SET expiry_pace = n` lets the clock of the query stop where about n tuples have expired on a shard,
 and go on in the next batch:
 
     clock ├──── n ────┤──── n ────┤── rest ──┤ streams
             this batch   the next      ...
 
-Each shard marks when its own tuples leave, and passes on with its times where it would stop;
+Each shard marks when its own tuples expire, and passes on with its times where it would stop;
 the first of these places is where all stop. It follows from the rows, in any order, and from the
 clock: a batch that is run again stops at the same instant. What is late is not decided here.
 
@@ -57,7 +57,7 @@ class Pace:
             self._fresh.setdefault(stage, []).append(ends)
 
     def stop(self, clock: int) -> int:
-        """Return the instant at which enough have left after `clock`; FOREVER if fewer are left.
+        """Return the instant at which enough have expired after `clock`; FOREVER if fewer are left.
 
         Call it once a batch, when all its rows have come.
         """

@@ -66,7 +66,7 @@ def _passing(program: Program, plan: SparkPlan) -> list[str]:
             "the batch's own time crosses with the tiny exchange: shards do not meet instead"
         )
     if (pace := program.pace()) is not None:
-        lines.append(f"time waits for the next batch where {pace:,} tuples have left on a shard")
+        lines.append(f"time waits for the next batch where {pace:,} tuples have expired on a shard")
     return lines
 
 

@@ -243,7 +243,7 @@ def _enter(port: Port) -> str:
 
 
 def _leave(port: Port) -> str | None:
-    """Return when a pane's tuples leave; None where that follows from when they enter."""
+    """Return when a pane's tuples expire; None where that follows from when they enter."""
     pane = _merged(port).partials.pane
     if pane.width % pane.slide == 0:
         return None

@@ -48,7 +48,7 @@ class SparkPlan:
     answered: Wide
 
     def row_after(self, level: int) -> Wide:
-        """The row in which a level's rows leave: to the next, or after the last as changes."""
+        """The row in which a level's rows leave it: to the next, or after the last as changes."""
         return self.answered if level == self.layout.levels - 1 else self.forwarded[level + 1]
 
     @property

@@ -38,7 +38,7 @@ class HeldRows:
 
     @property
     def ring(self) -> bool:
-        """Return whether rows leave as they came."""
+        """Return whether rows expire in order of arrival."""
         return self.form is Form.FIFO
 
     def needed(self, count: int, live: int) -> int:

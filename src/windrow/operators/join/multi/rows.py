@@ -40,7 +40,7 @@ State = tuple[I64, I64, I64, I64, I64, I64]
 
 @dataclass(slots=True)
 class Rows:
-    """Rows, chains and codes of all inputs. `rings` says which inputs' rows leave as they came.
+    """Rows, chains and codes of all inputs. `rings`: inputs whose rows expire in order of arrival.
 
     Invariants, asserted by `check`:
       1. `heads` counts the rows of each code and input, and exactly the codes with rows are kept;

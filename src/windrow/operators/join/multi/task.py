@@ -40,7 +40,7 @@ class MultiJoin:
 
     `orders[i]` begins with i, unless new tuples are to stay where their input stands: the loops
     then begin with all rows of the first [MULTI 3.3]. `expire_every`: how far time goes on before
-    rows that have left are let go of, 1 for at once, None for once in some arrivals and at the
+    rows that have expired are let go of, 1 for at once, None for once in some arrivals and at the
     end of a step; no result is made of them in the meantime.
     """
 
@@ -78,7 +78,7 @@ class MultiJoin:
         """Nothing is there before any tuple is."""
 
     def step(self, inputs: tuple[Delta, ...], clock: int) -> Delta:
-        """Join the arrivals with what is alive, then forget what has left by `clock`."""
+        """Join the arrivals with what is alive, then forget what has expired by `clock`."""
         born = []
         for i, delta in enumerate(inputs):
             self.counters.tuples_in += len(delta)
@@ -134,7 +134,7 @@ class MultiJoin:
         return int(shape[HEAD] - shape[TAIL])
 
     def _expire(self, clock: int) -> None:
-        """Forget what has left by `clock`, and the codes that no row is left of."""
+        """Forget what has expired by `clock`, and the codes that no row is left of."""
         rows, gone, dead = self.rows, self.loops.gone, self.rows.room_for_dead(0)
         first, chains = self.layout.first, (rows.heads, rows.shapes, rows.classes, rows.bases)
         if clock >= self.expire_at:

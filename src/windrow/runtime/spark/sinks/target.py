@@ -66,7 +66,7 @@ def key_of(plan: Plan) -> tuple[str, ...] | None:
     """Return columns that distinguish any two rows of the answer, or None if nothing says so.
 
     Groups have the keys of their GROUP BY (none: there is one row), sets have all columns; what
-    drops, orders or holds rows leaves keys as they are, and a projection renames them.
+    drops, orders or holds rows keeps keys as they are, and a projection renames them.
     """
     match plan:
         case Aggregate(keys=keys):
