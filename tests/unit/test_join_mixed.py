@@ -27,7 +27,7 @@ from tests.unit.test_join_semi import answer_of
 from windrow.core.schema import Schema
 from windrow.operators.delta import Delta
 from windrow.operators.expire import ExpireTask
-from windrow.operators.join.half import Kind
+from windrow.operators.join.half import HalfJoinKind
 from windrow.operators.join.partly_signed import PartlySignedAntiJoin
 from windrow.operators.join.rows import Form
 from windrow.operators.join.semi import AntiJoinTask
@@ -83,7 +83,7 @@ def test_the_answer_is_that_of_the_definition_and_of_the_signed_form(form, life,
     right = (schema("r"), cut(rng, rights, clocks), True)
     inputs = [(schema("l"), cut(rng, lefts, clocks), False), right]
     got = run(lambda: Told(keyed, form), inputs, clocks, rng.randrange(len(clocks)))
-    assert got == net_of_answers(times, answer_of(match, Kind.ANTI, lefts, rights))
+    assert got == net_of_answers(times, answer_of(match, HalfJoinKind.ANTI, lefts, rights))
     signed = (schema("l"), cut(rng, departures(lefts), clocks), True)
     assert got == run(lambda: AntiJoinTask(match), [signed, right], clocks)
 

@@ -9,7 +9,7 @@ import pytest
 from windrow.core.errors import RunError, StateError
 from windrow.language.parse import parse_script
 from windrow.runtime.shards.program import Program
-from windrow.runtime.spark.activity import Watch
+from windrow.runtime.spark.activity import RunWatch
 from windrow.runtime.spark.failures import explained, will_repeat
 from windrow.runtime.spark.metrics import MetricsServer, exposition
 from windrow.runtime.spark.progress import Activity, Progress, Tally, progress_of
@@ -179,7 +179,7 @@ def test_seconds_behind_are_those_between_event_time_and_now() -> None:
 
 
 def test_idle_is_told_from_working_and_stuck() -> None:
-    tally, watch = Tally(), Watch("2 seconds")
+    tally, watch = Tally(), RunWatch("2 seconds")
     first = watch.look({"message": "Initializing sources"}, tally, None)
     assert (first.doing, first.awaits, first.since_batch) == ("starting", "Spark", None)
     tally.add([{**batch(4, 10), "timestamp": "2026-01-01T00:00:00.000Z"}])

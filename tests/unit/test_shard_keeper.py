@@ -22,7 +22,7 @@ from windrow.runtime.shards import keeper as keeper_module
 from windrow.runtime.shards.checkpoint import open_checkpoint
 from windrow.runtime.shards.clocks import BatchClock, InputTimes
 from windrow.runtime.shards.describe import describe
-from windrow.runtime.shards.entry import INGEST, STEP, Step
+from windrow.runtime.shards.entry import INGEST, STEP, LogStep
 from windrow.runtime.shards.files import LocalFiles
 from windrow.runtime.shards.keeper import Keeper
 from windrow.runtime.shards.program import Program
@@ -56,7 +56,7 @@ class Bench:
         self.keeper = Keeper(self.program, 0, self.store, 1 << 40)
 
     def ingest(self, batch: int) -> dict[str, InputTimes]:
-        step = Step(2 * batch + 2, 0, INGEST)
+        step = LogStep(2 * batch + 2, 0, INGEST)
         times = self.keeper.ingest(step.version, self._receipt(step, {0: rows(batch)}))
         self.keeper.check()
         self.told = times
@@ -68,7 +68,7 @@ class Bench:
         return stepped
 
     def pieces(self, batch: int, level: int, given: dict[int, pa.Table]) -> Iterator[Stepped]:
-        step = Step(2 * batch + 2, level, STEP)
+        step = LogStep(2 * batch + 2, level, STEP)
         times = {**self.told, **heard_in(batch), **self.jumps}
         batch_clock = BatchClock(times, batch) if level == 0 else None
         return self.keeper.step(step.version, level, self._receipt(step, given), batch_clock)
@@ -82,7 +82,7 @@ class Bench:
             chore.result()
         return changes
 
-    def _receipt(self, step: Step, given: dict[int, pa.Table]) -> Receipt:
+    def _receipt(self, step: LogStep, given: dict[int, pa.Table]) -> Receipt:
         receipt = Receipt(self.store.writer(step))
         for port, table in given.items():
             receipt.schema(port, table.schema.serialize())
@@ -228,7 +228,7 @@ def test_a_log_before_the_newest_snapshot_is_not_missed(
     for batch in range(BATCHES - 1):
         bench.run(batch)
     newest = max(bench.store.kept())
-    damage(bench.folder / bench.store.log / str(Step(newest, 0, INGEST)), "changed")
+    damage(bench.folder / bench.store.log / str(LogStep(newest, 0, INGEST)), "changed")
     bench.lose()
     assert same(bench.run(BATCHES - 1), expected[BATCHES - 1])
 
@@ -238,7 +238,7 @@ def test_why_no_snapshot_helps_is_told(bench: Bench) -> None:
         bench.run(batch)
     older, newest = list(bench.store.kept())[-2:]
     damage(bench.folder / bench.store.snapshots / f"{newest:012}.state", "cut")
-    damage(bench.folder / bench.store.log / str(Step(newest, 0, INGEST)), "gone")
+    damage(bench.folder / bench.store.log / str(LogStep(newest, 0, INGEST)), "gone")
     assert older < newest - 2
     bench.lose()
     with pytest.raises(StateError, match=rf"{newest:012}\.state is damaged") as caught:

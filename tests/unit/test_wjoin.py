@@ -34,7 +34,7 @@ from windrow.operators.interner import Interner
 from windrow.operators.join.match import TimeBand
 from windrow.operators.join.multi import loops
 from windrow.operators.join.multi.match import Compare, Equality, Input, MultiMatch, PairBand
-from windrow.operators.join.multi.results import Gathered
+from windrow.operators.join.multi.results import GatheredResults
 from windrow.operators.join.wjoin import (
     HashWJoin,
     MergeWJoin,
@@ -319,10 +319,10 @@ def test_loops_are_compiled_once_for_all_algorithms_and_numbers_of_streams() -> 
 def test_room_for_results_grows_by_more_than_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     """A step of very many results does not copy them again and again."""
     grown = []
-    resize = Gathered.resize
+    resize = GatheredResults.resize
     monkeypatch.setattr(wjoin, "ROOM", 4)
     monkeypatch.setattr(
-        Gathered, "resize", lambda self, room: (grown.append(room), resize(self, room))[1]
+        GatheredResults, "resize", lambda self, room: (grown.append(room), resize(self, room))[1]
     )
     match = a_match(2, [band(0, 1, -9, 9)])
     rows = [(0, 1, 1, v) for v in range(64)]

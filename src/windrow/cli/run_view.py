@@ -147,7 +147,7 @@ def show(
 
             run.wait(each=update)
         return
-    lines = Lines()
+    lines = RunLines()
 
     def print_lines(progress: Progress) -> None:
         signals.check()
@@ -161,7 +161,7 @@ def show(
 
 
 @dataclass(slots=True)
-class Lines:
+class RunLines:
     """The lines of a run where nobody looks: one a batch, one a minute without any.
 
     And one every other second while shards rebuild their state.

@@ -29,7 +29,7 @@ class Closing(Protocol):
         """Return what the instant of the clock gives, as nothing will follow."""
 
 
-class Watch(Protocol):
+class TaskWatch(Protocol):
     """Looks at a task after each step; may change how it works, never what it gives."""
 
     def look(self, rows: int) -> None:
@@ -64,7 +64,7 @@ class Stage:
     partly_signed: bool = False
     structure: str = ""
     node: Plan | None = None
-    watch: Watch | None = None
+    watch: TaskWatch | None = None
     begins: bool = True
 
     @property

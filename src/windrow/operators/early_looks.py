@@ -15,7 +15,7 @@ from windrow.optimize.join_orders import best_orders
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class CountedStages:
     """Stages at work, up to which instant, and since when their operators count."""
 
     stages: list[Stage]
@@ -32,7 +32,7 @@ def watches_of(stages: Iterable[Stage]) -> list[EarlyWatch]:
     return [s.watch for s in stages if isinstance(s.watch, EarlyWatch)]
 
 
-def better_placements(at_work: Counted) -> dict[str, str]:
+def better_placements(at_work: CountedStages) -> dict[str, str]:
     """Measure what is due; return by join the placements that are clearly cheaper.
 
     Aggregation joins follow the orders that are best for what is alive.

@@ -25,16 +25,16 @@ from windrow.operators.endless import endless
 from windrow.operators.expire import ExpireTask
 from windrow.operators.interner import Interner
 from windrow.operators.lowering.aggregation import foldable
-from windrow.operators.lowering.builder import Builder, Crossing, Early, Edge, Wanted
+from windrow.operators.lowering.builder import Builder, Crossing, Early, Edge, Requirements
 from windrow.operators.lowering.relational import lower_relation
 from windrow.operators.lowering.streams import lower_stream
 from windrow.operators.rowwise import FilterTask, ProjectTask
-from windrow.operators.source import Source
+from windrow.operators.source import SourceScan
 from windrow.operators.vector import I64
 from windrow.optimize.bound_refreshes import bound_refreshes
 from windrow.optimize.early_costs import EarlyConstants
 from windrow.optimize.early_estimates import AUTO, NONE, Asked, asks_for, unknown_names
-from windrow.optimize.fold_before_exchange import OFF, Folded, Folding, fold_before_exchange
+from windrow.optimize.fold_before_exchange import OFF, FoldedPlan, Folding, fold_before_exchange
 from windrow.optimize.grouped_joins import versioned
 from windrow.optimize.identify_results import identify_results
 from windrow.optimize.meet_versions_before_slides import meet_versions_before_slides
@@ -62,7 +62,7 @@ class Physical:
     """
 
     stages: list[Stage]
-    sources: dict[int, Source]
+    sources: dict[int, SourceScan]
     netted: bool
     shown: tuple[int, ...]
     entries: dict[int, Crossing] = field(default_factory=dict)
@@ -208,7 +208,7 @@ def require_early_inputs(query: Query, strategy: str) -> None:
 
 def _lowered(builder: Builder, root: Plan) -> Edge:
     """Return the edge of a whole plan."""
-    wanted = Wanted(frozenset(root.schema.names))
+    wanted = Requirements(frozenset(root.schema.names))
     if is_stream(root):
         return lower_stream(builder, root, wanted)
     return builder.signed(lower_relation(builder, root, wanted))
@@ -252,13 +252,13 @@ def _spread(root: Plan, early: Early, folding: Folding, *, partials: bool) -> _S
 
 def _exchanged(
     root: Plan, merged: Preaggregated, folding: Folding, asked: Asked
-) -> tuple[Folded, Preaggregated]:
+) -> tuple[FoldedPlan, Preaggregated]:
     """Return a plan with exchanges and what is folded, and which inputs of joins are merged.
 
     An exchange between a join and its GROUP BY is in the way of merged inputs.
     """
 
-    def folded(plan: Plan) -> Folded:
+    def folded(plan: Plan) -> FoldedPlan:
         return fold_before_exchange(place_exchanges(plan), folding, lambda j: asks_for(j, asked))
 
     whole = folded(merged.root)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from windrow.operators.join.expiring import ExpiringJoin
 from windrow.operators.join.fifo import FifoJoin
-from windrow.operators.join.half import KeyedForm, Kind
+from windrow.operators.join.half import HalfJoinKind, KeyedForm
 from windrow.operators.join.hash import HashJoin
 from windrow.operators.join.multi.task import MultiJoin
 from windrow.operators.join.multi.zset import MultiZSetJoin
@@ -73,6 +73,6 @@ def _keys(task: object) -> list[int]:
 
 def _is_negation(task: object) -> bool:
     """Return whether a task is a negation that counts what ends early: one by keys."""
-    if not isinstance(task, HalfJoinTask) or task.kind is Kind.SEMI:
+    if not isinstance(task, HalfJoinTask) or task.kind is HalfJoinKind.SEMI:
         return False
     return isinstance(task.form, KeyedForm)

@@ -15,7 +15,7 @@ from windrow.optimize.join_algorithms import (
     RELATED,
     SIGNED,
     UNSIGNED,
-    Costs,
+    JoinCosts,
     by_one_key,
     many_cost,
     tree_cost,
@@ -80,7 +80,7 @@ def choose_join(plan: Join, flat: FlatJoin, statistics: Statistics, algorithm: s
     return JoinChoice(HASH, names, graph, orders, said)
 
 
-def _prefers(costs: Costs) -> float:
+def _prefers(costs: JoinCosts) -> float:
     """Return how many times a tree's cost one operator may cost.
 
     Where costs are alike it is taken, as it stores less; not beside relations, where the inputs
@@ -89,7 +89,7 @@ def _prefers(costs: Costs) -> float:
     return 1 / ALIKE if costs is RELATED else ALIKE
 
 
-def _departures(flat: FlatJoin) -> tuple[Costs, frozenset[int]]:
+def _departures(flat: FlatJoin) -> tuple[JoinCosts, frozenset[int]]:
     """Return what things cost by how rows expire, and the inputs that they expire in any order."""
     strict = [i for i, p in enumerate(flat.inputs) if pattern_of(p).kind is PatternKind.STR]
     if not strict:

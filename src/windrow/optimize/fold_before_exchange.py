@@ -66,7 +66,7 @@ OFF = Folding()
 
 
 @dataclass(frozen=True, slots=True)
-class Folded:
+class FoldedPlan:
     """A plan with groups folded before exchanges, and in words of each that could be, why or not.
 
     `moved`: joins, by their keys, whose results cross as they are unless inputs of them are
@@ -82,17 +82,17 @@ IsEarly = Callable[[GroupedJoin], bool]
 """Returns whether inputs of a join are aggregated before it."""
 
 
-def fold_before_exchange(root: Plan, folding: Folding, early: IsEarly | None = None) -> Folded:
+def fold_before_exchange(root: Plan, folding: Folding, early: IsEarly | None = None) -> FoldedPlan:
     """Return the plan with groups folded before exchanges; without `early`, no join is.
 
     Only second exchanges: what enters a shard has met nothing to be folded by.
     """
-    walk = _Walk(folding, early or (lambda _: False), [], set())
-    return Folded(walk.over(root, None), tuple(walk.said), frozenset(walk.moved))
+    walk = _FoldWalk(folding, early or (lambda _: False), [], set())
+    return FoldedPlan(walk.over(root, None), tuple(walk.said), frozenset(walk.moved))
 
 
 @dataclass(frozen=True, slots=True)
-class _Walk:
+class _FoldWalk:
     """A walk down a plan with the SLIDE that changes are held by."""
 
     folding: Folding

@@ -22,7 +22,7 @@ ARRIVE, PAIR = 45.0, 20.0
 
 
 @dataclass(frozen=True, slots=True)
-class Costs:
+class JoinCosts:
     """What a tree of binary joins, and what one join of many, pays for."""
 
     arrive: float  # tree: a tuple that enters a join, and its end
@@ -35,9 +35,11 @@ class Costs:
     copies: float = 0.0  # many: a tuple of an input whose rows are found by their content
 
 
-UNSIGNED = Costs(arrive=ARRIVE, kept=130, result=PAIR, enter=130, link=20, look=20, found=PAIR)
+UNSIGNED = JoinCosts(arrive=ARRIVE, kept=130, result=PAIR, enter=130, link=20, look=20, found=PAIR)
 
-SIGNED = Costs(arrive=290, kept=380, result=180, enter=350, link=50, look=80, found=100, copies=190)
+SIGNED = JoinCosts(
+    arrive=290, kept=380, result=180, enter=350, link=50, look=80, found=100, copies=190
+)
 """Where departures travel: each tuple and each result comes and goes, and what meets a tuple is
 looked up twice. What is common to both, such as windows, is in here as well."""
 
@@ -64,7 +66,7 @@ def _with_one(graph: JoinGraph, i: int) -> JoinGraph:
     return replace(graph, inputs=tuple(inputs))
 
 
-def tree_cost(graph: JoinGraph, costs: Costs = UNSIGNED) -> float:
+def tree_cost(graph: JoinGraph, costs: JoinCosts = UNSIGNED) -> float:
     """Return the cost of the left-deep tree of binary joins in the order of the inputs."""
     everyone = range(len(graph))
     cost = costs.arrive * sum(i.rate for i in graph.inputs)
@@ -88,7 +90,7 @@ def _candidates(graph: JoinGraph, chosen: Sequence[int]) -> float:
 def many_cost(
     graph: JoinGraph,
     orders: Sequence[Order],
-    costs: Costs = UNSIGNED,
+    costs: JoinCosts = UNSIGNED,
     copied: frozenset[int] = frozenset(),
 ) -> float:
     """Return the cost of one join of all inputs under an order for each origin.

@@ -16,7 +16,7 @@ COMMON_KEYS = 0.1
 """Share of tuples on the right of a negation whose key is also on its left, if unknown."""
 
 
-class Counted(Protocol):
+class NegationCounters(Protocol):
     """What a negation at work has counted (`operators.task.Counters`)."""
 
     emitted: int
@@ -64,7 +64,7 @@ UNKNOWN = Statistics()
 def measured(
     tuples: Mapping[str, int],
     elapsed: int,
-    negations: tuple[Counted, ...] = (),
+    negations: tuple[NegationCounters, ...] = (),
     keys: tuple[int, ...] = (),
 ) -> Statistics:
     """Return the statistics of a running query.

@@ -66,14 +66,14 @@ def run_script(
 ) -> tuple[list[str], Checked]:
     """Run all queries to the end of the data; return their names, and what a check has found."""
     import windrow  # noqa: PLC0415 - as above
-    from windrow.cli.demo.results import Results, check_quiet  # noqa: PLC0415 - as above
+    from windrow.cli.demo.results import DemoResults, check_quiet  # noqa: PLC0415 - as above
     from windrow.cli.demo.view import view_for  # noqa: PLC0415 - as above
 
     where = str(place.checkpoint)
     with windrow.connect("spark", checkpoint=where, shards=shards, master=master) as db:
         db.execute(script)
         names = [query.name for query in db.session.queries.values()]
-        results = [Results(name, place.results / name) for name in names]
+        results = [DemoResults(name, place.results / name) for name in names]
         run = db.start(f"parquet:{place.results}", drain=True)
         with view_for(console) as view:
 

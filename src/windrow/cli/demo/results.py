@@ -31,7 +31,7 @@ SELECT DISTINCT src FROM l1, now WHERE l1.ts > gone
 
 
 @dataclass(slots=True)
-class Results:
+class DemoResults:
     """The Parquet files of one query, looked at again and again while they come."""
 
     name: str

@@ -20,7 +20,7 @@ SPACE = re.compile(r"(?:\s+|--[^\n]*|/\*.*?\*/)*", re.DOTALL)
 
 
 @dataclass(slots=True)
-class Buffer:
+class StatementBuffer:
     """Lines that have been typed and are no whole statement yet."""
 
     text: str = ""
@@ -60,7 +60,7 @@ def pieces(text: str) -> Iterator[str]:
     >>> list(pieces("SELECT ';' -- ;\n;\n.push s ts=1\nSET a = 1; SHOW\nSTREAMS"))
     ["SELECT ';' -- ;\n;", '.push s ts=1', 'SET a = 1;', 'SHOW\nSTREAMS']
     """
-    buffer = Buffer()
+    buffer = StatementBuffer()
     for line in text.splitlines():
         yield from buffer.add(line)
     yield from buffer.rest()

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from windrow.cli.shell.completion import complete, names_of
-from windrow.cli.shell.reading import Buffer
+from windrow.cli.shell.reading import StatementBuffer
 
 if TYPE_CHECKING:
     from windrow.cli.shell.session import Shell
@@ -28,7 +28,7 @@ HISTORY_LINES = 10_000
 def converse(shell: Shell) -> None:
     """Read, carry out, show, until the user leaves."""
     click.echo(f"windrow {version('windrow')}: .help lists the commands, .quit leaves")
-    buffer = Buffer()
+    buffer = StatementBuffer()
     readline = load_readline()
     if readline is not None:
         listen_for_tab(readline, shell, buffer)
@@ -98,7 +98,7 @@ def one_line(piece: str) -> str:
     return piece if "--" in piece else " ".join(piece.split())
 
 
-def listen_for_tab(readline: ModuleType, shell: Shell, buffer: Buffer) -> None:
+def listen_for_tab(readline: ModuleType, shell: Shell, buffer: StatementBuffer) -> None:
     """Offer completions on Tab."""
     readline.set_completer(completer(readline, shell, buffer))
     readline.set_completer_delims(DELIMITERS)
@@ -107,7 +107,7 @@ def listen_for_tab(readline: ModuleType, shell: Shell, buffer: Buffer) -> None:
 
 
 def completer(
-    readline: ModuleType, shell: Shell, buffer: Buffer
+    readline: ModuleType, shell: Shell, buffer: StatementBuffer
 ) -> Callable[[str, int], str | None]:
     """Return what readline asks for the n-th completion of a word."""
     offered: list[str] = []

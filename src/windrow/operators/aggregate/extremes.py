@@ -6,9 +6,9 @@ import numpy as np
 
 from windrow.core.time import FOREVER
 from windrow.kernels.extremes import AFTER, BACK, BEFORE, EXPIRY, FRONT, KEY, best_alive
-from windrow.operators.aggregate.batch import Batch
+from windrow.operators.aggregate.batch import EventBatch
 from windrow.operators.aggregate.comparing import Comparing
-from windrow.operators.aggregate.op import Call
+from windrow.operators.aggregate.op import AccumulatorCall
 from windrow.operators.aggregate.pool import Pool
 from windrow.operators.interner import Interner
 from windrow.operators.state.key_table import grown
@@ -25,7 +25,7 @@ class BestAlive:
       3. a group without tuples has an empty list.
     """
 
-    def __init__(self, call: Call, interner: Interner) -> None:
+    def __init__(self, call: AccumulatorCall, interner: Interner) -> None:
         self.call = call
         self.comparing = Comparing.of(call.args[0].type, interner)
         self.sign = 1 if call.name == "max" else -1
@@ -41,7 +41,7 @@ class BestAlive:
         """Make room."""
         self.ends = grown(self.ends, groups)  # type: ignore[assignment]
 
-    def fold(self, batch: Batch, out: I64, valid: Bools) -> None:
+    def fold(self, batch: EventBatch, out: I64, valid: Bools) -> None:
         """Let tuples in and out; the front of each list is the answer."""
         self.pool.reserve(len(batch))
         best_alive(

@@ -22,7 +22,7 @@ EXPIRY_COLUMN = "#expiry"
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class AccumulatorCall:
     """One aggregate: ``name([DISTINCT] args, parameters) FILTER (WHERE filter)``.
 
     `args` and `filter` are columns of the input, already evaluated. `parameters` are the
@@ -54,7 +54,7 @@ class GroupBy:
     """One row a group: its keys, then its calls."""
 
     keys: tuple[Field, ...]
-    calls: tuple[Call, ...]
+    calls: tuple[AccumulatorCall, ...]
 
     @property
     def schema(self) -> Schema:

@@ -21,9 +21,9 @@ from windrow.kernels.sorted_bags import (
     list_separators,
     quantiles,
 )
-from windrow.operators.aggregate.batch import Batch
+from windrow.operators.aggregate.batch import EventBatch
 from windrow.operators.aggregate.comparing import Comparing
-from windrow.operators.aggregate.op import Call
+from windrow.operators.aggregate.op import AccumulatorCall
 from windrow.operators.interner import Interner
 from windrow.operators.state.key_table import grown
 from windrow.operators.task import Saved
@@ -159,7 +159,7 @@ class Quantile:
     the value at k if part + fraction <= 1, else the next.
     """
 
-    def __init__(self, call: Call, interner: Interner) -> None:
+    def __init__(self, call: AccumulatorCall, interner: Interner) -> None:
         self.call = call
         self.comparing = Comparing.of(call.args[0].type, interner)
         self.bags = SortedBags()
@@ -175,7 +175,7 @@ class Quantile:
         """Make room."""
         self.bags.reserve(groups)
 
-    def fold(self, batch: Batch, out: I64, valid: Bools) -> None:
+    def fold(self, batch: EventBatch, out: I64, valid: Bools) -> None:
         """Change the bags; interpolate between neighbours."""
         n = batch.emissions
         found = Quantiles(out, np.empty(n, np.int64), np.empty(n, np.float64), valid)

@@ -16,7 +16,7 @@ from windrow.core.schema import Schema
 from windrow.core.types import BIGINT
 from windrow.kernels.groups import GROUP, TIME, WEIGHT
 from windrow.kernels.hashing import ENTRIES
-from windrow.operators.aggregate.batch import Accumulator, Batch
+from windrow.operators.aggregate.batch import Accumulator, EventBatch
 from windrow.operators.aggregate.choose import accumulator
 from windrow.operators.aggregate.groups import Emissions, GroupRows, RowChanges
 from windrow.operators.aggregate.op import EXPIRY_COLUMN, GROUP_COLUMN, GroupBy
@@ -125,7 +125,7 @@ class GroupByTask:
     def _fold(self, events: I64, columns: dict[str, Vector]) -> Delta:
         """Run every call over the events; return the rows that changed."""
         found = self.groups.emissions(events)
-        batch = Batch(events, columns, found.count, found.rows_after)
+        batch = EventBatch(events, columns, found.count, found.rows_after)
         values, valid = found.room(len(self.folds))
         for c, fold in enumerate(self.folds):
             fold.fold(batch, values[c], valid[c])

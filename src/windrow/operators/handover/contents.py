@@ -12,7 +12,7 @@ from windrow.core.types import BIGINT
 from windrow.operators.codec import RowCodec
 from windrow.operators.dataflow import Stage
 from windrow.operators.delta import NO_TIMES, Delta
-from windrow.operators.handover.places import Place
+from windrow.operators.handover.places import RelationPlace
 from windrow.operators.state.key_table import KeyTable
 from windrow.operators.vector import I64, Bools, Vector, empty_data
 
@@ -24,7 +24,7 @@ class Deposit:
     `spare` are those of the columns that can be computed anew from the others.
     """
 
-    place: Place
+    place: RelationPlace
     rows: Delta
     spare: frozenset[str] = frozenset()
 

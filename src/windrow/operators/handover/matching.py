@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from windrow.operators.dataflow import Stage
 from windrow.operators.expire import ExpireTask
 from windrow.operators.handover.istream import differs_in_istream
-from windrow.operators.handover.places import Place, places_of
+from windrow.operators.handover.places import RelationPlace, places_of
 from windrow.operators.join import NrrJoinTask
 from windrow.operators.join.aggregation.task import AggregationJoinTask
 from windrow.operators.row_store import RowStoreTask
@@ -18,7 +18,7 @@ from windrow.operators.task import Task
 
 
 @dataclass(slots=True)
-class Matching:
+class PlanMatching:
     """Two plans side by side.
 
     `same` maps stages of the new plan to those of the old one that do the same; `kept` are those
@@ -30,8 +30,8 @@ class Matching:
 
     old: list[Stage]
     new: list[Stage]
-    old_places: list[Place] = field(init=False)
-    new_places: list[Place] = field(init=False)
+    old_places: list[RelationPlace] = field(init=False)
+    new_places: list[RelationPlace] = field(init=False)
     same: dict[int, int] = field(default_factory=dict)
     kept: dict[int, int] = field(default_factory=dict)
 

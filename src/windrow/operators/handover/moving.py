@@ -31,7 +31,7 @@ from windrow.operators.handover.contents import (
     returned,
 )
 from windrow.operators.handover.departing import in_order_of_leaving
-from windrow.operators.handover.matching import Matching
+from windrow.operators.handover.matching import PlanMatching
 from windrow.operators.handover.places import origins
 from windrow.operators.join.aggregation.contributing import ContributingJoinTask
 from windrow.operators.join.aggregation.task import AggregationJoinTask
@@ -68,7 +68,7 @@ def transfer(old: Dataflow, twin: list[Stage], new: Dataflow) -> None:
     plan does not hold what the new one needs. O(state). What the old plan still has to emit, and
     the new one will not, is in `istream.pending_insertions`.
     """
-    matching = Matching(old.stages, new.stages)
+    matching = PlanMatching(old.stages, new.stages)
     new.begun, new.clocks = old.begun, _clocks(old, new)
     if not old.begun:
         return
@@ -90,7 +90,7 @@ def transfer(old: Dataflow, twin: list[Stage], new: Dataflow) -> None:
     _fill(old, new, matching, _taken(old, twin, matching))
 
 
-def _versions_stay(old: Dataflow, new: Dataflow, matching: Matching) -> bool:
+def _versions_stay(old: Dataflow, new: Dataflow, matching: PlanMatching) -> bool:
     """Return whether all stages that number versions or read the numbers are kept."""
     mine, theirs = matching.kept.keys(), set(matching.kept.values())
     return _by_version(new.stages) <= mine and _by_version(old.stages) <= theirs
@@ -110,7 +110,7 @@ def _clocks(old: Dataflow, new: Dataflow) -> list[int]:
     return clocks
 
 
-def _stages_to_move(flow: Dataflow, matching: Matching) -> list[Stage]:
+def _stages_to_move(flow: Dataflow, matching: PlanMatching) -> list[Stage]:
     """Return the stages of either plan whose state depends on that of the other plan.
 
     All but a root that makes ISTREAM otherwise than the other: it begins with nothing
@@ -119,7 +119,7 @@ def _stages_to_move(flow: Dataflow, matching: Matching) -> list[Stage]:
     return flow.stages[:-1] if matching.istream_differs else flow.stages
 
 
-def _taken(old: Dataflow, twin: list[Stage], matching: Matching) -> list[Deposit]:
+def _taken(old: Dataflow, twin: list[Stage], matching: PlanMatching) -> list[Deposit]:
     """Return what the operators of the old plan hold and none below them can make anew."""
     deposits: list[Deposit] = []
     contents: list[Delta] = []
@@ -173,7 +173,7 @@ def _held(stages: list[Stage], at: int, clock: int) -> tuple[Delta, ...]:
     return tuple(held) if isinstance(stage.task, RENEWING) else tuple(map(in_order, held))
 
 
-def _fill(old: Dataflow, new: Dataflow, matching: Matching, deposits: list[Deposit]) -> None:
+def _fill(old: Dataflow, new: Dataflow, matching: PlanMatching, deposits: list[Deposit]) -> None:
     """Give the operators of the new plan their state, lowest first."""
     at = [_edge_for(deposit, new.stages, matching) for deposit in deposits]
     contents: list[Delta] = []
@@ -199,7 +199,7 @@ def _fill(old: Dataflow, new: Dataflow, matching: Matching, deposits: list[Depos
         contents.append(made)
 
 
-def _folding(stages: list[Stage], matching: Matching, i: int) -> Task | None:
+def _folding(stages: list[Stage], matching: PlanMatching, i: int) -> Task | None:
     """Return what folds the same groups, with the joins below it or without."""
     same = (
         s for s, p in zip(stages, matching.old_places, strict=True) if p == matching.new_places[i]
@@ -245,7 +245,7 @@ def _entered(stage: Stage, before: Task | None, below: tuple[Delta, ...], clock:
     return made
 
 
-def _edge_for(deposit: Deposit, stages: list[Stage], matching: Matching) -> int:
+def _edge_for(deposit: Deposit, stages: list[Stage], matching: PlanMatching) -> int:
     """Return the stage on whose edge rows enter the new plan.
 
     With all columns known: the lowest that has just these, so that operators see the rows out.
@@ -274,8 +274,7 @@ def _no_place(deposit: Deposit, *, known: bool) -> StateError:
             "results of a join outlive the tuples that they were made of",
             detail="The plan that runs has kept the results and let go of the tuples; the other "
             "plan goes on from the tuples alone.",
-            hint="Keep join_algorithm, try again once such results have expired, or start it "
-            "anew.",
+            hint="Keep join_algorithm, try again once such results have expired, or start it anew.",
         )
     return StateError(
         "the other plan has no place for rows that are alive",

@@ -38,16 +38,16 @@ PASSING = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RelationPlace:
     """A relation of the logical plan; `turn` counts those that read alike."""
 
     meaning: Plan
     turn: int
 
 
-def places_of(stages: list[Stage]) -> list[Place]:
+def places_of(stages: list[Stage]) -> list[RelationPlace]:
     """Return the place of the edge that leaves each stage."""
-    places: list[Place] = []
+    places: list[RelationPlace] = []
     known: dict[int, Plan] = {}
     for stage in stages:
         if passes(stage):
@@ -58,11 +58,13 @@ def places_of(stages: list[Stage]) -> list[Place]:
         while isinstance(meaning, Project) and _narrows(meaning):  # a source leaves columns out
             meaning = meaning.source
         last = max((p.turn for p in places if p.meaning == meaning), default=0)
-        places.append(Place(meaning, last + 1))
+        places.append(RelationPlace(meaning, last + 1))
     return places
 
 
-def origins(stages: list[Stage], places: list[Place], place: Place) -> dict[str, frozenset[str]]:
+def origins(
+    stages: list[Stage], places: list[RelationPlace], place: RelationPlace
+) -> dict[str, frozenset[str]]:
     """Return the columns that are computed at a place, each with those that it is made of."""
     return {
         name: made_of

@@ -9,7 +9,7 @@ from windrow.kernels.told_joins import all_pairs, join_told
 from windrow.operators.delta import Delta
 from windrow.operators.join.hash import Arrivals, HashJoin
 from windrow.operators.join.match import Match
-from windrow.operators.join.pairs import Buffer
+from windrow.operators.join.pairs import PairBuffer
 from windrow.operators.join.rows import Form, RingRows
 from windrow.operators.task import Saved
 from windrow.operators.vector import I64, Vector
@@ -37,7 +37,7 @@ class ExpiringJoin:
         self.state = HashJoin(match, Form.FIFO, Form.FIFO)
         assert can_emit_expirations(match), "results are not just what walks find"
         self.counters = self.state.counters
-        self.buffer = Buffer()
+        self.buffer = PairBuffer()
         self.nothing = Delta.empty(match.output, signed=True)
 
     @property

@@ -10,7 +10,7 @@ from windrow.kernels.chains import HEAD_WORDS, LEFT, RIGHT
 from windrow.kernels.fifo_joins import BLOCK, COUNT, enter_arrivals, make_pairs
 from windrow.operators.delta import NO_TIMES, Delta
 from windrow.operators.join.fifo_rows import LinkedRing
-from windrow.operators.join.gathered import Gathered
+from windrow.operators.join.gathered import GatheredPairs
 from windrow.operators.join.match import Match
 from windrow.operators.state.bag import interned_words
 from windrow.operators.state.expirer import interned_codes
@@ -73,7 +73,7 @@ class FifoJoin:
         left, right = self.match.left.joinable(left), self.match.right.joinable(right)
         self.left.admit(left.columns)
         self.right.admit(right.columns)
-        out = Gathered(self.match, (self.left.payload, self.right.payload), self.endless)
+        out = GatheredPairs(self.match, (self.left.payload, self.right.payload), self.endless)
         rest = len(left) + len(right)
         for slices in sliced(left, right, clock):
             self._join(*slices, rest, out)
@@ -83,7 +83,7 @@ class FifoJoin:
         self.counters.tuples_out += out.made
         return out.delta()
 
-    def _join(self, left: Delta, right: Delta, clock: int, rest: int, out: Gathered) -> None:
+    def _join(self, left: Delta, right: Delta, clock: int, rest: int, out: GatheredPairs) -> None:
         """Join a slice of the arrivals, of which `rest` are still to come."""
         numbers = (self.left.head, self.right.head)
         spans = (self.left.tail, numbers[0], self.right.tail, numbers[1])

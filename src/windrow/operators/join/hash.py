@@ -23,7 +23,7 @@ from windrow.kernels.joins import (
 from windrow.operators.delta import Delta
 from windrow.operators.join.fifo import sliced
 from windrow.operators.join.match import Match
-from windrow.operators.join.pairs import Buffer, pair_columns
+from windrow.operators.join.pairs import PairBuffer, pair_columns
 from windrow.operators.join.rows import (
     NONE,
     Form,
@@ -70,7 +70,7 @@ class HashJoin:
         self.direct = Form.DIRECT in (left, right)
         self.scan_every = scan_every
         self.scan_at = BEGINNING if self.direct else FOREVER
-        self.buffer = Buffer()
+        self.buffer = PairBuffer()
         self.nothing = Delta.empty(match.output, signed=False)
         no_times = np.empty((0, len(match.bands)), np.int64)
         self.no_arrivals: Arrivals = (NONE, NONE, NONE, NONE, NONE, no_times)

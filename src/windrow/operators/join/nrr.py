@@ -34,7 +34,7 @@ from windrow.kernels.zset_joins import EXTRA, sweep
 from windrow.operators.delta import Delta
 from windrow.operators.join.bags import BagRows, Changes, Keys, stored_fields
 from windrow.operators.join.match import Match
-from windrow.operators.join.pairs import Buffer, Quad, pair_columns
+from windrow.operators.join.pairs import PairBuffer, Quad, pair_columns
 from windrow.operators.join.zset import count_in, count_out
 from windrow.operators.state.key_table import KeyTable, grown
 from windrow.operators.task import Counters, Saved
@@ -63,7 +63,7 @@ class NrrJoinTask:
         self.keys = Keys(KeyTable(len(match.left.keys)))
         self.table = BagRows(match.right, 0, stored_fields(match.right, []))
         self.memory = Memory(match) if signed else None
-        self.buffer = Buffer()
+        self.buffer = PairBuffer()
 
     def begin(self, start: int) -> Delta | None:
         """Nothing is there before any tuple is."""

@@ -14,10 +14,10 @@ from windrow.operators.delta import Delta
 from windrow.operators.expire import ExpireTask
 from windrow.operators.interner import Interner
 from windrow.operators.join.aggregation.folds import folds_early
-from windrow.operators.join.aggregation.op import AggregationJoin, Compute, Fold
+from windrow.operators.join.aggregation.op import AggregationJoin, Compute, PlacedCall
 from windrow.operators.join.aggregation.task import AggregationJoinTask
 from windrow.operators.join.multi.match import Compare, Equality, Input, Method, MultiMatch
-from windrow.operators.lowering.builder import Builder, Edge, Wanted
+from windrow.operators.lowering.builder import Builder, Edge, Requirements
 from windrow.operators.lowering.calls import call_over
 from windrow.operators.lowering.conditions import residual_of
 from windrow.operators.lowering.early_on_shards import (
@@ -53,7 +53,7 @@ from windrow.plan.format import format_expr
 from windrow.plan.nodes import Aggregate, AggregateCall, Named, Plan, Versions, as_column
 from windrow.plan.patterns import PatternKind
 
-Lower = Callable[[Builder, Plan, Wanted], Edge]
+Lower = Callable[[Builder, Plan, Requirements], Edge]
 
 TWO = 2
 """Inputs up to which loops have one order only."""
@@ -177,7 +177,9 @@ def _require_method(builder: Builder, choice: EarlyChoice) -> None:
         )
 
 
-def lower_grouped_join(builder: Builder, found: Considered, wanted: Wanted, lower: Lower) -> Edge:
+def lower_grouped_join(
+    builder: Builder, found: Considered, wanted: Requirements, lower: Lower
+) -> Edge:
     """Lower γ over ⋈ as an aggregation join; its output is as that of a GROUP BY."""
     joined = found.joined
     inputs = inputs_for(builder, found, wanted, lower)
@@ -249,7 +251,9 @@ def watch_of(builder: Builder, found: Considered) -> EarlyWatch:
     )
 
 
-def inputs_for(builder: Builder, found: Considered, wanted: Wanted, lower: Lower) -> list[Prepared]:
+def inputs_for(
+    builder: Builder, found: Considered, wanted: Requirements, lower: Lower
+) -> list[Prepared]:
     """Lower the inputs of an aggregation join."""
     everyone = range(len(found.joined.flat.inputs))
     return [_input(builder, found, i, wanted, lower) for i in everyone]
@@ -260,7 +264,7 @@ Prepared = tuple[Edge, dict[Expr, str]]
 
 
 def _input(
-    builder: Builder, found: Considered, which: int, wanted: Wanted, lower: Lower
+    builder: Builder, found: Considered, which: int, wanted: Requirements, lower: Lower
 ) -> Prepared:
     joined, entries = found.joined, found.entries[which]
     plan = joined.flat.inputs[which]
@@ -301,7 +305,7 @@ def _operator(
     columns = ContributedExprs(joined, [names for _, names in inputs])
     keys = [columns.field(k.expr) for k in joined.keys]
     folds = tuple(
-        Fold(call_over(c, partial(columns.field, early=at)), at)
+        PlacedCall(call_over(c, partial(columns.field, early=at)), at)
         for c, at in zip(joined.calls, found.early, strict=True)
     )
     op = AggregationJoin(

@@ -19,7 +19,7 @@ from windrow.operators.join import (
     can_emit_expirations,
 )
 from windrow.operators.rowwise import ProjectTask
-from windrow.operators.source import Source
+from windrow.operators.source import SourceScan
 from windrow.operators.state.expirer import (
     CalendarExpirer,
     Expirer,
@@ -42,21 +42,21 @@ MakeExpirer = Callable[[Schema], Expirer]
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class Requirements:
     """What the node above asks for: which columns, and the SLIDE that it passes down."""
 
     columns: frozenset[str]
     slide: int | None = None
 
-    def of(self, columns: frozenset[str]) -> Wanted:
+    def of(self, columns: frozenset[str]) -> Requirements:
         """Return the same wish for other columns."""
         return replace(self, columns=columns)
 
-    def plus(self, columns: frozenset[str]) -> Wanted:
+    def plus(self, columns: frozenset[str]) -> Requirements:
         """Return the same wish with more columns."""
         return replace(self, columns=self.columns | columns)
 
-    def within(self, schema: Schema) -> Wanted:
+    def within(self, schema: Schema) -> Requirements:
         """Return the part of the wish that an input with this schema can fulfil."""
         return replace(self, columns=self.columns & frozenset(schema.names))
 
@@ -153,7 +153,7 @@ class Builder:
     interner: Interner
     root: Plan | None = None
     stages: list[Stage] = field(default_factory=list)
-    sources: dict[int, Source] = field(default_factory=dict)
+    sources: dict[int, SourceScan] = field(default_factory=dict)
     statistics: Statistics = UNKNOWN
     placed: tuple[NegationPlace, ...] = ()
     renews: bool = True
@@ -198,7 +198,7 @@ class Builder:
                 del noted[stage]
         self.shared = {node: e for node, e in self.shared.items() if e.stage < mark}
 
-    def source(self, source: Source, label: str) -> Edge:
+    def source(self, source: SourceScan, label: str) -> Edge:
         """Add an input."""
         self.sources[len(self.stages)] = source
         self.stages.append(Stage(label, source.schema, signed=True, begins=source.begins))

@@ -19,7 +19,7 @@ from windrow.operators.join import (
     TimeBand,
     ZSetJoin,
 )
-from windrow.operators.lowering.builder import Builder, Edge, Wanted
+from windrow.operators.lowering.builder import Builder, Edge, Requirements
 from windrow.operators.lowering.conditions import leaves_in_order, residual_of
 from windrow.operators.lowering.distincts import add_distinct
 from windrow.operators.lowering.lags import time_lag
@@ -42,11 +42,11 @@ from windrow.plan.nodes import (
 )
 from windrow.plan.patterns import PatternKind
 
-Lower = Callable[[Builder, Plan, Wanted], Edge]
+Lower = Callable[[Builder, Plan, Requirements], Edge]
 LowerTable = Callable[[Builder, Table, frozenset[str]], Edge]
 
 
-def lower_join(builder: Builder, plan: Join, wanted: Wanted, lower: Lower) -> Edge:
+def lower_join(builder: Builder, plan: Join, wanted: Requirements, lower: Lower) -> Edge:
     """Lower ⋈: a tree of them as one operator where that is better, else this one by itself.
 
     Over unsigned edges insertions join insertions; else Z-sets are joined.
@@ -60,7 +60,7 @@ def lower_join(builder: Builder, plan: Join, wanted: Wanted, lower: Lower) -> Ed
     return edge
 
 
-def _binary_join(builder: Builder, plan: Join, wanted: Wanted, lower: Lower) -> Edge:
+def _binary_join(builder: Builder, plan: Join, wanted: Requirements, lower: Lower) -> Edge:
     needs = wanted.plus(_reads(plan.on))
     left = lower(builder, plan.left, needs.within(plan.left.schema))
     right = lower(builder, plan.right, needs.within(plan.right.schema))
@@ -106,7 +106,7 @@ def _hash_join(
 
 
 def lower_half_join(
-    builder: Builder, plan: SemiJoin | AntiJoin, wanted: Wanted, lower: Lower
+    builder: Builder, plan: SemiJoin | AntiJoin, wanted: Requirements, lower: Lower
 ) -> Edge:
     """Lower ⋉ and ▷: over signed edges, unless expirations can be left to timestamps."""
     reads = _reads(plan.on)
@@ -151,7 +151,7 @@ def _is_weak(builder: Builder, on: JoinOn, left: Edge, right: Edge) -> bool:
 
 
 def _weak_semi_join(
-    builder: Builder, plan: SemiJoin, wanted: Wanted, left: Edge, right: Edge
+    builder: Builder, plan: SemiJoin, wanted: Requirements, left: Edge, right: Edge
 ) -> Edge:
     """Lower L ⋉ R as L ⋈ δ(π R): a key is there once at a time, renewed while it has matches."""
     left, left_keys = builder.with_columns(left, plan.on.left_keys)
@@ -169,7 +169,7 @@ def _form(left: Edge) -> Form:
 
 
 def lower_nrr_join(
-    builder: Builder, plan: NrrJoin, wanted: Wanted, lower: Lower, table: LowerTable
+    builder: Builder, plan: NrrJoin, wanted: Requirements, lower: Lower, table: LowerTable
 ) -> Edge:
     """Lower ⋈NRR: the left edge keeps its kind, the table is only looked at.
 

@@ -18,7 +18,7 @@ from windrow.operators.join.multi.match import (
 from windrow.operators.join.multi.task import MultiJoin
 from windrow.operators.join.multi.zset import MultiZSetJoin
 from windrow.operators.join.wjoin import HashWJoin, MergeWJoin, NestedWJoin, WJoin, unfit
-from windrow.operators.lowering.builder import Builder, Edge, Wanted
+from windrow.operators.lowering.builder import Builder, Edge, Requirements
 from windrow.operators.lowering.conditions import departs_in_order, leaves_in_order, residual_of
 from windrow.operators.lowering.lags import time_lag
 from windrow.operators.lowering.watching import ChoiceNotes, OrderWatch
@@ -40,7 +40,7 @@ from windrow.plan.expressions import Column, Expr, columns_of
 from windrow.plan.nodes import Join, Plan
 from windrow.plan.patterns import PatternKind, pattern_of
 
-Lower = Callable[[Builder, Plan, Wanted], Edge]
+Lower = Callable[[Builder, Plan, Requirements], Edge]
 
 W_TASKS: dict[str, type[WJoin]] = {
     NESTED_W: NestedWJoin,
@@ -76,7 +76,7 @@ def considered(builder: Builder, plan: Join) -> Many | None:
     return Many(plan, flat, choice)
 
 
-def lower_many(builder: Builder, many: Many, wanted: Wanted, lower: Lower) -> Edge | None:
+def lower_many(builder: Builder, many: Many, wanted: Requirements, lower: Lower) -> Edge | None:
     """Lower a tree of joins as one operator; None, and nothing is added, where it stays a tree.
 
     Unless an algorithm is asked for, it does under strategies that keep state otherwise, and where
@@ -127,7 +127,7 @@ def tree_notes(many: Many | None) -> ChoiceNotes | None:
     return ChoiceNotes(JoinChoice(TREE, choice.names, choice.graph, (), said))
 
 
-def _joined(builder: Builder, many: Many, edges: list[Edge], wanted: Wanted) -> Edge | None:
+def _joined(builder: Builder, many: Many, edges: list[Edge], wanted: Requirements) -> Edge | None:
     choice = many.choice
     match, edges = _match(builder, many.flat, edges, wanted)
     if choice.algorithm in W_JOINS:
@@ -187,7 +187,7 @@ def _cannot(algorithm: str, why: str) -> SemanticError:
     )
 
 
-def _signed(builder: Builder, many: Many, edges: list[Edge], wanted: Wanted) -> Edge:
+def _signed(builder: Builder, many: Many, edges: list[Edge], wanted: Requirements) -> Edge:
     """Join inputs on which all departures travel.
 
     Rows that expire in order are kept in a ring if their times distinguish them: of equal ones it
@@ -215,7 +215,7 @@ def _signed(builder: Builder, many: Many, edges: list[Edge], wanted: Wanted) -> 
 
 
 def _match(
-    builder: Builder, flat: FlatJoin, edges: list[Edge], wanted: Wanted
+    builder: Builder, flat: FlatJoin, edges: list[Edge], wanted: Requirements
 ) -> tuple[MultiMatch, list[Edge]]:
     """Return the operator's parameters, and its inputs with a column for all that it reads."""
     made, columns, inputs = [], [], []

@@ -29,7 +29,7 @@ from windrow.runtime.local.explain import explained
 from windrow.runtime.local.failing import Failures, failed_by, has_failed
 from windrow.runtime.local.handle import QueryHandle
 from windrow.runtime.local.handover import handed_over, measured, what_changed
-from windrow.runtime.local.ingest import Batch, Timed, to_batch
+from windrow.runtime.local.ingest import FittedRows, Timed, to_batch
 from windrow.runtime.local.inputs import StreamInput
 from windrow.runtime.local.instants import Instant, Now, counts_ticks, to_instant, wall_clock
 from windrow.runtime.local.memory import keep_freed_memory
@@ -39,7 +39,7 @@ from windrow.runtime.local.relations import RelationInput, change_fields, clock_
 
 STRATEGIES = ("auto", "upa", "direct", "negative")
 
-Arrived = tuple[str, I64, Batch]
+Arrived = tuple[str, I64, FittedRows]
 """The name of a stream, and tuples of it that are in order, with their times."""
 
 

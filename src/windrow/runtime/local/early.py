@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from windrow.core.errors import StateError
 from windrow.operators.dataflow import Stage
-from windrow.operators.early_looks import Counted, better_placements, go_on
+from windrow.operators.early_looks import CountedStages, better_placements, go_on
 from windrow.operators.lowering.early_watching import EarlyWatch
 from windrow.optimize.choose_early import EarlyFacts, choose_early
 from windrow.runtime.local.handover import handed_over
@@ -16,7 +16,7 @@ from windrow.runtime.local.query import RunningQuery
 
 
 @dataclass(frozen=True, slots=True)
-class Watched:
+class WatchedJoin:
     """A GROUP BY over joins of a running query."""
 
     stage: Stage
@@ -24,14 +24,14 @@ class Watched:
 
     def facts(self, running: RunningQuery) -> EarlyFacts | None:
         """Return what is alive of its inputs."""
-        counted = Counted(running.flow.stages, running.clock, running.counted_since)
+        counted = CountedStages(running.flow.stages, running.clock, running.counted_since)
         return counted.facts(self.watch)
 
 
-def watched(running: RunningQuery) -> list[Watched]:
+def watched(running: RunningQuery) -> list[WatchedJoin]:
     """Return those of a query."""
     stages = running.flow.stages
-    return [Watched(s, s.watch) for s in stages if isinstance(s.watch, EarlyWatch)]
+    return [WatchedJoin(s, s.watch) for s in stages if isinstance(s.watch, EarlyWatch)]
 
 
 def measured_placements(running: RunningQuery) -> dict[str, str]:
@@ -68,10 +68,10 @@ def followed(running: RunningQuery) -> RunningQuery:
         return running
 
 
-def _changed(running: RunningQuery, due: Sequence[Watched]) -> RunningQuery:
+def _changed(running: RunningQuery, due: Sequence[WatchedJoin]) -> RunningQuery:
     """Measure what is due; return the query under what is clearly cheaper then, if it can be."""
     stages = running.flow.stages
-    better = better_placements(Counted(stages, running.clock, running.counted_since))
+    better = better_placements(CountedStages(stages, running.clock, running.counted_since))
     if not better:
         return running
     placements = running.placements | better

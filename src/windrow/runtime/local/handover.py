@@ -10,7 +10,13 @@ import numpy as np
 from windrow.core.errors import StateError
 from windrow.core.time import Clock
 from windrow.operators.delta import Delta
-from windrow.operators.handover import Matching, carried, has_state, pending_insertions, transfer
+from windrow.operators.handover import (
+    PlanMatching,
+    carried,
+    has_state,
+    pending_insertions,
+    transfer,
+)
 from windrow.operators.measure import measured_statistics
 from windrow.operators.netting import net_per_instant
 from windrow.operators.state.bag import Bag
@@ -106,7 +112,7 @@ def what_changed(old: RunningQuery, new: RunningQuery) -> str:
         if was != now:
             lines.append(f"{name} {was} → {now}")
     unchanged = len(lines)
-    stages, matching = new.flow.stages, Matching(old.flow.stages, new.flow.stages)
+    stages, matching = new.flow.stages, PlanMatching(old.flow.stages, new.flow.stages)
     for i, stage in enumerate(stages):
         if not has_state(stage) or stage.label == "Expire":
             continue

@@ -30,7 +30,7 @@ from windrow.operators.queued import (
     processor_stats,
     queue_stats,
 )
-from windrow.operators.source import Source, SourceReader
+from windrow.operators.source import SourceReader, SourceScan
 from windrow.operators.task import Saved
 from windrow.operators.vector import I64, Vector
 from windrow.operators.view import View, net_per_instant
@@ -174,7 +174,7 @@ class RunningQuery:
             self._note_start(reader.source, ts)
             self._buffers[i].append(reader.read(ts, columns, weight))
 
-    def _note_start(self, source: Source, ts: I64) -> None:
+    def _note_start(self, source: SourceScan, ts: I64) -> None:
         if self.flow.begun or not source.begins:
             return
         known = ts[ts > BEGINNING]

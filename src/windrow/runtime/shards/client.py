@@ -27,7 +27,7 @@ from windrow.runtime.shards.clocks import BatchClock, InputTimes
 from windrow.runtime.shards.due import ENVIRONMENT, asked_rows
 from windrow.runtime.shards.faults import fault
 from windrow.runtime.shards.gathering import meet
-from windrow.runtime.shards.launch import Place, connect, find, printed, warm
+from windrow.runtime.shards.launch import ProcessPlace, connect, find, printed, warm
 from windrow.runtime.shards.repeats import Attempt
 from windrow.runtime.shards.stepped import Stepped
 from windrow.runtime.shards.wire import (
@@ -101,11 +101,11 @@ class Shards:
         """Return an attempt to make a version of shard `number`; `again`: it is not the first."""
         return Attempt(self.place(number).path("failed"), self.run, version, again)
 
-    def place(self, number: int) -> Place:
+    def place(self, number: int) -> ProcessPlace:
         """Return where the process of a shard is found on this host."""
         assert 0 <= number < self.count, f"there are shards 0 to {self.count - 1}"
         limits = (self.idle, self.memory, self.snapshot_rows)
-        return Place(self.checkpoint, self.claim, number, *limits)
+        return ProcessPlace(self.checkpoint, self.claim, number, *limits)
 
     def warm(self) -> None:
         """Start the processes of all shards on this host, to live as long as this one.
@@ -130,7 +130,7 @@ class Shards:
 class ShardClient:
     """A connection to one shard's process. For one thread."""
 
-    place: Place
+    place: ProcessPlace
     watch: int
     report: dict[str, object] = field(default_factory=dict)
     _connection: socket.socket | None = None

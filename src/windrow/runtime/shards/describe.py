@@ -12,7 +12,7 @@ from windrow.core.time import Clock
 from windrow.plan.catalog import Stream
 from windrow.runtime.shards.checkpoint import read_checkpoint
 from windrow.runtime.shards.clocks import BatchClock
-from windrow.runtime.shards.entry import INGEST, STEP, Footer, Step, read_footer
+from windrow.runtime.shards.entry import INGEST, STEP, Footer, LogStep, read_footer
 from windrow.runtime.shards.files import open_files
 from windrow.runtime.shards.layout import layout_of
 from windrow.runtime.shards.lease import holder_of, named, shown_time
@@ -97,7 +97,7 @@ def _shard(store: Store, *, verify: bool) -> ShardState:
     logged = store.logged()
     read = [_tried(partial(_footer, store, step, verify=verify)) for step in logged]
     footers = [footer for footer, _ in read if footer is not None]
-    whole = [s.version for s in logged if s == Step(s.version, store.levels - 1, STEP)]
+    whole = [s.version for s in logged if s == LogStep(s.version, store.levels - 1, STEP)]
     return ShardState(
         store.shard,
         max(whole, default=0),
@@ -113,7 +113,7 @@ def _shard(store: Store, *, verify: bool) -> ShardState:
     )
 
 
-def _footer(store: Store, step: Step, *, verify: bool) -> Footer:
+def _footer(store: Store, step: LogStep, *, verify: bool) -> Footer:
     if verify:
         return store.read(step).footer
     return read_footer(store.files, f"{store.log}/{step}")

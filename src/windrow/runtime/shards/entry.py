@@ -41,7 +41,7 @@ INGEST, STEP = "ingest", "step"
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class LogStep:
     """Which part of which version: what a log file is named by, in the order of replay.
 
     >>> str(Step(12, 0, INGEST)), Step.named("000000000012-1.step")
@@ -56,7 +56,7 @@ class Step:
         return f"{self.version:012}-{self.level}.{self.kind}"
 
     @classmethod
-    def named(cls, name: str) -> Step | None:
+    def named(cls, name: str) -> LogStep | None:
         """Return what a file name says; None if it is no log file's."""
         stem, _, kind = name.partition(".")
         version, _, level = stem.partition("-")
@@ -79,7 +79,7 @@ class Footer:
     """What a log file holds. `after` is the version that its shard was at before this one."""
 
     shard: int
-    step: Step
+    step: LogStep
     after: int
     batch_clock: BatchClock | None
     ports: dict[int, Messages]
@@ -115,7 +115,7 @@ class Footer:
             for n, schema, batches, rows in read["ports"]
         }
         batch_clock = None if read["moment"] is None else batch_clock_from_json(read["moment"])
-        step = Step(*read["step"])
+        step = LogStep(*read["step"])
         head = (read["shard"], step, read["after"], batch_clock)
         return cls(*head, ports, read["checksum"])
 
@@ -155,7 +155,9 @@ class EntryWriter:
         messages.rows += rows
         fault("half-log-write")
 
-    def publish(self, shard: int, step: Step, after: int, batch_clock: BatchClock | None) -> None:
+    def publish(
+        self, shard: int, step: LogStep, after: int, batch_clock: BatchClock | None
+    ) -> None:
         """Write the end; let the file appear under its name."""
         footer = Footer(shard, step, after, batch_clock, self._ports, self._crc).to_bytes()
         tail = TAIL.pack(len(footer), zlib.crc32(footer), FORMAT, MAGIC)
@@ -195,7 +197,7 @@ def _footer(raw: bytes | memoryview, path: str) -> Footer:
 
 
 @dataclass(slots=True)
-class Entry:
+class LogEntry:
     """A log file that was read and found whole."""
 
     footer: Footer
@@ -211,7 +213,7 @@ class Entry:
             yield port, pa.Table.from_batches(batches, schema)
 
 
-def read_entry(files: Files, path: str) -> Entry:
+def read_entry(files: Files, path: str) -> LogEntry:
     """Return a whole log file; `StateError` if any byte of it is not as it was written."""
     body = files.read(path)
     raw = memoryview(body)
@@ -219,7 +221,7 @@ def read_entry(files: Files, path: str) -> Entry:
     end = len(raw) - TAIL.size - _footer_length(raw, path)
     if zlib.crc32(raw[:end]) != footer.checksum:
         raise damaged(path, "the checksum of its rows does not fit")
-    return Entry(footer, body)
+    return LogEntry(footer, body)
 
 
 def damaged(path: str, reason: str) -> StateError:

@@ -20,8 +20,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from windrow.core.errors import StateError
-from windrow.operators.early_looks import Counted, better_placements, go_on, watches_of
-from windrow.operators.handover import Matching, counterparts, has_state, transfer
+from windrow.operators.early_looks import CountedStages, better_placements, go_on, watches_of
+from windrow.operators.handover import PlanMatching, counterparts, has_state, transfer
 from windrow.operators.levels import LeveledFlow
 from windrow.operators.lower import Physical
 from windrow.runtime.shards.joining import lowered
@@ -43,7 +43,7 @@ def follow(program: Program, query: ShardQuery) -> None:
     better: dict[str, str] = {}
     try:
         since = query.start if query.since is None else query.since
-        better = better_placements(Counted(stages, query.clock, since))
+        better = better_placements(CountedStages(stages, query.clock, since))
         if better:
             _change(program, query, better)
     except StateError as refused:
@@ -113,7 +113,7 @@ def _crosses(old: Physical, before: int, new: Physical, stage: int) -> bool:
 
 def _require_same_above(old: LeveledFlow, new: LeveledFlow) -> None:
     """Refuse a plan in which what has crossed is stored in another form."""
-    matching = Matching(old.flow.stages, new.flow.stages)
+    matching = PlanMatching(old.flow.stages, new.flow.stages)
     assert not matching.istream_differs, "groups stand between the joins and any output stream"
     for i, stage in enumerate(new.flow.stages):
         if new.levels[i] and has_state(stage) and i not in matching.kept:

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from windrow.core.errors import StateError
 from windrow.runtime.shards.clocks import BatchClock, InputTimes
 from windrow.runtime.shards.due import is_worth_a_last
-from windrow.runtime.shards.entry import INGEST, STEP, Step
+from windrow.runtime.shards.entry import INGEST, STEP, LogStep
 from windrow.runtime.shards.faults import fault
 from windrow.runtime.shards.ledger import Ledger
 from windrow.runtime.shards.limits import check_memory, resident, state_bytes, state_rows
@@ -117,7 +117,7 @@ class Keeper:
                 receipt.abandon()
                 return known
             fault("before-log-write")
-            self.ledger.publish(receipt.writer, Step(version, 0, INGEST), self.at[0])
+            self.ledger.publish(receipt.writer, LogStep(version, 0, INGEST), self.at[0])
             self._add_seconds(receipt)
         with self._dirty_on_error("kernel"):
             self._begin(version)
@@ -147,7 +147,9 @@ class Keeper:
                 return iter(known)
             batch_clock = batch_clock if level == 0 else self.batch_clock
             assert batch_clock is not None, "level 0 is given the batch clock"
-            self.ledger.publish(receipt.writer, Step(version, level, STEP), self.after, batch_clock)
+            self.ledger.publish(
+                receipt.writer, LogStep(version, level, STEP), self.after, batch_clock
+            )
             self._add_seconds(receipt)
         self.batch_clock = batch_clock
         fault("before-step")
@@ -197,7 +199,7 @@ class Keeper:
 
         One that is lost after its answer is asked for its stats in its next life: it is rebuilt.
         """
-        if self.shard is None and self.store.has(Step(self.newest, self.levels - 1, STEP)):
+        if self.shard is None and self.store.has(LogStep(self.newest, self.levels - 1, STEP)):
             self._bring_to((self.newest, self.levels))
         inside = NOTHING_YET if self.shard is None else self.shard.stats()
         return {
@@ -342,7 +344,7 @@ class Keeper:
         if self.at[0] != version:
             report.replayed(self._begin_again(version))
         for level in range(self.at[1], stage):
-            entry = self.store.read(Step(version, level, STEP))
+            entry = self.store.read(LogStep(version, level, STEP))
             self.batch_clock = entry.footer.batch_clock
             assert self.batch_clock is not None, "a step has its batch clock"
             for _ in self._run(level, entry.tables(), self.batch_clock):
@@ -354,7 +356,7 @@ class Keeper:
 
     def _begin_again(self, version: int) -> int:
         """Give the shard the rows of level 0 once more; return how many. A drain may have none."""
-        ingest = Step(version, 0, INGEST)
+        ingest = LogStep(version, 0, INGEST)
         self._begin(version)
         if version % 2 and not self.store.has(ingest):
             self._take(iter(()))

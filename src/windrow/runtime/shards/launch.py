@@ -64,7 +64,7 @@ GONE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ProcessPlace:
     """Where a shard's process is found on this host, and with what it is started."""
 
     checkpoint: str
@@ -91,7 +91,7 @@ def runtime_folder() -> Path:
     return Path(asked) if asked else Path(tempfile.gettempdir()) / f"windrow-{os.getuid()}"
 
 
-def prepare(place: Place) -> None:
+def prepare(place: ProcessPlace) -> None:
     """Make the folder; refuse one that others could write to."""
     asked = FOLDER_ENVIRONMENT in os.environ
     place.folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -111,7 +111,7 @@ def prepare(place: Place) -> None:
         )
 
 
-def connect(place: Place, watch: int) -> tuple[socket.socket, Head]:
+def connect(place: ProcessPlace, watch: int) -> tuple[socket.socket, Head]:
     """Return a connection to the shard's process, started if there is none, and its greeting.
 
     The process lives as long as one of the processes that it was asked to watch.
@@ -131,7 +131,7 @@ def connect(place: Place, watch: int) -> tuple[socket.socket, Head]:
     )
 
 
-def warm(place: Place, watch: int) -> None:
+def warm(place: ProcessPlace, watch: int) -> None:
     """Start the process if there is none, and do not wait for it."""
     prepare(place)
     with _locked(place.path("start")):
@@ -139,14 +139,14 @@ def warm(place: Place, watch: int) -> None:
             start(place, watch)
 
 
-def find(place: Place) -> socket.socket | None:
+def find(place: ProcessPlace) -> socket.socket | None:
     """Return a connection to the process if it is there."""
     with suppress(*GONE):
         return _greeted(place, 0)[0]
     return None
 
 
-def _open(place: Place) -> socket.socket:
+def _open(place: ProcessPlace) -> socket.socket:
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         connection.connect(str(place.path("sock")))
@@ -156,14 +156,14 @@ def _open(place: Place) -> socket.socket:
     return tune(connection)
 
 
-def listens(place: Place) -> bool:
+def listens(place: ProcessPlace) -> bool:
     """Return whether there is a process that takes connections."""
     with suppress(*GONE), _open(place):
         return True
     return False
 
 
-def _greeted(place: Place, watch: int) -> tuple[socket.socket, Head]:
+def _greeted(place: ProcessPlace, watch: int) -> tuple[socket.socket, Head]:
     connection = _open(place)
     try:
         send(connection, {"hello": place.claim, "watch": [watch, born(watch)]})
@@ -175,7 +175,7 @@ def _greeted(place: Place, watch: int) -> tuple[socket.socket, Head]:
     return connection, head
 
 
-def _wait_for_socket(place: Place, pid: int) -> None:
+def _wait_for_socket(place: ProcessPlace, pid: int) -> None:
     deadline = time.monotonic() + START_SECONDS
     while not listens(place):
         if time.monotonic() > deadline or not lives(pid):
@@ -183,7 +183,7 @@ def _wait_for_socket(place: Place, pid: int) -> None:
         time.sleep(0.01)
 
 
-def start(place: Place, watch: int) -> int:
+def start(place: ProcessPlace, watch: int) -> int:
     """Start the process, in a session of its own, with nothing of ours open in it.
 
     Returns its number. It watches `watch` from the beginning.
@@ -204,7 +204,7 @@ def start(place: Place, watch: int) -> int:
     return int(done.stdout)
 
 
-def remove_unused(place: Place) -> None:
+def remove_unused(place: ProcessPlace) -> None:
     """Remove folders of other checkpoints that nobody has used for long, and no process uses.
 
     Only what a process leaves behind is removed: a folder with anything else in it stays.
@@ -241,7 +241,7 @@ def environment() -> dict[str, str]:
     return ours
 
 
-def printed(place: Place) -> str:
+def printed(place: ProcessPlace) -> str:
     """Return the end of what the process has printed."""
     try:
         text = place.path("log").read_text(errors="replace")

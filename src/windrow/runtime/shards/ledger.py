@@ -19,7 +19,7 @@ from windrow.operators.task import Saved
 from windrow.runtime.shards.apart import Apart, start_apart
 from windrow.runtime.shards.clocks import BatchClock
 from windrow.runtime.shards.due import LogSize, Written, why_due
-from windrow.runtime.shards.entry import Entry, EntryWriter, Step
+from windrow.runtime.shards.entry import EntryWriter, LogEntry, LogStep
 from windrow.runtime.shards.faults import fault
 from windrow.runtime.shards.files import Draft, SharedDraft, clear_errors
 from windrow.runtime.shards.store import Store
@@ -76,7 +76,7 @@ class Ledger:
         self.log.versions += 1
         self.remove_unneeded()
 
-    def replayed(self, entry: Entry) -> None:
+    def replayed(self, entry: LogEntry) -> None:
         """A log file was done again."""
         self.log.add(entry.footer.rows, max(SMALLEST_FILE, entry.body.size))
 
@@ -85,14 +85,14 @@ class Ledger:
         self.log.seconds += seconds
 
     def publish(
-        self, writer: EntryWriter, step: Step, after: int, batch_clock: BatchClock | None = None
+        self, writer: EntryWriter, step: LogStep, after: int, batch_clock: BatchClock | None = None
     ) -> None:
         """Let a log file appear; begin to force it to the disk."""
         writer.publish(self.store.shard, step, after, batch_clock)
         self.log.add(writer.rows, max(SMALLEST_FILE, writer.size))
         self._syncing.append(self._disk.submit(self._sync, writer.draft, step))
 
-    def _sync(self, draft: Draft, step: Step) -> None:
+    def _sync(self, draft: Draft, step: LogStep) -> None:
         """Force a file to the disk, or take it away: who tries again must not believe it."""
         try:
             draft.sync()

@@ -14,7 +14,7 @@ from windrow.core.types import BOOLEAN
 from windrow.operators.levels import levels_of
 from windrow.operators.lower import Physical
 from windrow.operators.lowering.builder import Crossing
-from windrow.operators.source import Source
+from windrow.operators.source import SourceScan
 from windrow.optimize.preaggregate_panes import Partials
 from windrow.plan.catalog import Relation, Stream
 from windrow.plan.expressions import Call, Column, Expr, plain
@@ -33,7 +33,7 @@ class Merged:
     """
 
     of: int
-    source: Source
+    source: SourceScan
     partials: Partials
 
 
@@ -77,7 +77,7 @@ class Ports:
             found[stage] = self._entered(source, crossing, ordered=ordered)
         return found
 
-    def _entered(self, source: Source, crossing: Crossing, *, ordered: bool) -> int:
+    def _entered(self, source: SourceScan, crossing: Crossing, *, ordered: bool) -> int:
         entry = source.entry
         keys = tuple(plain(k) for k in crossing.keys)
         carries = (WEIGHT,) if isinstance(entry, Relation) else ()

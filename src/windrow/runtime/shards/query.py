@@ -16,7 +16,7 @@ from windrow.operators.dataflow import loaded_delta, saved_delta
 from windrow.operators.delta import Delta
 from windrow.operators.early_looks import watches_of
 from windrow.operators.handover import carried
-from windrow.operators.levels import LeveledFlow, Reach
+from windrow.operators.levels import LeveledFlow, StepRange
 from windrow.operators.ordering import RowOrder
 from windrow.operators.queued.delays import Delays
 from windrow.operators.source import SourceReader, as_it_is
@@ -173,7 +173,7 @@ class ShardQuery:
             parts = {stage: delta.split(until) for stage, delta in given.items()}
             given = {stage: later for stage, (_, later) in parts.items()}
             more = until < self.clock
-            reach = Reach(until, self.start, ends and not more, more)
+            reach = StepRange(until, self.start, ends and not more, more)
             self.flow.step(level, {stage: now for stage, (now, _) in parts.items()}, reach)
             made = Slice(self._forwarded(level), self._changes(level))
             agenda.made(made.rows)

@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 
 from windrow.core.errors import StateError
-from windrow.runtime.shards.entry import Step, read_footer
+from windrow.runtime.shards.entry import LogStep, read_footer
 from windrow.runtime.shards.files import Files, open_files
 from windrow.runtime.shards.store import Store
 
@@ -72,7 +72,7 @@ class RebuildReport:
         """Where it is in the checkpoint."""
         return _path(self.store.shard)
 
-    def load(self, base: int, steps: Iterable[Step]) -> None:
+    def load(self, base: int, steps: Iterable[LogStep]) -> None:
         """A snapshot is about to be loaded, and files of the log to be replayed after it."""
         self.snapshot, self.snapshot_bytes = base, self.store.kept().get(base, 0)
         self.rows = 0
@@ -116,7 +116,7 @@ def _path(shard: int) -> str:
     return f"shards/{shard:04}/{NAME}"
 
 
-def _rows_in(store: Store, step: Step) -> int:
+def _rows_in(store: Store, step: LogStep) -> int:
     """Return the rows of a log file; 0 if it cannot be read: the replay finds out why."""
     with suppress(StateError, OSError):
         return read_footer(store.files, f"{store.log}/{step}").rows

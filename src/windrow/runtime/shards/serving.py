@@ -20,11 +20,11 @@ from windrow.core.errors import StateError
 from windrow.operators import threads
 from windrow.runtime.local.memory import keep_freed_memory
 from windrow.runtime.shards.checkpoint import read_checkpoint
-from windrow.runtime.shards.entry import INGEST, STEP, Step
+from windrow.runtime.shards.entry import INGEST, STEP, LogStep
 from windrow.runtime.shards.faults import fault
 from windrow.runtime.shards.files import open_files
 from windrow.runtime.shards.keeper import Keeper
-from windrow.runtime.shards.launch import Place, lives
+from windrow.runtime.shards.launch import ProcessPlace, lives
 from windrow.runtime.shards.layout import layout_of
 from windrow.runtime.shards.limits import shard_limit
 from windrow.runtime.shards.receipt import Receipt, received
@@ -49,7 +49,7 @@ END_SECONDS = 5.0
 class Server:
     """Connections to one shard."""
 
-    def __init__(self, place: Place, listener: socket.socket) -> None:
+    def __init__(self, place: ProcessPlace, listener: socket.socket) -> None:
         self.place = place
         self.listener = listener
         self.keeper: Keeper | None = None
@@ -167,12 +167,12 @@ class Server:
         with self.work:
             times = keeper.known_times(version)
         if times is None:
-            receipt = self._received(connection, Step(version, 0, INGEST))
+            receipt = self._received(connection, LogStep(version, 0, INGEST))
             with self.work:
                 times = keeper.ingest(version, receipt)
         send(connection, {"times": times_to_json(times)})
 
-    def _received(self, connection: socket.socket, step: Step) -> Receipt:
+    def _received(self, connection: socket.socket, step: LogStep) -> Receipt:
         """Ask the client for its rows, and take them."""
         keeper = self._keeper()
         send(connection, {"go": True})
@@ -185,7 +185,7 @@ class Server:
         if known is not None:
             give(connection, iter(known))
         else:
-            receipt = self._received(connection, Step(version, level, STEP))
+            receipt = self._received(connection, LogStep(version, level, STEP))
             batch_clock = None if head is None else batch_clock_from_json(head)
             with self.work:
                 give(connection, keeper.step(version, level, receipt, batch_clock))
@@ -223,7 +223,7 @@ def note() -> None:
         sys.stderr.flush()
 
 
-def load_keeper(place: Place) -> Keeper:
+def load_keeper(place: ProcessPlace) -> Keeper:
     """Return the shard's keeper, from what the checkpoint says."""
     checkpoint = read_checkpoint(place.checkpoint)
     if checkpoint.claim != place.claim:

@@ -36,7 +36,7 @@ from windrow.runtime.shards.clocks import (
     rows_without_times,
 )
 from windrow.runtime.shards.following import follow, resume
-from windrow.runtime.shards.layout import Layout, wired
+from windrow.runtime.shards.layout import ProgramLayout, wired
 from windrow.runtime.shards.pace import Pace, pace_name, pace_times
 from windrow.runtime.shards.ports import FIRST, TIME, TUPLES, WEIGHT, Port
 from windrow.runtime.shards.program import Program
@@ -58,7 +58,7 @@ class Shard:
 
     def _build(self, interners: list[Interner] | None) -> None:
         layout, wirings = wired(self.program, interners)
-        self.layout: Layout = layout
+        self.layout: ProgramLayout = layout
         pace = self.program.pace()
         self.queries = [
             ShardQuery(w, o, layout.ports, self.number, None if pace is None else Pace(pace))

@@ -26,7 +26,7 @@ from windrow.runtime.shards.store import version_of
 from windrow.runtime.spark.failures import NEXT_STEP
 from windrow.runtime.spark.frame import changes_of
 from windrow.runtime.spark.plan import plan_of
-from windrow.runtime.spark.rim import Changes, Rim
+from windrow.runtime.spark.rim import Rim, WideChanges
 from windrow.runtime.spark.sinks.choose import NoopSink, Sink, SparkSink
 from windrow.runtime.spark.sinks.folder import FolderSink
 
@@ -40,7 +40,7 @@ class Delivery:
 
     program: Program
     sinks: tuple[tuple[Sink, ...], ...]
-    changes: Changes
+    changes: WideChanges
     delivered: dict[int, int] = field(default_factory=dict)
 
     @classmethod
@@ -51,7 +51,7 @@ class Delivery:
             tuple(sink for sink in sinks if sink.target.query == output.query)
             for output in plan.layout.outputs
         )
-        return cls(program, ordered, Changes(plan.answered, plan.layout.outputs))
+        return cls(program, ordered, WideChanges(plan.answered, plan.layout.outputs))
 
     @property
     def all(self) -> Iterator[Sink]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from windrow.core.time import Clock, format_duration
-from windrow.operators.dataflow import Watch
+from windrow.operators.dataflow import TaskWatch
 from windrow.operators.levels import levels_of
 from windrow.operators.lowering.early_watching import EarlyWatch
 from windrow.optimize.catalyst import translatable
@@ -215,7 +215,7 @@ def _stages(wiring: Wiring, level: int) -> list[str]:
     ]
 
 
-def _following(watch: Watch) -> list[str]:
+def _following(watch: TaskWatch) -> list[str]:
     """Say whether a shard may come to another placement than the one to begin with."""
     follows = isinstance(watch, EarlyWatch) and watch.replans
     return [

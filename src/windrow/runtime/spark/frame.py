@@ -25,7 +25,7 @@ from windrow.runtime.shards.client import Shards
 from windrow.runtime.shards.layout import Output
 from windrow.runtime.shards.program import Program
 from windrow.runtime.spark.entry_sql import Reading, checked_sql, shard_sql, spread_sql
-from windrow.runtime.spark.inspection import Watched
+from windrow.runtime.spark.inspection import WatchedInput
 from windrow.runtime.spark.plan import SparkPlan, plan_of
 from windrow.runtime.spark.relations import open_relation
 from windrow.runtime.spark.session import enlarge_batches
@@ -64,14 +64,14 @@ def build_frame(
     one host, so that they need no exchange to agree on the time; where clocks go by the
     batch's own, every batch then needs a tick.
     """
-    entry = Entry(checkpoint, frames or {}, ticks_of(program))
+    entry = InputFrames(checkpoint, frames or {}, ticks_of(program))
     return frame_of(spark, program, entry, rim=rim, at_once=at_once)
 
 
 def frame_of(
     spark: SparkSession,
     program: Program,
-    entry: Entry,
+    entry: InputFrames,
     *,
     rim: AtTheRim | None = None,
     at_once: bool = False,
@@ -89,12 +89,12 @@ def own_frame(
 ) -> DataFrame:
     """Return the same for a job of the user's, whose triggers may have no pause."""
     plan = plan_of(program)
-    rows = entered_frame(spark, plan, Entry(checkpoint, frames, ticks_of(program).seldom))
+    rows = entered_frame(spark, plan, InputFrames(checkpoint, frames, ticks_of(program).seldom))
     return through_shards(rows, plan, plan.work(Shards(checkpoint, program)), BATCH_TIME)
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class InputFrames:
     """Where the rows of a run come from, beside what is declared.
 
     `watched`, if it is given, is filled with the inputs whose files can be looked at.
@@ -103,10 +103,10 @@ class Entry:
     checkpoint: str
     frames: Mapping[str, DataFrame]
     ticks: Ticks
-    watched: list[Watched] | None = None
+    watched: list[WatchedInput] | None = None
 
 
-def entered_frame(spark: SparkSession, plan: SparkPlan, entry: Entry) -> DataFrame:
+def entered_frame(spark: SparkSession, plan: SparkPlan, entry: InputFrames) -> DataFrame:
     """Return the rows of all inputs as a streaming DataFrame of wide rows, before any exchange."""
     given = {name.lower(): frame for name, frame in entry.frames.items()}
     enlarge_batches(spark)
@@ -157,11 +157,11 @@ def _opened(
     return open_source(spark, entry, frame, streaming=True, without=without)
 
 
-def watched_input(plan: SparkPlan, number: int, opened: Opened, source: int) -> Watched:
+def watched_input(plan: SparkPlan, number: int, opened: Opened, source: int) -> WatchedInput:
     """Return an input whose files are looked at before they are read."""
     reading = reading_of(plan, number, opened)
     read = partial(opened.read, reading.needed)
-    return Watched(opened.entry, source, opened.wanted(reading.needed), read)
+    return WatchedInput(opened.entry, source, opened.wanted(reading.needed), read)
 
 
 def _entered(plan: SparkPlan, number: int, opened: Opened) -> DataFrame:

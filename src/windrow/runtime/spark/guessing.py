@@ -19,7 +19,7 @@ from pyspark.sql import types as st
 from windrow.core.errors import InputError
 from windrow.core.types import is_float, is_integer
 from windrow.plan.catalog import Relation, Stream
-from windrow.runtime.local.probing import Wanted, header_of, readable_as, schema_of
+from windrow.runtime.local.probing import FileExpectation, header_of, readable_as, schema_of
 from windrow.runtime.spark.declared import fit_column
 from windrow.runtime.spark.footers import footer_schema
 from windrow.runtime.spark.slots import spark_type
@@ -50,7 +50,7 @@ def columns_named(
     if [name.lower() for name in found] == _declared(entry):
         return found
     files = islice(_files(spark, format_, passed, entry), TRIED)
-    headers = [header_of(file, Wanted("csv", (), lower)) for file in files]
+    headers = [header_of(file, FileExpectation("csv", (), lower)) for file in files]
     return _most_usual([found, *headers], entry) or found or None
 
 

@@ -18,7 +18,7 @@ import pyarrow as pa
 from windrow.core.time import Clock
 from windrow.core.types import TIMESTAMP, is_decimal, is_float
 from windrow.optimize.catalyst import spark_sql
-from windrow.optimize.partial_aggregates import Merge, Part
+from windrow.optimize.partial_aggregates import Merge, PartialColumn
 from windrow.optimize.preaggregate_panes import FARTHEST
 from windrow.plan.catalog import Stream
 from windrow.plan.expressions import Expr
@@ -232,7 +232,7 @@ def _merged(port: Port) -> Merged:
     return port.merges
 
 
-def _below(value: str, part: Part) -> str:
+def _below(value: str, part: PartialColumn) -> str:
     """Return the test that a value is small enough to be merged; NULL is."""
     assert part.limit is not None, "only parts with a limit are tested"
     return f"coalesce({value} > {-part.limit}L AND {value} < {part.limit}L, true)"

@@ -11,7 +11,7 @@ from windrow.core.time import Clock
 from windrow.plan.catalog import Relation, Stream
 from windrow.plan.nodes import Route
 from windrow.runtime.shards.client import Shards
-from windrow.runtime.shards.layout import Layout, layout_of
+from windrow.runtime.shards.layout import ProgramLayout, layout_of
 from windrow.runtime.shards.ports import EXPIRY, WEIGHT, Port
 from windrow.runtime.shards.program import Program
 from windrow.runtime.spark.slots import (
@@ -40,7 +40,7 @@ class SparkPlan:
     """
 
     shards: int
-    layout: Layout
+    layout: ProgramLayout
     entries: tuple[Stream | Relation, ...]
     entered: Wide
     merged: Wide

@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from windrow.core.errors import InputError
 from windrow.plan.catalog import Relation
-from windrow.runtime.local.ingest import Batch
+from windrow.runtime.local.ingest import FittedRows
 from windrow.runtime.local.relations import RelationInput
 from windrow.runtime.shards.files import Files, open_files
 from windrow.runtime.shards.ports import Port
@@ -77,7 +77,7 @@ def _keep(files: Files, folder: str, opened: Opened) -> list[Letter]:
     rows = table.filter(table[LETTER].is_null()).select(list(relation.schema.names))
     arrays = {f.name: _whole(rows[f.name], f.type) for f in relation.schema}
     known = RelationInput(relation)
-    changes = known.accept(Batch(len(rows), arrays), {})
+    changes = known.accept(FittedRows(len(rows), arrays), {})
     for refused in known.poison:
         letters += [(row.pop("_reason"), json.dumps(row)) for row in refused.to_pylist()]
     _write(files, f"{folder}/{FILE}", pa.table({**changes.arrays, SIGN: changes.sign}))

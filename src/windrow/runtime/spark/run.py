@@ -15,18 +15,18 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from windrow.core.errors import RunError, WindrowError
 from windrow.runtime.shards.client import Shards
-from windrow.runtime.shards.launch import Place
+from windrow.runtime.shards.launch import ProcessPlace
 from windrow.runtime.shards.lease import Lease
 from windrow.runtime.shards.program import Program
 from windrow.runtime.shards.rebuilding import rebuilding_of
 from windrow.runtime.shards.store import version_of
-from windrow.runtime.spark.activity import Watch
+from windrow.runtime.spark.activity import RunWatch
 from windrow.runtime.spark.dead import count_dead
 from windrow.runtime.spark.delivery import Delivery
 from windrow.runtime.spark.draining import begin_drain, drained_notice, finish_drain
 from windrow.runtime.spark.failures import explained, lost_together, reason, will_repeat
 from windrow.runtime.spark.folder import RunFolder
-from windrow.runtime.spark.frame import Entry, drain_frame, frame_of
+from windrow.runtime.spark.frame import InputFrames, drain_frame, frame_of
 from windrow.runtime.spark.inspection import Inspection
 from windrow.runtime.spark.merging import Merging
 from windrow.runtime.spark.plan import plan_of
@@ -50,7 +50,7 @@ LOOKING_SECONDS = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class RunSpec:
     """What a run does: a program, its checkpoint, its sinks, when, and inputs given as frames.
 
     `drain`: when all input is read, the streams are closed.
@@ -70,7 +70,7 @@ class Run:
     If its job says so, the input is drained at its end: what waits for later tuples comes out.
     """
 
-    def __init__(self, spark: SparkSession, shards: Shards, job: Job, lease: Lease) -> None:
+    def __init__(self, spark: SparkSession, shards: Shards, job: RunSpec, lease: Lease) -> None:
         self.job = job
         self.folder = job.folder
         self.names = frozenset(name.lower() for name in job.program.queries)
@@ -89,7 +89,7 @@ class Run:
         self._inspection = Inspection(job.folder, job.program)
         ticks = ticks_of(job.program) is not Ticks.NEVER
         self._tally = Tally(ticks=ticks, newest=job.folder.last_batch())
-        self._watch = Watch(job.trigger)
+        self._watch = RunWatch(job.trigger)
         self._dead: dict[str, dict[str, int]] = {}
         self._counted_at = 0.0
 
@@ -124,7 +124,7 @@ class Run:
         program, frames, rim = self.job.program, self.job.frames, self._delivery.rim
         watched = self._inspection.watched = []
         if not (plan_of(program).merges and self._delivery.can_merge):
-            entry = Entry(self.folder.where, frames, ticks_of(program), watched)
+            entry = InputFrames(self.folder.where, frames, ticks_of(program), watched)
             frame = frame_of(self._spark, program, entry, rim=rim, at_once=at_once)
             return self._delivery.written(frame, self._inspection.before if watched else None)
         merging = Merging.of(self._spark, program, self.folder, frames, rim, watched)
@@ -296,7 +296,7 @@ class Run:
         damage = damage_of(self.folder.where)
         return replace(known, rebuilding=tuple(rebuilding), **damage)
 
-    def shard_place(self, number: int) -> Place:
+    def shard_place(self, number: int) -> ProcessPlace:
         """Return where the process of a shard is found, if it is on this host."""
         return self._shards.place(number)
 

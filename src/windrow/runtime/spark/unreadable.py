@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 
 from windrow.core.errors import InputError
 from windrow.plan.catalog import Relation, Stream
-from windrow.runtime.local.probing import Finding
+from windrow.runtime.local.probing import ProbeResult
 from windrow.runtime.shards.files import open_files
 from windrow.runtime.spark.dead import FOLDER, SUFFIX, UNREADABLE, DeadLetters, count_unreadable
 from windrow.runtime.spark.folder import RunFolder
@@ -99,7 +99,7 @@ def left_out(checkpoint: str, stream: str) -> frozenset[str]:
 
 
 def cannot_be_read(
-    entry: Stream | Relation, file: str, finding: Finding, queries: Collection[str]
+    entry: Stream | Relation, file: str, finding: ProbeResult, queries: Collection[str]
 ) -> InputError:
     """Return the error of a file that ends the run."""
     return InputError(
@@ -111,7 +111,7 @@ def cannot_be_read(
 
 
 def has_changed(
-    entry: Stream | Relation, file: str, finding: Finding, queries: Collection[str]
+    entry: Stream | Relation, file: str, finding: ProbeResult, queries: Collection[str]
 ) -> InputError:
     """Return the error of a file that could be read once, in a batch that has to be run again."""
     return InputError(

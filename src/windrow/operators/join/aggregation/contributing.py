@@ -13,18 +13,18 @@ import numpy as np
 from windrow.core.schema import Schema
 from windrow.core.types import BIGINT
 from windrow.kernels.parts import emission_weights
-from windrow.operators.aggregate.batch import Batch
+from windrow.operators.aggregate.batch import EventBatch
 from windrow.operators.aggregate.contributions import contributed
 from windrow.operators.aggregate.groups import Emissions, RowChanges
-from windrow.operators.aggregate.parts import Kind, Part, split_sums
+from windrow.operators.aggregate.parts import PartColumns, PartKind, split_sums
 from windrow.operators.delta import Delta
 from windrow.operators.interner import Interner
 from windrow.operators.join.aggregation.folds.plain import EarlyCount, EarlyWhole
 from windrow.operators.join.aggregation.folds.reals import EarlyReals, Sums
 from windrow.operators.join.aggregation.op import AggregationJoin
-from windrow.operators.join.aggregation.parts import Changes, Contributions, EarlyFold
+from windrow.operators.join.aggregation.parts import Contributions, EarlyFold, InputChanges
 from windrow.operators.join.aggregation.task import AggregationJoinTask
-from windrow.operators.join.aggregation.walk import Part as Walked
+from windrow.operators.join.aggregation.walk import ContributionBatch
 from windrow.operators.join.multi.match import Method, Order
 from windrow.operators.vector import I64, Vector
 
@@ -35,7 +35,7 @@ class ContributingJoinTask(AggregationJoinTask):
     def __init__(
         self,
         op: AggregationJoin,
-        parts: tuple[Part, ...],
+        parts: tuple[PartColumns, ...],
         orders: tuple[Order, ...],
         interner: Interner,
         method: Method = Method.HASH,
@@ -66,10 +66,10 @@ class ContributingJoinTask(AggregationJoinTask):
 
     def _folded(
         self,
-        part: Walked,
+        part: ContributionBatch,
         columns: dict[str, Vector],
         events: I64,
-        changes: Changes | None,
+        changes: InputChanges | None,
         emitted: RowChanges,
     ) -> Emissions:
         """Emit what a part contributes; the row changes stay as they are."""
@@ -78,7 +78,7 @@ class ContributingJoinTask(AggregationJoinTask):
         weights = np.zeros(found.count, np.int64)
         emission_weights(events, weights)
         made: dict[int, list[Vector]] = {}
-        batch = Batch(events, columns, found.count, weights)
+        batch = EventBatch(events, columns, found.count, weights)
         for c in self.late if len(part) else ():
             made[c] = self.parts[c].columns(batch, self.interner)
         if changes is not None:
@@ -111,7 +111,9 @@ class ContributingJoinTask(AggregationJoinTask):
             early.check(entries[which], held)
 
 
-def _early(kind: Kind, fold: EarlyFold, given: Contributions, interner: Interner) -> list[Vector]:
+def _early(
+    kind: PartKind, fold: EarlyFold, given: Contributions, interner: Interner
+) -> list[Vector]:
     """Return what an early call adds to each emission, from sums that start at nothing."""
     n = given.emissions
     out, valid = np.empty(n, np.int64), np.empty(n, np.bool_)

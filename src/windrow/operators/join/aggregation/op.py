@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from windrow.core.schema import Field, Schema
-from windrow.operators.aggregate.op import Call, GroupBy
+from windrow.operators.aggregate.op import AccumulatorCall, GroupBy
 from windrow.operators.join.multi.match import MultiMatch
 from windrow.operators.vector import Vector
 
@@ -30,7 +30,7 @@ Compute = Callable[[dict[str, Vector], int], dict[str, Vector]]
 
 
 @dataclass(frozen=True, slots=True)
-class Fold:
+class PlacedCall:
     """A call, and where it is folded first.
 
     `early` is the input whose aggregation set has partial values of it: the call reads columns of
@@ -38,7 +38,7 @@ class Fold:
     columns of contributions, whatever it computes.
     """
 
-    call: Call
+    call: AccumulatorCall
     early: int | None = None
 
 
@@ -57,7 +57,7 @@ class AggregationJoin:
     match: MultiMatch
     early: tuple[bool, ...]
     keys: tuple[Field, ...]
-    folds: tuple[Fold, ...]
+    folds: tuple[PlacedCall, ...]
     compute: Compute | None = None
     copies: tuple[str | None, ...] = ()
 

@@ -18,7 +18,7 @@ from windrow.operators.vector import I64, Bools, Vector
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
+class InputChanges:
     """Tuples that came or went, of all inputs, as the loops took them: by time, then by input.
 
     `origin` is the input of each, `entry` the code of its entry, `row` its place in the columns of
@@ -54,7 +54,7 @@ class Contributions:
     0, of a row of NULLs of input 0 and entry 0, and one contribution of weight 0 to group 0.
     """
 
-    changes: Changes
+    changes: InputChanges
     events: I64
     entries: I64
     change: I64

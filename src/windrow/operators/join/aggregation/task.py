@@ -13,17 +13,17 @@ import numpy as np
 
 from windrow.kernels.groups import TIME
 from windrow.kernels.hashing import ENTRIES
-from windrow.operators.aggregate.batch import Accumulator, Batch
+from windrow.operators.aggregate.batch import Accumulator, EventBatch
 from windrow.operators.aggregate.choose import accumulator
 from windrow.operators.aggregate.groups import Emissions, GroupRows, RowChanges
 from windrow.operators.delta import Delta
 from windrow.operators.interner import Interner
 from windrow.operators.join.aggregation.columns import ContributedColumns, null_columns
 from windrow.operators.join.aggregation.folds import early_fold
-from windrow.operators.join.aggregation.keys import Grouping
+from windrow.operators.join.aggregation.keys import ContributionGroups
 from windrow.operators.join.aggregation.op import AggregationJoin
-from windrow.operators.join.aggregation.parts import Changes, Contributions, EarlyFold
-from windrow.operators.join.aggregation.walk import Part, Walk
+from windrow.operators.join.aggregation.parts import Contributions, EarlyFold, InputChanges
+from windrow.operators.join.aggregation.walk import ContributionBatch, Walk
 from windrow.operators.join.multi.arrivals import Arrivals
 from windrow.operators.join.multi.copies import BagOfRows
 from windrow.operators.join.multi.loops import Loops, sliced
@@ -60,7 +60,7 @@ class AggregationJoinTask:
         self.entries = [bag for bag in self.inputs.copies if isinstance(bag, BagOfRows)]
         self.walk = Walk(self.inputs)
         self.columns = ContributedColumns(op, self.entries)
-        self.grouping = Grouping(op)
+        self.grouping = ContributionGroups(op)
         self.groups = GroupRows(op.group_by)
         self.late: dict[int, Accumulator] = {}
         self.early: dict[int, EarlyFold] = {}
@@ -101,11 +101,11 @@ class AggregationJoinTask:
             null_columns(tuple(source.schema[n] for n in self.op.columns_of(i)))
             for i, source in enumerate(inputs)
         )
-        part = Part(np.zeros((len(inputs) + 2, 1), np.int64), 1, 0, 1, 1.0)
+        part = ContributionBatch(np.zeros((len(inputs) + 2, 1), np.int64), 1, 0, 1, 1.0)
         events = np.zeros((5, 1), np.int64)  # an event of weight 0, about a row of NULLs
         events[TIME] = start
         changes, row_changes = (
-            Changes(zero, zero, zero, zero, zero, columns),
+            InputChanges(zero, zero, zero, zero, zero, columns),
             RowChanges(len(self.op.folds)),
         )
         self._folded(part, null_columns(self.columns.late), events, changes, row_changes)
@@ -153,7 +153,9 @@ class AggregationJoinTask:
         self._settle(arrivals, np.concatenate(idle))
         return net_per_instant(made) if self.walk.parted else made
 
-    def _changes(self, part: Part, arrivals: Arrivals, deltas: list[Delta]) -> Changes:
+    def _changes(
+        self, part: ContributionBatch, arrivals: Arrivals, deltas: list[Delta]
+    ) -> InputChanges:
         rows = arrivals.last
         if any(self.op.copies):
             rows = rows.copy()
@@ -164,10 +166,10 @@ class AggregationJoinTask:
 
     def _folded(
         self,
-        part: Part,
+        part: ContributionBatch,
         columns: dict[str, Vector],
         events: I64,
-        changes: Changes | None,
+        changes: InputChanges | None,
         row_changes: RowChanges,
     ) -> Emissions:
         """Run every call over a part, and add the rows that change."""
@@ -175,7 +177,7 @@ class AggregationJoinTask:
         found = self.groups.emissions(events)
         values, valid = found.room(len(self.op.folds))
         if len(part):
-            batch = Batch(events, columns, found.count, found.rows_after)
+            batch = EventBatch(events, columns, found.count, found.rows_after)
             for c, late in self.late.items():
                 late.fold(batch, values[c], valid[c])
         if changes is not None:

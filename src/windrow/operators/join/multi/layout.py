@@ -25,7 +25,7 @@ MAGNITUDE = np.int64(2**63 - 1)
 
 
 @dataclass(frozen=True)
-class Layout:
+class RowLayout:
     """The columns of `rows` for a join; `signed` if departures of the inputs travel."""
 
     match: MultiMatch

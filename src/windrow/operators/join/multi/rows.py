@@ -25,7 +25,7 @@ from windrow.kernels.multi_rows import (
     link_all,
     settle,
 )
-from windrow.operators.join.multi.layout import Layout
+from windrow.operators.join.multi.layout import RowLayout
 from windrow.operators.state.aligned import aligned, row_words
 from windrow.operators.state.key_table import KeyTable
 from windrow.operators.vector import I64
@@ -39,7 +39,7 @@ State = tuple[I64, I64, I64, I64, I64, I64]
 
 
 @dataclass(slots=True)
-class Rows:
+class MultiJoinRows:
     """Rows, chains and codes of all inputs. `rings`: inputs whose rows expire in order of arrival.
 
     Invariants, asserted by `check`:
@@ -49,7 +49,7 @@ class Rows:
       4. `keep` never decreases from the tail of a ring to its head.
     """
 
-    layout: Layout
+    layout: RowLayout
     rings: tuple[bool, ...]
     rows: I64 = field(init=False)
     born: I64 = field(init=False)

@@ -13,11 +13,11 @@ from windrow.operators.join.match import times_of
 from windrow.operators.join.multi.arrivals import Arrivals
 from windrow.operators.join.multi.held import HeldRows
 from windrow.operators.join.multi.keep import keep_until, waits
-from windrow.operators.join.multi.layout import Layout
-from windrow.operators.join.multi.loops import FEW, Loops, Statistics, sliced
+from windrow.operators.join.multi.layout import RowLayout
+from windrow.operators.join.multi.loops import FEW, Loops, LoopStatistics, sliced
 from windrow.operators.join.multi.match import Method, MultiMatch, Order
-from windrow.operators.join.multi.results import Gathered
-from windrow.operators.join.multi.rows import Rows
+from windrow.operators.join.multi.results import GatheredResults
+from windrow.operators.join.multi.rows import MultiJoinRows
 from windrow.operators.join.rows import Form
 from windrow.operators.state.bag import interned_words
 from windrow.operators.state.expirer import interned_codes
@@ -55,8 +55,8 @@ class MultiJoin:
     ) -> None:
         self.match, self.expire_every = match, expire_every
         self.counters = Counters()
-        self.layout = Layout(match)
-        self.rows = Rows(self.layout, tuple(f is Form.FIFO for f in forms))
+        self.layout = RowLayout(match)
+        self.rows = MultiJoinRows(self.layout, tuple(f is Form.FIFO for f in forms))
         self.loops = Loops(self.rows, method, expire_every, orders)
         self.inputs = [HeldRows(i, f) for i, f in zip(match.inputs, forms, strict=True)]
         self.waits = [waits(match, i) for i in range(len(self.inputs))]
@@ -87,7 +87,7 @@ class MultiJoin:
             self.inputs[i].payload.admit(born[i].columns)
         total = sum(len(d) for d in born)
         before, payloads = self.state_rows() + total, tuple(h.payload for h in self.inputs)
-        results = Gathered(self.match, payloads, int(1.1 * self.fan_out * total))
+        results = GatheredResults(self.match, payloads, int(1.1 * self.fan_out * total))
         for deltas, until in sliced(born, clock):
             if any(len(d) for d in deltas):
                 self.loops.run(self._entered(deltas), results, self.counters)
@@ -148,7 +148,7 @@ class MultiJoin:
                     held.release(numbers)
         self.loops.settle(gone)
 
-    def statistics(self) -> Statistics:
+    def statistics(self) -> LoopStatistics:
         """Return what is known of the inputs."""
         return self.loops.statistics(self.seen, list(self.live()))
 

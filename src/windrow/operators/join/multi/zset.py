@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from windrow.operators.delta import Delta
-from windrow.operators.join.multi.loops import Loops, Statistics, sliced
+from windrow.operators.join.multi.loops import Loops, LoopStatistics, sliced
 from windrow.operators.join.multi.match import Method, MultiMatch, Order
 from windrow.operators.join.multi.results import Weighted
-from windrow.operators.join.multi.rows import Rows
+from windrow.operators.join.multi.rows import MultiJoinRows
 from windrow.operators.join.multi.signed import SignedInputs
 from windrow.operators.join.zset import count_in, count_out
 from windrow.operators.task import Counters, Saved
@@ -48,7 +48,7 @@ class MultiZSetJoin:
         return self.inputs.loops
 
     @property
-    def rows(self) -> Rows:
+    def rows(self) -> MultiJoinRows:
         """The rows of all inputs, as the loops see them."""
         return self.inputs.rows
 
@@ -79,7 +79,7 @@ class MultiZSetJoin:
             count_out(self.counters, part.ts, part.weights())
         return Delta.concat([self.nothing, *results.parts])
 
-    def statistics(self) -> Statistics:
+    def statistics(self) -> LoopStatistics:
         """Return what is known of the inputs."""
         return self.inputs.statistics()
 

@@ -32,7 +32,7 @@ from windrow.kernels.wjoin_rows import END, FIRST, STOP, link_rows
 from windrow.operators.delta import NO_TIMES, Delta
 from windrow.operators.join.multi.loops import sliced
 from windrow.operators.join.multi.match import MultiMatch, Order
-from windrow.operators.join.multi.results import Gathered
+from windrow.operators.join.multi.results import GatheredResults
 from windrow.operators.join.wjoin.index import KeyIndex
 from windrow.operators.join.wjoin.rows import StreamRows, stored_fields
 from windrow.operators.join.wjoin.terms import Terms
@@ -113,7 +113,7 @@ class WJoin:
             return self.nothing
         arrived = [self.terms.joinable(i, delta) for i, delta in enumerate(inputs)]
         self.rows.admit(arrived)
-        results = Gathered(self.match, tuple(self.rows.payload))
+        results = GatheredResults(self.match, tuple(self.rows.payload))
         for slices, upto in sliced(arrived, clock):
             before = self._entered(slices)
             self._join(results)
@@ -130,7 +130,7 @@ class WJoin:
                 self._enter(i, delta)
         return self.rows.spans[:, FIRST].copy()
 
-    def _join(self, results: Gathered) -> None:
+    def _join(self, results: GatheredResults) -> None:
         """Let the rows that are to come in, and gather what they make."""
         terms = self.terms.equal, self.terms.compares, self._indexed, self.terms.friends
         windows = self.reach.most, self.reach.exact, self.reach.keep, self.starts, self.stops
@@ -151,7 +151,7 @@ class WJoin:
         """Return how many rows are still to come in."""
         return int((self.rows.spans[:, STOP] - self.rows.spans[:, END]).sum())
 
-    def _gather(self, made: int, results: Gathered, share: float) -> None:
+    def _gather(self, made: int, results: GatheredResults, share: float) -> None:
         """Gather the columns of what the loops have found, for a share of the arrivals."""
         results.reserve(made, share)
         results.times[0, results.made : results.made + made] = self.out[-1, :made]

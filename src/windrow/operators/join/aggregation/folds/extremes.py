@@ -15,7 +15,7 @@ from windrow.kernels.early_extremes import (
 from windrow.kernels.early_folds import COPIES
 from windrow.kernels.ordered import KEY
 from windrow.operators.aggregate.comparing import Comparing
-from windrow.operators.aggregate.op import Call
+from windrow.operators.aggregate.op import AccumulatorCall
 from windrow.operators.aggregate.ordered import Forest
 from windrow.operators.interner import Interner
 from windrow.operators.join.aggregation.folds.plain import Argument
@@ -37,7 +37,7 @@ class EarlyExtreme:
       3. live entries have copies.
     """
 
-    def __init__(self, call: Call, which: int, interner: Interner) -> None:
+    def __init__(self, call: AccumulatorCall, which: int, interner: Interner) -> None:
         self.call = call
         self.which = which
         self.comparing = Comparing.of(call.args[0].type, interner)

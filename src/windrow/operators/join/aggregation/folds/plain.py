@@ -20,10 +20,10 @@ from windrow.kernels.early_folds import (
     rows_spanned,
 )
 from windrow.operators.aggregate.batch import ALL_TAKEN, column_bits, taken_rows
-from windrow.operators.aggregate.op import Call
+from windrow.operators.aggregate.op import AccumulatorCall
 from windrow.operators.aggregate.sums import counted_words
 from windrow.operators.aggregate.wide import WideDecimals
-from windrow.operators.join.aggregation.parts import Changes, Contributions
+from windrow.operators.join.aggregation.parts import Contributions, InputChanges
 from windrow.operators.state.key_table import grown
 from windrow.operators.task import Saved
 from windrow.operators.vector import I64, Bools, Vector, is_interned
@@ -46,7 +46,7 @@ class Argument:
     columns: dict[str, Vector]
 
     @classmethod
-    def of(cls, call: Call, which: int, changes: Changes) -> Argument:
+    def of(cls, call: AccumulatorCall, which: int, changes: InputChanges) -> Argument:
         """Return what a call over an input reads of changes."""
         first, end = rows_spanned(changes.origin, changes.row, which)
         log = (changes.origin, changes.entry, changes.row - first, changes.weight, changes.rows)
@@ -56,7 +56,7 @@ class Argument:
         columns = {n: changes.columns[which][n].slice(first, end) for n in names}
         return cls(log, taken_rows(call, columns), columns)
 
-    def bits(self, call: Call) -> I64:
+    def bits(self, call: AccumulatorCall) -> I64:
         """Return the first argument as int64s."""
         return column_bits(self.columns[call.args[0].name]) if self.columns else NO_WORDS
 
@@ -71,7 +71,7 @@ class Words:
 
     comparisons = 0
 
-    def __init__(self, call: Call, which: int, *width: int) -> None:
+    def __init__(self, call: AccumulatorCall, which: int, *width: int) -> None:
         self.call = call
         self.which = which
         self.partials: I64 = np.zeros((0, 1 + sum(width or (1,))), np.int64)
@@ -155,7 +155,7 @@ class EarlyCount(Words):
 class EarlyTruths(Words):
     """BOOL_AND, BOOL_OR: how many are false, how many true."""
 
-    def __init__(self, call: Call, which: int) -> None:
+    def __init__(self, call: AccumulatorCall, which: int) -> None:
         super().__init__(call, which, 2)
 
     def fold(self, part: Contributions, out: I64, valid: Bools) -> None:
@@ -171,7 +171,7 @@ class EarlyTruths(Words):
 class EarlyWhole(Words):
     """SUM of integers: BIGINT, NULL while the sum has no 64 bits."""
 
-    def __init__(self, call: Call, which: int) -> None:
+    def __init__(self, call: AccumulatorCall, which: int) -> None:
         super().__init__(call, which, 3)
 
     def save(self, entries: int, groups: int) -> Saved:
@@ -210,7 +210,7 @@ class EarlyWhole(Words):
 class EarlyDecimals(EarlyWhole):
     """SUM of decimals: 38 digits, NULL while the sum has more."""
 
-    def __init__(self, call: Call, which: int, wide: WideDecimals) -> None:
+    def __init__(self, call: AccumulatorCall, which: int, wide: WideDecimals) -> None:
         assert call.type.precision == MAX_PRECISION, "SUM of decimals has all digits"
         self._from_wide = is_interned(call.args[0].type)
         Words.__init__(self, call, which, 4 if self._from_wide else 3)

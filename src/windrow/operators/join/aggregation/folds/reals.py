@@ -13,7 +13,7 @@ from windrow.kernels.early_reals import (
     limbs_spanned,
 )
 from windrow.kernels.sums import MASK, ROOM, settle_all
-from windrow.operators.aggregate.op import Call
+from windrow.operators.aggregate.op import AccumulatorCall
 from windrow.operators.aggregate.sums import in_wider_rows
 from windrow.operators.join.aggregation.folds.plain import Argument
 from windrow.operators.join.aggregation.parts import Contributions
@@ -100,7 +100,7 @@ class EarlyReals:
 
     comparisons = 0
 
-    def __init__(self, call: Call, which: int) -> None:
+    def __init__(self, call: AccumulatorCall, which: int) -> None:
         self.call = call
         self.which = which
         spread = 2 * call.name.startswith("stddev") + call.name.endswith("samp")
