@@ -18,9 +18,9 @@ from windrow.kernels.holds import (
     OPEN,
     OPENED,
     ROW,
+    SUPPRESSED,
     TIME,
     TOP,
-    UNTOLD,
     WAITING,
     hold_changes,
 )
@@ -130,8 +130,8 @@ class HoldTask:
             counters.negatives_in += int(np.count_nonzero(given.weight < 0))
         counters.negatives_out += int(np.count_nonzero(made.weights() < 0))
         counters.held += int(marks[HELD])
-        counters.suppressed += int(marks[UNTOLD])
-        marks[HELD] = marks[UNTOLD] = 0
+        counters.suppressed += int(marks[SUPPRESSED])
+        marks[HELD] = marks[SUPPRESSED] = 0
 
     def state_rows(self) -> int:
         """Return how many distinct rows wait, or are of the present instant."""

@@ -15,7 +15,7 @@ from windrow.kernels.sorted_bags import (
     META,
     NEXT,
     Bags,
-    Order,
+    KeyOrder,
     Quantiles,
     list_entries,
     list_separators,
@@ -180,7 +180,7 @@ class Quantile:
         n = batch.emissions
         found = Quantiles(out, np.empty(n, np.int64), np.empty(n, np.float64), valid)
         takes, bits = batch.takes(self.call), batch.bits(self.call)
-        order = Order(self.comparing.kind, *self.comparing.bytes)
+        order = KeyOrder(self.comparing.kind, *self.comparing.bytes)
         start = 0
         while True:
             bags = self.bags.arrays

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from windrow.kernels.expiring_joins import all_pairs, join_and_expire
 from windrow.kernels.joins import CODE, COMPARED, FIRST_LEFT, FIRST_RIGHT, KEEP, MADE, WORK_WORDS
-from windrow.kernels.told_joins import all_pairs, join_told
 from windrow.operators.delta import Delta
 from windrow.operators.join.hash import Arrivals, HashJoin
 from windrow.operators.join.match import Match
@@ -25,7 +25,7 @@ def can_emit_expirations(match: Match) -> bool:
 
 
 class ExpiringJoin:
-    """L ⋈ R at work: WKS × WKS → signed. No result is kept: see `kernels/told_joins.py`.
+    """L ⋈ R at work: WKS × WKS → signed. No result is kept: see `kernels/expiring_joins.py`.
 
     An arrival makes a result with each row of its key that is alive on the other side, a departure
     ends those that it has there. Costs O(arrivals + departures + results) a step, and stores
@@ -79,7 +79,7 @@ class ExpiringJoin:
         states = (left.walk, left.rows, left.back), (right.walk, right.rows, right.back)
         rest = ((left.shape[1], right.shape[1]), self.state.heads, clock)
         self.buffer.reserve(2 * sum(len(side[0]) for side in sides))
-        while not join_told(*sides, *states, *rest, self.buffer.arrays, work):
+        while not join_and_expire(*sides, *states, *rest, self.buffer.arrays, work):
             self.buffer.reserve(2 * self.buffer.room)
         self.counters.comparisons += int(work[COMPARED])
         return int(work[MADE])

@@ -28,7 +28,7 @@ from windrow.kernels.nrr_joins import (
     USED,
     WORK_WORDS,
     look_up,
-    remember_and_join,
+    store_and_join,
 )
 from windrow.kernels.zset_joins import EXTRA, sweep
 from windrow.operators.delta import Delta
@@ -208,7 +208,7 @@ class Memory:
         work, buffer = np.zeros(WORK_WORDS, np.int64), task.buffer
         buffer.reserve(len(left))
         while True:
-            remember_and_join(
+            store_and_join(
                 changed,
                 table,
                 self.bag.rows,

@@ -7,7 +7,7 @@ import numpy as np
 from windrow.core.schema import Schema
 from windrow.kernels.chains import ALIVE, HEAD_WORDS, LEFT, RIGHT, SEEN
 from windrow.kernels.joins import CODE
-from windrow.kernels.mixed_negations import mixed_changes
+from windrow.kernels.partly_signed_negations import partly_signed_changes
 from windrow.kernels.semi_joins import (
     COMPARED,
     MADE,
@@ -98,7 +98,7 @@ class PartlySignedAntiJoin:
         touched = np.empty((len(right), 2), np.int64)
         out = np.empty((4, events), np.int64)
         while True:
-            mixed_changes(
+            partly_signed_changes(
                 (left.ts, left.exp, refs, codes),
                 (right.ts, right.weights(), more),
                 self.left.walk,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from windrow.core.time import FOREVER
-from windrow.kernels.told_distinct import NOT_THERE, tell_arrivals, tell_ends
+from windrow.kernels.expiring_distinct import NOT_THERE, emit_arrivals, emit_expirations
 from windrow.operators.state.calendar import CalendarQueue
 from windrow.operators.task import Saved
 from windrow.operators.vector import I64
@@ -56,13 +56,13 @@ class LatestEnds:
 
     def _arrive(self, ts: I64, exp: I64, codes: I64, out: I64) -> int:
         fresh = np.empty(len(ts), np.int64)
-        made, new = tell_arrivals(ts, exp, codes, self.ends, out, fresh)
+        made, new = emit_arrivals(ts, exp, codes, self.ends, out, fresh)
         self._enqueue(fresh[:new])
         return int(made)
 
     def _leave(self, due: I64, clock: int, out: I64, made: int) -> tuple[int, I64]:
         again, dead = np.empty((2, len(due)), np.int64)
-        made, more, gone = tell_ends(due, clock, self.ends, out, made, again, dead)
+        made, more, gone = emit_expirations(due, clock, self.ends, out, made, again, dead)
         self._enqueue(again[:more])
         return int(made), dead[:gone]
 
