@@ -47,21 +47,21 @@ class DeltaStarDistinct:
         if not len(delta) and clock < self.queue.soonest:
             return self._empty
         out = np.empty((3, 2 * len(delta)), np.int64)
-        told = self._arrive(delta, out) if len(delta) else 0
+        count = self._arrive(delta, out) if len(delta) else 0
         _, due = self.queue.pop(clock)
         if len(due):
-            out, told = self._renew(due, clock, out, told)
+            out, count = self._renew(due, clock, out, count)
         counters = self.counters
         counters.tuples_in += len(delta)
         counters.probes += len(delta)
         counters.expiries += len(due)
-        counters.tuples_out += told
-        return self._rows(out[:, :told]) if told else self._empty
+        counters.tuples_out += count
+        return self._rows(out[:, :count]) if count else self._empty
 
-    def _rows(self, told: I64) -> Delta:
-        if told.shape[1] > 1:
-            told = told.take(np.argsort(told[0], kind="stable"), axis=1)  # each row in one piece
-        ts, exp, codes = told
+    def _rows(self, reported: I64) -> Delta:
+        if reported.shape[1] > 1:
+            reported = reported.take(np.argsort(reported[0], kind="stable"), axis=1)  # each row in one piece
+        ts, exp, codes = reported
         columns = self.codec.columns(self.table.words[codes])
         return Delta(ts, dict(zip(self._names, columns, strict=True)), exp)
 
@@ -71,18 +71,18 @@ class DeltaStarDistinct:
         codes = encode_sparingly(self.table, self.codec.words(columns, len(delta)))
         self._reserve()
         fresh = np.empty(len(delta), np.int64)
-        told, new = report_arrivals(delta.ts, delta.exp, codes, self.ends, out, fresh)
+        count, new = report_arrivals(delta.ts, delta.exp, codes, self.ends, out, fresh)
         self._enqueue(fresh[:new])
-        return int(told)
+        return int(count)
 
-    def _renew(self, due: I64, clock: int, out: I64, told: int) -> tuple[I64, int]:
-        room = np.empty((3, told + len(due)), np.int64)
-        room[:, :told] = out[:, :told]
+    def _renew(self, due: I64, clock: int, out: I64, count: int) -> tuple[I64, int]:
+        room = np.empty((3, count + len(due)), np.int64)
+        room[:, :count] = out[:, :count]
         again, dead = np.empty(len(due), np.int64), np.empty(len(due), np.int64)
-        told, more, gone = renew_due(due, clock, self.ends, room, told, again, dead)
+        count, more, gone = renew_due(due, clock, self.ends, room, count, again, dead)
         self._enqueue(again[:more])
         self.table.release(dead[:gone])
-        return room, int(told)
+        return room, int(count)
 
     def _enqueue(self, codes: I64) -> None:
         """Let the rows be looked at when they are due; those that never end are not."""
