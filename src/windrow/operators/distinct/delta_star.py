@@ -60,7 +60,8 @@ class DeltaStarDistinct:
 
     def _rows(self, reported: I64) -> Delta:
         if reported.shape[1] > 1:
-            reported = reported.take(np.argsort(reported[0], kind="stable"), axis=1)  # each row in one piece
+            # in time order; `take` keeps each line in one piece
+            reported = reported.take(np.argsort(reported[0], kind="stable"), axis=1)
         ts, exp, codes = reported
         columns = self.codec.columns(self.table.words[codes])
         return Delta(ts, dict(zip(self._names, columns, strict=True)), exp)
