@@ -13,9 +13,10 @@ BIN := $(VENV)/bin
 # Modules are compiled when they are first imported: most never are, and all take half a minute.
 INSTALL := $(BIN)/python -m pip install --no-compile --disable-pip-version-check --no-input -qq -c constraints.txt
 RUN_STAMP := $(VENV)/.installed-run
+LAB_STAMP := $(VENV)/.installed-lab
 TEST_STAMP := $(VENV)/.installed-test
 
-.PHONY: demo test check bench accept-bench experiments papers fuzz slow clean
+.PHONY: demo test check lab bench accept-bench experiments papers fuzz slow clean
 
 demo: $(RUN_STAMP)  ## what windrow does, shown on the shipped examples
 	$(BIN)/windrow demo
@@ -31,18 +32,20 @@ check: $(TEST_STAMP)  ## style, types, layers, sizes
 	$(BIN)/mypy --strict src
 	$(BIN)/pytest -q tests/test_layers.py tests/test_size.py
 
-bench: $(TEST_STAMP)  ## kernel and pipeline, against others and against the last accepted ratios
+lab: $(LAB_STAMP)  ## the laboratory, src/windrow_lab: `windrow bench` and `windrow experiment`
+
+bench: $(LAB_STAMP)  ## kernel and pipeline, against others and against the last accepted ratios
 	@mkdir -p build
 	$(BIN)/windrow bench kernel --no-fail | tee build/bench-kernel.txt
 	$(BIN)/windrow bench spark --no-fail | tee build/bench-spark.txt
 	$(BIN)/windrow bench compare build/bench-kernel.txt benchmarks/kernel.jsonl; kernel=$$?; \
 	$(BIN)/windrow bench compare build/bench-spark.txt benchmarks/spark.jsonl && exit $$kernel
 
-accept-bench:  ## what `make bench` has found last is what the next one is compared with
+accept-bench: $(LAB_STAMP)  ## what `make bench` has found last is what the next one is compared with
 	$(BIN)/windrow bench compare build/bench-kernel.txt benchmarks/kernel.jsonl --accept
 	$(BIN)/windrow bench compare build/bench-spark.txt benchmarks/spark.jsonl --accept
 
-experiments: $(TEST_STAMP)  ## all experiments, scaled down, into experiments/ (docs/experiments.md)
+experiments: $(LAB_STAMP)  ## all experiments, scaled down, into experiments/ (docs/experiments.md)
 	$(BIN)/windrow experiment all
 
 papers: $(TEST_STAMP)  ## random cases: engine, papers' oracle and DuckDB oracle agree
@@ -65,6 +68,10 @@ $(RUN_STAMP): pyproject.toml constraints.txt | $(BIN)/python
 	$(INSTALL) -e .
 	@touch $@
 
-$(TEST_STAMP): pyproject.toml constraints.txt | $(BIN)/python
-	$(INSTALL) -e '.[test,check]'
+$(LAB_STAMP): pyproject.toml constraints.txt | $(BIN)/python
+	$(INSTALL) -e '.[lab]'
 	@touch $@ $(RUN_STAMP)
+
+$(TEST_STAMP): pyproject.toml constraints.txt | $(BIN)/python
+	$(INSTALL) -e '.[lab,test,check]'
+	@touch $@ $(RUN_STAMP) $(LAB_STAMP)

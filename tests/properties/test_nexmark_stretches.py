@@ -5,8 +5,8 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windrow.generate.nexmark.events import STREAMS, batches, stretch
-from windrow.generate.nexmark.scale import STRIDE, Nexmark
+from windrow_lab.generate.nexmark.events import STREAMS, batches, stretch
+from windrow_lab.generate.nexmark.scale import STRIDE, Nexmark
 
 groups = st.integers(1, 3 * STRIDE).filter(lambda n: n % STRIDE)
 scales = st.builds(

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from windrow.cli.bench.nexmark import on_flink
-from windrow.cli.bench.nexmark.report import Cannot, Measured
-from windrow.cli.bench.peers.environments import FLINK, ensure
-from windrow.generate.nexmark.queries import NAMES, nexmark_query
-from windrow.generate.nexmark.scale import Nexmark
+from windrow_lab.generate.nexmark.scale import Nexmark
+from windrow_lab.nexmark import on_flink
+from windrow_lab.nexmark.queries import NAMES, nexmark_query
+from windrow_lab.nexmark.report import Cannot, Measured
+from windrow_lab.peers.environments import FLINK, ensure
 
 pytestmark = pytest.mark.slow
 

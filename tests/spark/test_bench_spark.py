@@ -8,9 +8,9 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from windrow.cli.bench.spark import NAMES, bars, idle
-from windrow.cli.bench.spark.bars import JOIN, Bench
-from windrow.cli.bench.spark.runs import checked
+from windrow_lab.bench.spark import NAMES, bars, idle
+from windrow_lab.bench.spark.bars import JOIN, Bench
+from windrow_lab.bench.spark.runs import checked
 
 pytestmark = pytest.mark.spark
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from windrow.cli.bench.nexmark import on_spark
-from windrow.cli.bench.nexmark.local import Feed
-from windrow.generate.nexmark.queries import nexmark_query
-from windrow.generate.nexmark.scale import Nexmark
+from windrow_lab.generate.nexmark.scale import Nexmark
+from windrow_lab.nexmark import on_spark
+from windrow_lab.nexmark.local import Feed
+from windrow_lab.nexmark.queries import nexmark_query
 
 pytestmark = pytest.mark.spark
 

@@ -8,15 +8,15 @@ from functools import cache
 import pytest
 from click.testing import CliRunner
 
-from windrow.cli.bench.aggregation import grid, paper, versions
-from windrow.cli.bench.aggregation.plans import Took, confirmed, contest
+from windrow.cli.calibrate.settings import FEWEST, MOST
+from windrow.cli.calibrate.settings import settings as random_settings
+from windrow.cli.calibrate.streams import Setting, two
 from windrow.cli.main import windrow
-from windrow.experiments.aggjoins.contest import CLOCK
-from windrow.experiments.aggjoins.settings import FEWEST, MOST
-from windrow.experiments.aggjoins.settings import settings as random_settings
-from windrow.experiments.aggjoins.streams import Setting, two
-from windrow.experiments.library.experiment import EQUAL, Measurement
 from windrow.optimize.early_costs import EarlyFacts
+from windrow_lab.bench.aggregation import grid, paper, versions
+from windrow_lab.bench.aggregation.plans import Took, confirmed, contest
+from windrow_lab.contest.measurement import EQUAL, Measurement
+from windrow_lab.experiments.aggjoins.contestants import CLOCK
 
 pytestmark = pytest.mark.long
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from windrow.cli.bench.compare import compare
-from windrow.cli.bench.report import Bar
+from windrow_lab.bench.compare import compare
+from windrow_lab.contest.report import Bar
 
 
 def printed(path: Path, **ratios: float) -> Path:

@@ -9,11 +9,11 @@ from functools import cache
 import pytest
 from click.testing import CliRunner
 
-from windrow.cli.bench.expiry import idle, messages, piggyback
 from windrow.cli.main import windrow
-from windrow.experiments.negatives import base
-from windrow.experiments.negatives import messages as figure13
-from windrow.experiments.negatives.model import ITA, NTA, PIGGYBACK
+from windrow_lab.bench.expiry import idle, messages, piggyback
+from windrow_lab.experiments.negatives import base
+from windrow_lab.experiments.negatives import messages as figure13
+from windrow_lab.experiments.negatives.model import ITA, NTA, PIGGYBACK
 
 pytestmark = pytest.mark.long
 

@@ -8,11 +8,11 @@ from dataclasses import replace
 import pytest
 from click.testing import CliRunner
 
-from windrow.cli.bench.joins import batch, methods, orders, swap
-from windrow.cli.bench.joins.feed import Arena, Match, Source, Timing, difference
 from windrow.cli.main import windrow
+from windrow_lab.bench.joins import batch, methods, orders, swap
+from windrow_lab.bench.joins.feed import JoinCase, JoinTiming, Match, Source, difference
 
-SMALL = Arena((Source(1, 50, 20),) * 3, "s0.k = s1.k AND s1.k = s2.k", ticks=300)
+SMALL = JoinCase((Source(1, 50, 20),) * 3, "s0.k = s1.k AND s1.k = s2.k", ticks=300)
 
 
 @pytest.mark.long
@@ -27,7 +27,7 @@ def test_orders_and_algorithms_tell_the_same() -> None:
 
 
 def test_another_answer_is_told() -> None:
-    one = Timing(1.0, 10, 5, 77)
+    one = JoinTiming(1.0, 10, 5, 77)
     assert difference([one, replace(one, digest=78)]) == "2 different answers"
     assert difference([replace(one, results=0)]) == "no result at all"
 

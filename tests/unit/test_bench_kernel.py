@@ -10,7 +10,8 @@ import pyarrow.compute as pc
 import pytest
 from click.testing import CliRunner
 
-from windrow.cli.bench import (
+from windrow.cli.main import windrow
+from windrow_lab.bench import (
     internal,
     long_window,
     measure,
@@ -20,13 +21,12 @@ from windrow.cli.bench import (
     startup,
     strategies,
 )
-from windrow.cli.bench.answers import Check
-from windrow.cli.bench.data import Scale, streams
-from windrow.cli.bench.kernel import NAMES, OTHERS, TWINS
-from windrow.cli.bench.plain_twins import arrivals
-from windrow.cli.bench.report import Bar
-from windrow.cli.bench.workloads import WORKLOADS, Workload
-from windrow.cli.main import windrow
+from windrow_lab.bench.answers import Check
+from windrow_lab.bench.data import Scale, streams
+from windrow_lab.bench.kernel import NAMES, OTHERS, TWINS
+from windrow_lab.bench.plain_twins import arrivals
+from windrow_lab.bench.workloads import WORKLOADS, Workload
+from windrow_lab.contest.report import Bar
 
 pytestmark = pytest.mark.long
 

@@ -7,10 +7,10 @@ from unittest.mock import patch
 import pytest
 from click.testing import CliRunner, Result
 
-from windrow.cli.bench.nexmark import oracle
-from windrow.cli.bench.nexmark.report import Cannot, Found, Measured
 from windrow.cli.main import windrow
-from windrow.generate.nexmark.queries import nexmark_query
+from windrow_lab.nexmark import oracle
+from windrow_lab.nexmark.queries import nexmark_query
+from windrow_lab.nexmark.report import Cannot, Found, Measured
 
 pytestmark = pytest.mark.long
 

@@ -11,11 +11,15 @@ import polars as pl
 import pytest
 from click.testing import CliRunner
 
-from windrow.cli.bench.data import Scale, streams
-from windrow.cli.bench.peers import PEERS, WORKLOADS, environments, process, rows
-from windrow.cli.bench.peers.bars import LIMITS, bars_of, passed
-from windrow.cli.bench.peers.contest import Contest, Result, absent, result_of
-from windrow.cli.bench.peers.engines import (
+from windrow.cli.main import windrow
+from windrow.core.errors import RunError
+from windrow_lab.bench.data import Scale, streams
+from windrow_lab.contest.measurement import EQUAL
+from windrow_lab.contest.report import Bar, summary
+from windrow_lab.peers import PEERS, WORKLOADS, environments, process, rows
+from windrow_lab.peers.bars import LIMITS, bars_of, passed
+from windrow_lab.peers.contest import Contest, Result, absent, result_of
+from windrow_lab.peers.engines import (
     CHECK,
     ENGINES,
     TIMED,
@@ -25,15 +29,12 @@ from windrow.cli.bench.peers.engines import (
     Kind,
     Request,
 )
-from windrow.cli.bench.peers.environments import Environment, ensure
-from windrow.cli.bench.peers.files import TINY
-from windrow.cli.bench.peers.forms import Cannot
-from windrow.cli.bench.peers.memory import tree_bytes
-from windrow.cli.bench.peers.showing import notes, write_csv, write_picture
-from windrow.cli.bench.peers.tasks import TASKS, Task
-from windrow.cli.bench.report import EQUAL, Bar, summary
-from windrow.cli.main import windrow
-from windrow.core.errors import RunError
+from windrow_lab.peers.environments import Environment, ensure
+from windrow_lab.peers.files import TINY
+from windrow_lab.peers.forms import Cannot
+from windrow_lab.peers.memory import tree_bytes
+from windrow_lab.peers.showing import notes, write_csv, write_picture
+from windrow_lab.peers.tasks import TASKS, Task
 
 pytestmark = pytest.mark.long
 

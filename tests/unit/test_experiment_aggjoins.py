@@ -6,21 +6,28 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from windrow.experiments.aggjoins.base import CHOSEN, ENGINE, MODEL, AggregationExperiment
-from windrow.experiments.aggjoins.contest import CLOCK, LOOPS, Arena, Contestant, digest, work_of
-from windrow.experiments.aggjoins.samples import Trial, calibrated, count, tried
-from windrow.experiments.aggjoins.showcases import AggJoinFigure10
-from windrow.experiments.aggjoins.streams import SECOND, Feed, Setting, three, two
-from windrow.experiments.aggjoins.varied import (
+from windrow.cli.calibrate.digest import digest
+from windrow.cli.calibrate.placements import LOOPS
+from windrow.cli.calibrate.samples import Trial, calibrated, count, tried
+from windrow.cli.calibrate.streams import SECOND, Feed, Setting, three, two
+from windrow.optimize.aggregation_costs import placements
+from windrow_lab.experiments.aggjoins.base import CHOSEN, ENGINE, MODEL, AggregationExperiment
+from windrow_lab.experiments.aggjoins.contestants import (
+    CLOCK,
+    PlacementArena,
+    PlacementContestant,
+    work_of,
+)
+from windrow_lab.experiments.aggjoins.showcases import AggJoinFigure10
+from windrow_lab.experiments.aggjoins.varied import (
     AggJoinFigure6,
     AggJoinFigure7,
     AggJoinFigure8,
     AggJoinFigure9,
 )
-from windrow.experiments.library.experiment import Options
-from windrow.experiments.library.ranks import kendall_tau
-from windrow.experiments.library.run import Result, run
-from windrow.optimize.aggregation_costs import placements
+from windrow_lab.experiments.library.experiment import Options
+from windrow_lab.experiments.library.ranks import kendall_tau
+from windrow_lab.experiments.library.run import Result, run
 
 SMALL = Setting(two((100, 50), (60, 40), (5, 1), 0.1))
 
@@ -48,9 +55,9 @@ def test_the_query_groups_by_the_streams_that_have_groups() -> None:
     (100, 50), (60, 40), (5, 3), 0.1), slide=SECOND // 2, columns=("x", "g"))])  # fmt: skip
 @pytest.mark.parametrize("algorithm", ["auto", pytest.param(LOOPS, marks=pytest.mark.long)])
 def test_all_plans_tell_the_same_and_what_duckdb_finds(setting: Setting, algorithm: str) -> None:
-    arena = Arena.of(setting, 0.5, 2, seed=5)
+    arena = PlacementArena.of(setting, 0.5, 2, seed=5)
     for way in placements(len(setting.streams)):
-        side = Contestant.filled(arena, way, algorithm)
+        side = PlacementContestant.filled(arena, way, algorithm)
         found = [side.run() for _ in range(2)]
         assert [m.check for m in found] == ["equal", "equal"]
         assert found[1].counts[work_of(algorithm)] > 0
@@ -59,13 +66,13 @@ def test_all_plans_tell_the_same_and_what_duckdb_finds(setting: Setting, algorit
 
 def test_another_answer_is_found() -> None:
     """By the first contestant's, and the first contestant's by DuckDB's."""
-    arena = Arena.of(SMALL, 0.5, 1, seed=5)
-    Contestant.filled(arena, (True, True)).run()
-    arena.told[0] = arena.told[0].slice(1)
-    assert "first contestant" in Contestant.filled(arena, (False, False)).run().check
-    wrong = Arena.of(SMALL, 0.5, 1, seed=5)
+    arena = PlacementArena.of(SMALL, 0.5, 1, seed=5)
+    PlacementContestant.filled(arena, (True, True)).run()
+    arena.agreement.changes[0] = arena.agreement.changes[0].slice(1)
+    assert "first contestant" in PlacementContestant.filled(arena, (False, False)).run().check
+    wrong = PlacementArena.of(SMALL, 0.5, 1, seed=5)
     wrong.feed.alive = lambda now: Feed.alive(wrong.feed, now - SECOND)  # type: ignore[method-assign]
-    assert "DuckDB" in Contestant.filled(wrong, (True, True)).run().check
+    assert "DuckDB" in PlacementContestant.filled(wrong, (True, True)).run().check
 
 
 def test_a_digest_is_of_the_net() -> None:

@@ -7,13 +7,13 @@ import pytest
 from click.testing import CliRunner
 from rich.console import Console
 
-from windrow.cli.experiment.show import print_verdict
 from windrow.cli.main import windrow
-from windrow.experiments.library.run import Result
-from windrow.experiments.library.table import Table
-from windrow.experiments.library.verdict import Finding, Kind, Outcome, waiting
-from windrow.experiments.orders.intervals import MultiFigure3
-from windrow.experiments.registry import ALL, EXPERIMENTS
+from windrow_lab.cli.experiment.show import print_verdict
+from windrow_lab.experiments.library.run import Result
+from windrow_lab.experiments.library.table import Table
+from windrow_lab.experiments.library.verdict import Finding, Kind, Outcome, waiting
+from windrow_lab.experiments.orders.intervals import MultiFigure3
+from windrow_lab.experiments.registry import ALL, EXPERIMENTS
 
 
 def test_every_experiment_has_a_question_a_claim_and_a_name_of_its_own() -> None:

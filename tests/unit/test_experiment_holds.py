@@ -4,13 +4,13 @@ import pyarrow as pa
 import pytest
 
 from windrow.core.errors import RunError
-from windrow.experiments.holds import streams, waiting
-from windrow.experiments.holds.truth import told, valid
-from windrow.experiments.library.experiment import Options
-from windrow.experiments.library.run import Result, run
-from windrow.experiments.library.spread import Spread
-from windrow.experiments.library.table import Row, Table
-from windrow.experiments.library.verdict import verdict
+from windrow_lab.experiments.holds import streams, waiting
+from windrow_lab.experiments.holds.truth import told, valid
+from windrow_lab.experiments.library.experiment import Options
+from windrow_lab.experiments.library.run import Result, run
+from windrow_lab.experiments.library.spread import Spread
+from windrow_lab.experiments.library.table import Row, Table
+from windrow_lab.experiments.library.verdict import verdict
 
 pytestmark = pytest.mark.long
 

@@ -9,21 +9,17 @@ import pytest
 from rich.console import Console
 
 from windrow.core.errors import RunError
-from windrow.experiments.library import figure
-from windrow.experiments.library.experiment import (
-    Experiment,
-    Measurement,
-    Options,
-    Panel,
-)
-from windrow.experiments.library.files import write_index, write_result
-from windrow.experiments.library.machine import facts
-from windrow.experiments.library.run import count_steps, run
-from windrow.experiments.library.series import Axis, series_of
-from windrow.experiments.library.spread import Ratio, Spread
-from windrow.experiments.library.table import Levels, Row, Table
-from windrow.experiments.library.text_plot import plot
-from windrow.experiments.library.verdict import (
+from windrow_lab.contest.measurement import Measurement
+from windrow_lab.experiments.library import figure
+from windrow_lab.experiments.library.experiment import Experiment, Options, Panel
+from windrow_lab.experiments.library.files import write_index, write_result
+from windrow_lab.experiments.library.machine import facts
+from windrow_lab.experiments.library.run import count_steps, run
+from windrow_lab.experiments.library.series import Axis, series_of
+from windrow_lab.experiments.library.spread import Ratio, Spread
+from windrow_lab.experiments.library.table import Levels, Row, Table
+from windrow_lab.experiments.library.text_plot import plot
+from windrow_lab.experiments.library.verdict import (
     Finding,
     Kind,
     Outcome,
@@ -256,7 +252,7 @@ def test_a_missing_package_is_told_with_the_command(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(figure, "find_spec", lambda name: None if name == "matplotlib" else 1)
     with pytest.raises(Exception, match="experiments need matplotlib, which is not") as caught:
         figure.require_packages()
-    assert "pip install 'windrow[experiments]'" in str(caught.value)
+    assert "pip install -e '.[lab]'" in str(caught.value)
 
 
 def test_facts_tell_no_host_and_no_path() -> None:

@@ -8,9 +8,10 @@ import pytest
 from tests.traces import folder
 
 from windrow.core.errors import InputError, RunError
-from windrow.experiments.library.experiment import EQUAL, Options
-from windrow.experiments.library.run import Result, run
-from windrow.experiments.links import base, partitions, query1, query2, query3, query4, trace
+from windrow_lab.contest.measurement import EQUAL
+from windrow_lab.experiments.library.experiment import Options
+from windrow_lab.experiments.library.run import Result, run
+from windrow_lab.experiments.links import base, partitions, query1, query2, query3, query4, trace
 
 pytestmark = pytest.mark.long
 

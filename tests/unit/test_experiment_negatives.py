@@ -11,14 +11,14 @@ import pyarrow as pa
 import pytest
 
 from windrow.core.errors import RunError
-from windrow.experiments.library.experiment import Experiment, Options
-from windrow.experiments.library.run import Result, run
-from windrow.experiments.negatives import base, contest, messages
-from windrow.experiments.negatives.base import DELAY, MOST, OVERHEAD
-from windrow.experiments.negatives.contest import Arena, Contestant
-from windrow.experiments.negatives.delays import NegFigure10, NegFigure11, NegFigure12
-from windrow.experiments.negatives.messages import NegFigure13
-from windrow.experiments.negatives.model import (
+from windrow_lab.experiments.library.experiment import Experiment, Options
+from windrow_lab.experiments.library.run import Result, run
+from windrow_lab.experiments.negatives import base, contestants, messages
+from windrow_lab.experiments.negatives.base import DELAY, MOST, OVERHEAD
+from windrow_lab.experiments.negatives.contestants import ExpiryArena, ExpiryContestant
+from windrow_lab.experiments.negatives.delays import NegFigure10, NegFigure11, NegFigure12
+from windrow_lab.experiments.negatives.messages import NegFigure13
+from windrow_lab.experiments.negatives.model import (
     APPROACHES,
     ITA,
     MAX_ENTRY,
@@ -27,13 +27,13 @@ from windrow.experiments.negatives.model import (
     PIGGYBACK,
     SECOND,
 )
-from windrow.experiments.negatives.piggyback import (
+from windrow_lab.experiments.negatives.piggyback import (
     NegFigure14a,
     NegFigure14b,
     NegFigure15a,
     NegFigure15b,
 )
-from windrow.experiments.negatives.streams import Multiplied, Setting, TableSetting
+from windrow_lab.experiments.negatives.streams import Multiplied, Setting, TableSetting
 
 pytestmark = pytest.mark.long
 
@@ -64,8 +64,8 @@ def test_a_tuple_joins_as_many_as_its_multiplicity_and_before_it_ends() -> None:
         assert (np.diff(table["t"].to_numpy()) >= 0).all()
 
 
-def small(setting: Setting, *, virtual: bool = True) -> Arena:
-    return Arena(setting, 4.0, 1, 2.0, seed=3, virtual=virtual)
+def small(setting: Setting, *, virtual: bool = True) -> ExpiryArena:
+    return ExpiryArena(setting, 4.0, 1, 2.0, seed=3, virtual=virtual)
 
 
 @pytest.mark.parametrize("virtual", [True, False])
@@ -75,10 +75,10 @@ def test_all_approaches_tell_the_same_and_what_duckdb_finds(
 ) -> None:
     arena = small(setting, virtual=virtual)
     for approach in APPROACHES:
-        found = Contestant.filled(arena, approach).run()
+        found = ExpiryContestant.filled(arena, approach).run()
         assert found.check == "equal"
         assert found.counts["results_a_second"] > 2
-    assert arena.told is not None
+    assert arena.agreement.changes
 
 
 def test_a_join_with_a_table_is_in_the_pipeline_too() -> None:
@@ -87,27 +87,30 @@ def test_a_join_with_a_table_is_in_the_pipeline_too() -> None:
     arena = small(setting)
 
     def entries(low: int, high: int) -> int:
-        items = contest.part_of(arena.tables["s1"], low * SECOND, high * SECOND)["item"].to_numpy()
+        items = contestants.part_of(arena.tables["s1"], low * SECOND, high * SECOND)[
+            "item"
+        ].to_numpy()
         return len(items) + int(np.isin(items, setting.relations()["favorites"]["item"]).sum())
 
-    tuples = len(contest.part_of(arena.tables["s1"], 3 * SECOND, 7 * SECOND))
+    tuples = len(contestants.part_of(arena.tables["s1"], 3 * SECOND, 7 * SECOND))
     expected = {ITA: entries(3, 7), NTA: entries(3, 7) + entries(0, 4)}
     for approach, count in expected.items():
-        found = Contestant.filled(arena, approach).run().counts["tuples_in_pipeline"] * tuples
+        found = ExpiryContestant.filled(arena, approach).run().counts["tuples_in_pipeline"] * tuples
         assert found == pytest.approx(count, abs=2), approach
 
 
 def test_other_changes_are_found() -> None:
     arena = small(Setting(20, 0.02, 3))
-    Contestant.filled(arena, NTA).run()
-    assert arena.told is not None
-    arena.told = arena.told.slice(2)
-    assert "first contestant" in Contestant.filled(arena, ITA).run().check
+    ExpiryContestant.filled(arena, NTA).run()
+    arena.agreement.changes[0] = arena.agreement.changes[0].slice(2)
+    assert "first contestant" in ExpiryContestant.filled(arena, ITA).run().check
 
 
 def test_a_seldom_result_shows_after_one_entry_and_its_end_waits_for_the_next() -> None:
     arena = small(TableSetting(20, 0.1, 3))
-    delays = {a: Contestant.filled(arena, a).run().clocks[DELAY] for a in (ITA, NTA, PIGGYBACK)}
+    delays = {
+        a: ExpiryContestant.filled(arena, a).run().clocks[DELAY] for a in (ITA, NTA, PIGGYBACK)
+    }
     entry = MAX_ENTRY / 1e3
     assert entry <= delays[NTA] < 1.5 * entry
     assert delays[PIGGYBACK] == pytest.approx(delays[NTA], rel=0.1)
@@ -116,8 +119,8 @@ def test_a_seldom_result_shows_after_one_entry_and_its_end_waits_for_the_next() 
 
 def test_delays_are_of_the_stretch() -> None:
     """A greatest delay since the query began would never fall from one stretch to the next."""
-    arena = Arena(TableSetting(20, 0.1, 3), 4.0, 6, 2.0, seed=3)
-    contestant = Contestant.filled(arena, ITA)
+    arena = ExpiryArena(TableSetting(20, 0.1, 3), 4.0, 6, 2.0, seed=3)
+    contestant = ExpiryContestant.filled(arena, ITA)
     most = [contestant.run().clocks[MOST] for _ in range(6)]
     assert any(later < earlier for earlier, later in pairwise(most))
     whole = contestant.query.stats()["delay"]
@@ -126,11 +129,11 @@ def test_delays_are_of_the_stretch() -> None:
 
 def test_the_average_of_stretches_is_that_of_all_that_shows_in_them() -> None:
     arena = small(Setting(20, 0.02, 3))
-    contestant = Contestant.filled(arena, NTA)
+    contestant = ExpiryContestant.filled(arena, NTA)
     before = contestant.query.stats()["delay"]
     found = contestant.run().clocks[DELAY]
-    contestant = Contestant.filled(arena, NTA)
-    contestant._go(contestant.at + 4 * SECOND)
+    contestant = ExpiryContestant.filled(arena, NTA)
+    contestant.stretch()
     after = contestant.query.stats()["delay"]
     total = after["average"] * after["changes"] - before["average"] * before["changes"]
     assert found * 1e3 == pytest.approx(total / (after["changes"] - before["changes"]))
@@ -183,9 +186,9 @@ def test_an_experiment_runs(kind: type[Experiment[Any]], monkeypatch: pytest.Mon
 def test_figures_share_runs_that_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(base, "TUPLES", 40)
     made = []
-    filled = contest.Contestant.filled
+    filled = contestants.ExpiryContestant.filled
     monkeypatch.setattr(
-        base.Contestant, "filled", lambda *given: made.append(given) or filled(*given)
+        base.ExpiryContestant, "filled", lambda *given: made.append(given) or filled(*given)
     )
     for _ in range(2):
         base.stretches(Setting(50, 0.01, 2), NTA, 1, 7)

@@ -8,30 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from windrow.cli.calibrate.digest import digest
 from windrow.core.errors import RunError
-from windrow.experiments.library.experiment import EQUAL, Experiment, Options
-from windrow.experiments.library.ranks import rank_correlation
-from windrow.experiments.library.run import Result, run
-from windrow.experiments.library.spread import Spread
-from windrow.experiments.library.table import Row, Table
-from windrow.experiments.library.verdict import Kind, of_kind
-from windrow.experiments.orders import contest, scaling
-from windrow.experiments.orders.algorithms import Algorithm, When
-from windrow.experiments.orders.buckets import MultiFigure4a, MultiFigure4b, later
-from windrow.experiments.orders.contest import CLOCK, COMPARED, Arena, Contestant, digest
-from windrow.experiments.orders.figure52 import ThesisFigure52
-from windrow.experiments.orders.intervals import MultiFigure3, best_orders, streams_with
-from windrow.experiments.orders.lazy import EAGER, LAST, LAZY, LOOPED, ThesisLazy
-from windrow.experiments.orders.ranking import model_cost
-from windrow.experiments.orders.streams import (
-    TABLE_5,
-    generate,
-    longest,
-    part,
-    ticks_a_unit,
-    width,
-)
-from windrow.experiments.orders.table8 import MultiTable8
 from windrow.operators.join.multi.match import Method
 from windrow.optimize.join_costs import (
     JoinStream,
@@ -41,6 +19,30 @@ from windrow.optimize.join_costs import (
     lazy,
     naive_lazy,
 )
+from windrow_lab.contest.measurement import EQUAL
+from windrow_lab.experiments.library.experiment import Experiment, Options
+from windrow_lab.experiments.library.ranks import rank_correlation
+from windrow_lab.experiments.library.run import Result, run
+from windrow_lab.experiments.library.spread import Spread
+from windrow_lab.experiments.library.table import Row, Table
+from windrow_lab.experiments.library.verdict import Kind, of_kind
+from windrow_lab.experiments.orders import contestants, scaling
+from windrow_lab.experiments.orders.algorithms import Algorithm, When
+from windrow_lab.experiments.orders.buckets import MultiFigure4a, MultiFigure4b, later
+from windrow_lab.experiments.orders.contestants import CLOCK, COMPARED, JoinArena, JoinContestant
+from windrow_lab.experiments.orders.figure52 import ThesisFigure52
+from windrow_lab.experiments.orders.intervals import MultiFigure3, best_orders, streams_with
+from windrow_lab.experiments.orders.lazy import EAGER, LAST, LAZY, LOOPED, ThesisLazy
+from windrow_lab.experiments.orders.ranking import model_cost
+from windrow_lab.experiments.orders.streams import (
+    TABLE_5,
+    generate,
+    longest,
+    part,
+    ticks_a_unit,
+    width,
+)
+from windrow_lab.experiments.orders.table8 import MultiTable8
 
 pytestmark = pytest.mark.long
 
@@ -96,8 +98,8 @@ def test_all_ways_to_join_tell_what_duckdb_finds() -> None:
     """Each has an arena of its own, whose only run is its last."""
     told = {}
     for name, algorithm in WAYS.items():
-        arena = Arena.of(SMALL, 70, 1, seed=7)
-        one = Contestant.filled(arena, algorithm, algorithm.orders((2, 0, 1)))
+        arena = JoinArena.of(SMALL, 70, 1, seed=7)
+        one = JoinContestant.filled(arena, algorithm, algorithm.orders((2, 0, 1)))
         found = one.run()
         assert found.check == EQUAL, name
         told[name] = found.counts["results"]
@@ -106,9 +108,9 @@ def test_all_ways_to_join_tell_what_duckdb_finds() -> None:
 
 
 def test_results_are_right_run_after_run_and_wrong_ones_are_found() -> None:
-    arena = Arena.of(SMALL, 35, 3, seed=3)
+    arena = JoinArena.of(SMALL, 35, 3, seed=3)
     some = [WAYS[name] for name in ("loops", "buckets", "tree")]
-    team = [Contestant.filled(arena, a, a.orders((0, 1, 2))) for a in some]
+    team = [JoinContestant.filled(arena, a, a.orders((0, 1, 2))) for a in some]
     assert {one.run().check for _ in range(2) for one in team} == {EQUAL}
     last = team[0]
     low = arena.start + 2 * arena.stretch
@@ -129,7 +131,7 @@ def test_bags_of_equal_rows_have_one_digest() -> None:
     assert digest(rows) not in [digest(other) for other in others]
 
 
-def compared_by_hand(arena: Arena, order: tuple[int, ...], *, indexed: bool) -> int:
+def compared_by_hand(arena: JoinArena, order: tuple[int, ...], *, indexed: bool) -> int:
     """Return the rows that eager loops look at in the first run, one by one.
 
     With an index they are the rows of the key, once a window, and none if one does not have it.
@@ -154,8 +156,8 @@ def compared_by_hand(arena: Arena, order: tuple[int, ...], *, indexed: bool) -> 
 @pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0)])
 @pytest.mark.parametrize("name", ["loops", "by value"])
 def test_loops_look_at_what_the_algorithm_says(name: str, order: tuple[int, ...]) -> None:
-    arena = Arena.of(SMALL, 35, 1, seed=7)
-    one = Contestant.filled(arena, WAYS[name], WAYS[name].orders(order))
+    arena = JoinArena.of(SMALL, 35, 1, seed=7)
+    one = JoinContestant.filled(arena, WAYS[name], WAYS[name].orders(order))
     counted = one.run().counts[COMPARED] * arena.units
     assert round(counted) == compared_by_hand(arena, order, indexed=name == "by value") > 1_000
 
@@ -164,9 +166,9 @@ def test_loops_look_at_what_the_algorithm_says(name: str, order: tuple[int, ...]
 def test_counted_comparisons_are_near_the_models(name: str) -> None:
     """Streams are random; lazy loops look at fewer rows, as they tell times apart."""
     algorithm = MultiTable8.algorithms[name]
-    arena = Arena.of(TABLE_5, 200, 1, seed=7)
+    arena = JoinArena.of(TABLE_5, 200, 1, seed=7)
     for order in ((0, 1, 2, 3), (3, 2, 1, 0)):
-        counted = Contestant.filled(arena, algorithm, algorithm.orders(order)).run()
+        counted = JoinContestant.filled(arena, algorithm, algorithm.orders(order)).run()
         predicted = model_cost(TABLE_5, algorithm, order)
         near = 0.2 if algorithm.when is When.EAGER else 0.3
         assert counted.counts[COMPARED] == pytest.approx(predicted, rel=near)
@@ -221,7 +223,7 @@ def test_restore_loses_nothing_that_lazy_evaluation_loses() -> None:
 
 
 def test_a_lazy_answer_that_is_not_true_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(contest.TELLS, When.LOSSY, contest.TELLS[When.RESTORE])
+    monkeypatch.setitem(contestants.TELLS, When.LOSSY, contestants.TELLS[When.RESTORE])
     with pytest.raises(RunError) as caught:
         in_small(ThesisLazy, {"interval": (10,)})
     assert "0 rows should not be there" in caught.value.detail

@@ -5,20 +5,28 @@ from typing import Any
 import numpy as np
 import pytest
 
+from windrow.cli.calibrate.digest import digest
 from windrow.core.errors import RunError
-from windrow.experiments.library.experiment import Options
-from windrow.experiments.library.run import Result, run
-from windrow.experiments.wjoins import contest
-from windrow.experiments.wjoins.base import WJoinExperiment
-from windrow.experiments.wjoins.contest import ALGORITHMS, Arena, Contestant, digest_of
-from windrow.experiments.wjoins.rates import (
+from windrow.operators.delta import Delta
+from windrow.operators.join.wjoin import NestedWJoin
+from windrow_lab.experiments.library.experiment import Options
+from windrow_lab.experiments.library.run import Result, run
+from windrow_lab.experiments.wjoins import contestants
+from windrow_lab.experiments.wjoins.base import WJoinExperiment
+from windrow_lab.experiments.wjoins.contestants import (
+    ALGORITHMS,
+    WJoinArena,
+    WJoinContestant,
+    results_of,
+)
+from windrow_lab.experiments.wjoins.rates import (
     WJoinFigure9a,
     WJoinFigure9b,
     WJoinFigure9c,
     WJoinWindows,
 )
-from windrow.experiments.wjoins.stores import WJoinFigures78
-from windrow.experiments.wjoins.streams import (
+from windrow_lab.experiments.wjoins.stores import WJoinFigures78
+from windrow_lab.experiments.wjoins.streams import (
     CLOSES,
     HOUR,
     OPENS,
@@ -30,9 +38,7 @@ from windrow.experiments.wjoins.streams import (
     path,
     stores,
 )
-from windrow.experiments.wjoins.variations import WJoinFigure13, WJoinFigure14
-from windrow.operators.delta import Delta
-from windrow.operators.join.wjoin import NestedWJoin
+from windrow_lab.experiments.wjoins.variations import WJoinFigure13, WJoinFigure14
 
 pytestmark = pytest.mark.long
 
@@ -55,14 +61,14 @@ def test_stores_sell_by_day_and_common_items_more_often() -> None:
     assert shares[:10].sum() > 1.5 * shares[-10:].sum()
 
 
-def arena(streams: Streams, runs: int = 2) -> Arena:
-    return Arena(streams, [one_window(3, SECOND)], SECOND, SECOND, SECOND // 4, runs)
+def arena(streams: Streams, runs: int = 2) -> WJoinArena:
+    return WJoinArena(streams, [one_window(3, SECOND)], SECOND, SECOND, SECOND // 4, runs)
 
 
 def test_all_contestants_tell_what_duckdb_finds() -> None:
     shared = arena(generate([Source(150)] * 3, 3, 40, seed=3))
     for make in ALGORITHMS.values():
-        contestant = Contestant.filled(shared, make)
+        contestant = WJoinContestant.filled(shared, make)
         found = [contestant.run() for _ in range(2)]
         assert [m.check for m in found] == ["equal", "equal"]
         assert found[1].counts["results"] > 1
@@ -86,9 +92,9 @@ def test_a_digest_is_of_the_bag() -> None:
     streams = generate([Source(100)], 2, 9, seed=5)
     rows = streams.part(0, 0, 2 * SECOND)
     turned = rows.take(np.arange(len(rows))[::-1].copy())
-    assert digest_of(rows) == digest_of(turned)
-    assert digest_of(rows) != digest_of(rows.take(np.arange(len(rows) - 1)))
-    assert digest_of(Delta.concat([rows, rows])) != digest_of(rows)
+    assert digest(results_of(rows)) == digest(results_of(turned))
+    assert digest(results_of(rows)) != digest(results_of(rows.take(np.arange(len(rows) - 1))))
+    assert digest(results_of(Delta.concat([rows, rows]))) != digest(results_of(rows))
 
 
 def test_a_path_has_a_window_for_each_pair_of_neighbours() -> None:
@@ -129,7 +135,7 @@ def test_an_experiment_runs_and_its_contestants_agree(kind: type[WJoinExperiment
 
 @pytest.mark.long
 def test_loops_that_do_not_know_of_windows_hold_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(contest, "CLEAN_EVERY", 1_000)
+    monkeypatch.setattr(contestants, "CLEAN_EVERY", 1_000)
     table = in_small(WJoinFigures78, {"streams": (3,)}).table
     for plain, knowing in (("ripple", "NLW"), ("XJoin", "HW")):
         more = table.ratio("rows_looked_at", "algorithm", plain, knowing, streams=3)

@@ -13,8 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.reference.shards import ShardSet
 
-from windrow.cli.bench.data import STREAMS, Scale, streams
-from windrow.cli.bench.workloads import WORKLOADS
 from windrow.core.schema import Field
 from windrow.core.types import BIGINT, BINARY, DOUBLE
 from windrow.operators.aggregate import AccumulatorCall, GroupBy, GroupByTask
@@ -27,6 +25,8 @@ from windrow.runtime.shards.layout import layout_of
 from windrow.runtime.shards.ports import TIME
 from windrow.runtime.shards.program import Program
 from windrow.runtime.shards.stepped import Stepped
+from windrow_lab.bench.data import STREAMS, Scale, streams
+from windrow_lab.bench.workloads import WORKLOADS
 
 K, X, V = Field("k", BIGINT), Field("x", DOUBLE), Field("v", BIGINT)
 MONEY = Field("d", pa.decimal128(9, 2))

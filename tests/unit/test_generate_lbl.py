@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from windrow.cli.main import windrow
-from windrow.generate.lbl import Lbl, lbl
+from windrow_lab.generate.lbl import Lbl, lbl
 
 
 @pytest.fixture(scope="module")

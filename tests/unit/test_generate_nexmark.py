@@ -12,9 +12,9 @@ from click.testing import CliRunner
 import windrow as wr
 from windrow.cli.main import windrow
 from windrow.core.errors import InputError
-from windrow.generate.nexmark.declarations import declarations
-from windrow.generate.nexmark.events import STREAMS, batches, side_input, stretch
-from windrow.generate.nexmark.scale import SECOND, START, STRIDE, Nexmark, newest_auction
+from windrow_lab.generate.nexmark.declarations import declarations
+from windrow_lab.generate.nexmark.events import STREAMS, batches, side_input, stretch
+from windrow_lab.generate.nexmark.scale import SECOND, START, STRIDE, Nexmark, newest_auction
 
 SCALE = Nexmark(events=200_000)
 

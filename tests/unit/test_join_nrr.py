@@ -25,6 +25,7 @@ from tests.unit.join_reference import (
     to_delta,
 )
 
+import windrow as wr
 from windrow.core.time import FOREVER
 from windrow.operators.join.match import Match
 from windrow.operators.join.nrr import NrrJoinTask
@@ -143,3 +144,29 @@ def test_memory_is_freed_with_the_rows() -> None:
         assert len(task.step(deltas, t)) == len(left)
         task.check()
     assert task.state_rows() <= 20
+
+
+@pytest.mark.parametrize("strategy", ["auto", "direct", "negative", "upa"])
+@pytest.mark.parametrize(
+    "rows",
+    [
+        "SELECT DISTINCT k FROM c [ROWS 1]",
+        "SELECT k FROM c [ROWS 1] INTERSECT SELECT k FROM c [RANGE 9]",
+        "SELECT k FROM c [ROWS 1] ORDER BY v LIMIT 1",
+        "SELECT k, COUNT(*) AS n FROM c [ROWS 1] GROUP BY k",
+    ],
+)
+def test_a_row_is_retracted_though_one_that_shows_the_same_appears_at_once(
+    rows: str, strategy: str
+) -> None:
+    """Nobody reads its columns, but they tell it apart: it has met another version."""
+    with wr.connect() as db:
+        db.execute("CREATE STREAM c (ts BIGINT, k BIGINT, v BIGINT)")
+        db.execute("CREATE NON RETROACTIVE RELATION n (w BIGINT)")
+        query = db.query(f"SELECT n.w FROM ({rows}) AS s, n", strategy=strategy)
+        db.push("n", [{"w": 7, "_ts": 0}])
+        db.push("c", [{"ts": 2, "k": 1, "v": 1}])
+        db.push("n", [{"w": 7, "_ts": 4, "_sign": -1}])
+        db.push("c", [{"ts": 5, "k": 2, "v": 1}])
+        assert query.answer().num_rows == 0
+        assert query.changes().column("_sign").to_pylist() == [1, -1]

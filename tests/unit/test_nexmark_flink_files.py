@@ -6,10 +6,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from windrow.cli.bench.nexmark import on_flink
-from windrow.cli.bench.nexmark.flink_sql import CANNOT, SELECTS, columns_of, reads
-from windrow.generate.nexmark.queries import NAMES
-from windrow.generate.nexmark.scale import SECOND, START
+from windrow_lab.generate.nexmark.scale import SECOND, START
+from windrow_lab.nexmark import on_flink
+from windrow_lab.nexmark.flink_sql import CANNOT, SELECTS, columns_of, reads
+from windrow_lab.nexmark.queries import NAMES
 
 
 def answer(path: Path, *lines: object) -> Path:

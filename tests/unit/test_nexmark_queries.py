@@ -9,13 +9,13 @@ import pytest
 from click.testing import CliRunner
 
 import windrow as wr
-from windrow.cli.bench.nexmark.oracle import ANSWERS, Oracle
 from windrow.cli.main import windrow
 from windrow.core.errors import InputError
-from windrow.generate.nexmark.declarations import declarations
-from windrow.generate.nexmark.events import STREAMS, batches, side_input
-from windrow.generate.nexmark.queries import NAMES, nexmark_query
-from windrow.generate.nexmark.scale import REMEMBERED, SECOND, Nexmark, forgetting
+from windrow_lab.generate.nexmark.declarations import declarations
+from windrow_lab.generate.nexmark.events import STREAMS, batches, side_input
+from windrow_lab.generate.nexmark.scale import REMEMBERED, SECOND, Nexmark, forgetting
+from windrow_lab.nexmark.oracle import ANSWERS, Oracle
+from windrow_lab.nexmark.queries import NAMES, nexmark_query
 
 pytestmark = pytest.mark.long
 

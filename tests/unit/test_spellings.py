@@ -2,11 +2,11 @@
 
 import pytest
 
-from windrow.cli.bench import spellings
-from windrow.cli.bench.spellings import LINEITEM, PART_STREAM, Spelling
 from windrow.optimize.rules import apply_rules
 from windrow.plan.nodes import Plan, Query
 from windrow.plan.session import Session
+from windrow_lab.bench import spellings
+from windrow_lab.bench.spellings import LINEITEM, PART_STREAM, Spelling
 
 
 def planned(spelling: Spelling, text: str) -> Plan:

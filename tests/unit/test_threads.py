@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from windrow.cli.bench.joins.feed import Arena, Match, Source, difference
 from windrow.operators import threads
 from windrow.operators.join.multi import stars
+from windrow_lab.bench.joins.feed import JoinCase, Match, Source, difference
 
-ARENA = Arena(
+ARENA = JoinCase(
     (Source(1, 300, 40), Source(2, 200, 40), Source(3, 250, 40)),
     "s0.k = s1.k AND s1.k = s2.k",
     ticks=2_000,

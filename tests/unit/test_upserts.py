@@ -43,7 +43,7 @@ def newest(rows: list[Row]) -> set[int]:
     return {ts for ts, weight in last.values() if weight > 0}
 
 
-def told(batches: list[list[Row]]) -> tuple[set[int], int]:
+def rows_at_the_end(batches: list[list[Row]]) -> tuple[set[int], int]:
     """Return the rows that are there at the end, and how many were late."""
     upserts, there, late = Upserts(port()), set[int](), 0
     for batch in batches:
@@ -72,19 +72,19 @@ ROWS = st.lists(
 @examples(50)
 def test_the_newest_row_of_a_key_stays_however_rows_are_cut(rows: list[Row], cut: int) -> None:
     batches = [rows[i : i + cut] for i in range(0, len(rows), cut)]
-    assert told(batches)[0] == newest(rows)
+    assert rows_at_the_end(batches)[0] == newest(rows)
 
 
 def test_a_row_of_before_the_end_of_its_key_is_late() -> None:
-    assert told([[(1, 1.0, 1), (9, 1.0, -1)], [(5, 1.0, 1)]]) == (set(), 1)
-    assert told([[(1, 1.0, 1), (9, 1.0, -1)], [(10, 1.0, 1)]]) == ({10}, 0)
+    assert rows_at_the_end([[(1, 1.0, 1), (9, 1.0, -1)], [(5, 1.0, 1)]]) == (set(), 1)
+    assert rows_at_the_end([[(1, 1.0, 1), (9, 1.0, -1)], [(10, 1.0, 1)]]) == ({10}, 0)
 
 
-def test_only_ends_with_a_time_are_remembered() -> None:
+def test_only_deletions_with_a_time_are_kept() -> None:
     upserts = Upserts(port())
     upserts.changes(table([(BEGINNING, 1.0, 1), (BEGINNING, 1.0, -1)]))
-    assert (upserts.current, upserts.gone) == ({}, {})
+    assert len(upserts.keyed.current()[0]) == len(upserts.keyed.ended()[0]) == 0
     upserts.changes(table([(3, 1.0, -1)]))
-    assert list(upserts.gone.values()) == [3]
+    assert upserts.keyed.ended()[1].tolist() == [3]
     upserts.changes(table([(4, 1.0, 1)]))
-    assert upserts.gone == {}
+    assert len(upserts.keyed.ended()[0]) == 0

@@ -23,6 +23,9 @@ COMMANDS: dict[str, str] = {
 }
 """Each command with its line of help. Module `windrow.cli.<name>` holds `command`."""
 
+LABORATORY = ("bench", "experiment")
+"""Commands that come with the laboratory: module `windrow_lab.cli.<name>` holds `command`."""
+
 INTERRUPTED = 130
 """The exit code of a command that Ctrl-C has ended: 128 and the number of its signal."""
 
@@ -38,6 +41,10 @@ class LazyGroup(click.Group):
         """Import one command; None if there is none of that name."""
         if cmd_name not in COMMANDS:
             return None
+        if cmd_name in LABORATORY:
+            from windrow.cli.laboratory import laboratory_command  # noqa: PLC0415 - --help is fast
+
+            return laboratory_command((cmd_name,), COMMANDS[cmd_name])
         command = importlib.import_module(f"windrow.cli.{cmd_name}").command
         assert isinstance(command, click.Command), f"windrow.cli.{cmd_name} holds no command"
         return command

@@ -8,7 +8,10 @@ from typing import TypeAlias
 from windrow.plan.expressions import Expr, columns_of, substitute
 from windrow.plan.nodes import (
     Aggregate,
+    Distinct,
+    Except,
     Filter,
+    Intersect,
     JoinOn,
     Plan,
     Project,
@@ -54,7 +57,8 @@ def reads_relation(plan: Plan) -> bool:
 
 def rows_appear(plan: Plan) -> bool:
     """Return whether the time of some rows is that of their last change, in any column."""
-    return any(isinstance(node, Aggregate | TopN | Refresh) for node in nodes_of(plan))
+    made = Aggregate | Distinct | Except | Intersect | TopN | Refresh
+    return any(isinstance(node, made) for node in nodes_of(plan))
 
 
 def times_under(plan: Plan) -> frozenset[str]:

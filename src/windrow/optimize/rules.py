@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from windrow.optimize.bound_produced_joins import bound_produced_joins
 from windrow.optimize.meet_versions_at_streams import meet_versions_at_streams
 from windrow.optimize.merge_filter_into_join import merge_filter_into_join
 from windrow.optimize.merge_filters import merge_filters
@@ -23,7 +24,8 @@ from windrow.plan.nodes import Plan, inputs_of
 from windrow.plan.rebuilding import with_inputs
 
 PREPARING: tuple[Rule, ...] = (
-    meet_versions_at_streams,  # by itself: the others would hide the times that it looks for
+    meet_versions_at_streams,  # before the others: they would hide the times that it looks for
+    bound_produced_joins,  # before columns are pruned: it reads the times of both sides
 )
 
 MOVES: tuple[Rule, ...] = (

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from windrow.core.schema import Field
 from windrow.core.time import BEGINNING
-from windrow.operators.arrow import vector_from_arrow
+from windrow.operators.arrow import vector_from_arrow, vector_to_arrow
 from windrow.operators.codec import RowCodec
 from windrow.operators.fixed import array_of
 from windrow.operators.interner import Interner
@@ -53,6 +53,12 @@ class RowNumbers:
         """Return the number of each row. O(rows)."""
         columns = [vector_from_arrow(arrays[f.name], f.type, self._interner) for f in self.fields]
         return encode_sparingly(self._table, self._codec.words(columns, rows))
+
+    def rows_of(self, numbers: I64) -> pa.RecordBatch:
+        """Return the rows that have these numbers. O(numbers)."""
+        columns = self._codec.columns_at(self._table.words, numbers)
+        arrays = [vector_to_arrow(column, self._interner) for column in columns]
+        return pa.RecordBatch.from_arrays(arrays, [f.name for f in self.fields])
 
 
 @dataclass(slots=True)
@@ -159,6 +165,31 @@ class KeyedRows:
         taken = self._taken(rows, places[made])
         self._compact()
         return Replaced(at[by], signs, taken, kept[by], np.flatnonzero(refused))
+
+    def current(self) -> tuple[pa.RecordBatch, I64]:
+        """Return the row of every key that has one, and since when."""
+        keys = np.flatnonzero(self.place != NOWHERE)
+        return self.stored.take(self.place[keys]), self.since[keys]
+
+    def ended(self) -> tuple[pa.RecordBatch, I64]:
+        """Return the keys whose row was deleted at a known time, and when."""
+        keys = np.flatnonzero((self.place == NOWHERE) & (self.since > BEGINNING))
+        return self.numbers.rows_of(keys), self.since[keys]
+
+    def restore(
+        self, current: tuple[pa.RecordBatch, I64], ended: tuple[pa.RecordBatch, I64]
+    ) -> None:
+        """Begin with the rows and the ended keys that another has had."""
+        assert not len(self.stored), "rows are restored into an empty table"
+        rows, since = current
+        for batch, times, places in (
+            (rows, since, self.stored.add(rows) + np.arange(len(rows))),
+            (*ended, NOWHERE),
+        ):
+            keys = self.numbers.of(dict(zip(batch.schema.names, batch, strict=True)), len(batch))
+            self._reserve()
+            self.place[keys], self.since[keys] = places, times
+        self.live = len(rows)
 
     def _before(self, keys: I64, new: I64) -> I64:
         """Return the place of the row that each row's key has when it comes."""

@@ -253,10 +253,25 @@ def block_results(block: Block, run: Run) -> list[Result]:
     results, columns = from_where(block, run)
     if is_mixed(block):
         results = op.until_external_end(results, run)
-    if not (block.aggregated or block.distinct or block.limit is not None):
+    if not shows_rows_of_an_answer(block):
         return [replace(r, row=op.projected(block, r.row, columns)[0]) for r in results]
     bags = {at: Counter(block_rows(block, results, columns, at)) for at in run.instants}
     return individuals(bags, run, timed=reads_stream(block))
+
+
+def shows_rows_of_an_answer(body: Body) -> bool:
+    """Whether rows of a body are told apart by what it shows: no result tuple stands behind them.
+
+    A SELECT from nothing but such rows shows them with its own columns [semantics.md 10].
+    """
+    match body:
+        case SetOp(kind, keep_all):
+            return not (kind == "union" and keep_all)
+        case Block(sources=(Sub(Query(inner) as query, _),), members=()) if not is_stream(query):
+            own = body.aggregated or body.distinct or body.limit is not None
+            return own or (query.kind != "wstream" and shows_rows_of_an_answer(inner))
+        case Block():
+            return body.aggregated or body.distinct or body.limit is not None
 
 
 def block_rows(block: Block, results: Sequence[Result], columns: Columns, at: int) -> list[Row]:

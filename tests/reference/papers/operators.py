@@ -65,18 +65,26 @@ def joined_nrr(left: Iterable[Result], changes: tuple[Change, ...]) -> list[Resu
     at which it is produced.
     """
     return [
-        Result(r.row + row, r.ts, r.alive, r.end)
+        Result(r.row + row, r.ts, alive, r.end)
         for r in left
-        for row in state_of(changes, timestamp(r)).elements()
+        for ts, alive in timestamps(r)
+        for row in state_of(changes, ts).elements()
     ]
 
 
-def timestamp(result: Result) -> int:
-    """t.ts of Definition 3.1."""
+def timestamps(result: Result) -> list[tuple[int, frozenset[int]]]:
+    """t.ts of Definition 3.1, and the instants at which the result has it.
+
+    Without a tuple of a stream it is produced anew each time that it returns.
+    """
     if result.ts is not None:
-        return result.ts
-    [instant] = productions(result)
-    return instant
+        return [(result.ts, result.alive)]
+    starts = productions(result)
+    ends = [*starts[1:], max(result.alive) + 1] if starts else []
+    return [
+        (start, frozenset(at for at in result.alive if start <= at < end))
+        for start, end in zip(starts, ends, strict=True)
+    ]
 
 
 def within(

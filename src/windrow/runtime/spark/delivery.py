@@ -16,8 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, Observation
-from pyspark.sql import functions as F  # noqa: N812 - as everybody calls them
+from pyspark.sql import DataFrame
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from windrow.core.errors import RunError, WindrowError
@@ -103,11 +102,8 @@ class Delivery:
         """Bring one version to all sinks."""
         if self._passed:
             self._take(frame, version)
-            return
-        seen = Observation(f"changes {version}")
-        counted = frame.observe(seen, F.count(F.lit(1)).alias("changes"))
-        counted.write.format("noop").mode("overwrite").save()
-        self.delivered[version] = int(seen.get["changes"])
+        else:
+            self.delivered[version] = count_rows(frame)
 
     @property
     def _passed(self) -> frozenset[int]:
@@ -168,6 +164,18 @@ class Delivery:
             for sink in taking:
                 with named_failures(sink.target.query):
                     sink.write(version, changes)
+
+
+def count_rows(frame: DataFrame) -> int:
+    """Have a frame computed, and return how many rows reach Spark.
+
+    A batch that Spark hands to `foreachBatch` stands on an RDD of the rows that its tasks make. To
+    write it to `noop` would copy each row once more: a fifth of the time of a batch of millions.
+    """
+    execution = frame._jdf.queryExecution()
+    plan = execution.analyzed()
+    stands_on_rdd = plan.getClass().getSimpleName() == "LogicalRDD"
+    return int((plan.rdd() if stands_on_rdd else execution.toRdd()).count())
 
 
 @contextmanager

@@ -1,0 +1,1 @@
+"""The contest library: contestants by turns, clocks, answers compared, bars reported."""

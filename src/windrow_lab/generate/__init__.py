@@ -1,0 +1,1 @@
+"""Streams that only the laboratory needs, from a seed."""
