@@ -25,7 +25,7 @@ import pytest
 from click.testing import CliRunner
 
 from windrow.cli.main import windrow
-from windrow.cli.shell.reading import Buffer
+from windrow.cli.shell.reading import StatementBuffer
 from windrow.cli.shell.session import Shell
 from windrow.cli.shell.terminal import MORE, PROMPT
 from windrow.core.errors import WindrowError
@@ -141,7 +141,7 @@ def test_a_session_in_a_page_goes_as_shown(page: Path, monkeypatch: pytest.Monke
 def transcript(shell: Shell, text: str) -> list[str]:
     """Return a session with the same input, and what the shell answers."""
     told: list[str] = []
-    buffer = Buffer()
+    buffer = StatementBuffer()
     for line in text.splitlines():
         if not line.startswith((PROMPT.rstrip(), MORE)):
             continue

@@ -18,12 +18,12 @@ from click.testing import CliRunner, Result
 from windrow.cli.calibrate import samples
 from windrow.cli.calibrate.placements import LOOPS
 from windrow.cli.calibrate.samples import Trial
-from windrow.cli.calibrate.streams import Setting, two
+from windrow.cli.calibrate.streams import StreamSetting, two
 from windrow.cli.main import COMMANDS, windrow
 
 ROOT = Path(__file__).parent.parent
 HIDDEN = ("windrow_lab", "duckdb", "matplotlib", "polars")
-TINY = Setting(two((100, 50), (60, 40), (5, 1), 0.1))
+TINY = StreamSetting(two((100, 50), (60, 40), (5, 1), 0.1))
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from tests.reference.shards import ShardSet
 
 from windrow.runtime.shards import faults, launch, server, serving
 from windrow.runtime.shards.client import LostError, Shards
-from windrow.runtime.shards.clocks import Heard, Moment
+from windrow.runtime.shards.clocks import BatchClock, InputTimes
 from windrow.runtime.shards.layout import layout_of
 from windrow.runtime.shards.program import Program
 from windrow.runtime.shards.stepped import Stepped
@@ -89,12 +89,12 @@ class RemoteShard:
         staged, self._staged = self._staged, {}
         return {port: pa.concat_tables(tables) for port, tables in staged.items()}
 
-    def heard(self) -> dict[str, Heard]:
+    def times(self) -> dict[str, InputTimes]:
         rows = self._rows()
         return stubborn(lambda: self.client.ingest(self.version, rows))
 
-    def step(self, level: int, moment: Moment) -> Stepped:
-        rows, told = self._rows(), moment if level == 0 else None
+    def step(self, level: int, batch_clock: BatchClock) -> Stepped:
+        rows, told = self._rows(), batch_clock if level == 0 else None
         return stubborn(lambda: self.client.step(self.version, level, rows, told))
 
 

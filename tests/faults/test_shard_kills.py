@@ -77,8 +77,8 @@ def test_a_process_that_dies_amid_a_paced_backlog_changes_nothing(tmp_path: Path
     program = replace(PROGRAM, script=f"SET expiry_pace = 3; {PROGRAM.script}")
     batches = traffic(4, 6)
     expected = run_and_beat(ShardSet(program), batches)
-    telling = [any(map(len, tables)) for tables in expected[len(batches) :]]
-    assert 4 < sum(telling) < len(telling), "the backlog is let go in parts, and all of it"
+    emitting = [any(map(len, tables)) for tables in expected[len(batches) :]]
+    assert 4 < sum(emitting) < len(emitting), "the backlog is let go in parts, and all of it"
     shards = ProcessShards(tmp_path / "checkpoint", program)
     points = [(point, n) for point in ("after-step", "half-answer") for n in (3, 11, 23)]
     try:

@@ -21,7 +21,7 @@ from tests.faults.traffic import PROGRAM, assert_same, run, traffic
 from windrow.core.errors import LimitError, StateError
 from windrow.runtime.shards import launch, limits, server, serving
 from windrow.runtime.shards.client import LostError, Shards
-from windrow.runtime.shards.clocks import Heard, Moment
+from windrow.runtime.shards.clocks import BatchClock, InputTimes
 from windrow.runtime.shards.gathering import meet
 from windrow.runtime.shards.program import Program
 from windrow.runtime.shards.wire import ShardError
@@ -34,8 +34,8 @@ SIMPLE = Program(
     ("q",),
     shards=1,
 )
-MOMENT = Moment({"s": Heard(1, 10, 10)}, 5)
-NEXT = Moment({"s": Heard(11, 20, 10)}, 6)
+MOMENT = BatchClock({"s": InputTimes(1, 10, 10)}, 5)
+NEXT = BatchClock({"s": InputTimes(11, 20, 10)}, 6)
 
 
 def some(first: int = 1, count: int = 10) -> dict[int, pa.Table]:
@@ -48,7 +48,7 @@ def test_a_process_is_started_from_nothing_and_told_to_end(tmp_path: Path) -> No
     shards = pickle.loads(pickle.dumps(Shards(str(tmp_path), SIMPLE)))
     shards.warm()
     with shards.shard(0) as shard:
-        assert shard.ingest(2, some()) == {"s": Heard(1, 10, 10)}
+        assert shard.ingest(2, some()) == {"s": InputTimes(1, 10, 10)}
         assert shard.step(2, 0, {}, MOMENT).changes[0].num_rows == 10
         assert shard.stats()["version"] == 2
         place = shard.place
@@ -65,7 +65,7 @@ def test_a_process_is_started_from_nothing_and_told_to_end(tmp_path: Path) -> No
 def test_two_clients_at_once_get_one_answer(tmp_path: Path) -> None:
     shards = Shards(str(tmp_path), SIMPLE)
     slowly = threading.Event()
-    heard, answers = [], []
+    times, answers = [], []
 
     def rows():
         table = some()[0]
@@ -75,7 +75,7 @@ def test_two_clients_at_once_get_one_answer(tmp_path: Path) -> None:
 
     def work(given: object) -> None:
         with shards.shard(0, watch=os.getpid()) as shard:
-            heard.append(shard.ingest(2, given))
+            times.append(shard.ingest(2, given))
             answers.append(shard.step(2, 0, {}, MOMENT))
 
     slow = threading.Thread(target=work, args=(rows(),))
@@ -88,7 +88,7 @@ def test_two_clients_at_once_get_one_answer(tmp_path: Path) -> None:
     slowly.set()
     slow.join()
     shards.shutdown()
-    assert heard == [{"s": Heard(1, 10, 10)}] * 4
+    assert times == [{"s": InputTimes(1, 10, 10)}] * 4
     assert all(a.changes[0].equals(answers[0].changes[0]) for a in answers)
     assert len(list(tmp_path.rglob("*.ingest"))) == 1
     assert not list(tmp_path.rglob("*.draft"))
@@ -188,13 +188,13 @@ def test_shards_meet_though_any_task_dies_when_it_has_told(tmp_path: Path) -> No
         others = [task(number, version) for number in (0, 2)]
         assert [one.wait(30) for one in others] == [0, 0]  # they find what it has left
         assert task(1, version).wait(30) == 0  # run again
-    again = Moment({"s": Heard(0, 10, 1)})
+    again = BatchClock({"s": InputTimes(0, 10, 1)})
     with pytest.raises(StateError, match="version 2 is past"):
         meet(tmp_path, ("run", 2), (0, 3), again)
 
 
 def test_what_another_run_has_left_is_nobodys(tmp_path: Path) -> None:
-    old, new = Moment({"s": Heard(5, 6, 7)}, 9), Moment({"s": Heard(0, 10, 1)})
+    old, new = BatchClock({"s": InputTimes(5, 6, 7)}, 9), BatchClock({"s": InputTimes(0, 10, 1)})
     assert meet(tmp_path, ("before", 8), (0, 1), old) == old
     assert meet(tmp_path, ("now", 2), (0, 1), new) == new
 
@@ -250,7 +250,7 @@ def test_too_much_memory_is_refused_before_the_machine_dies(tmp_path: Path) -> N
         shard.step(2, 0, {}, MOMENT)
         shard.ingest(4, some(11, 30_000))
         with pytest.raises(LimitError, match=r"limit is 300\.0 kB") as caught:
-            shard.step(4, 0, {}, Moment({"s": Heard(11, 30_010, 30_000)}, 6))
+            shard.step(4, 0, {}, BatchClock({"s": InputTimes(11, 30_010, 30_000)}, 6))
         assert 'Query "q" holds' in caught.value.detail
         shard.ingest(4, some(11))
         assert shard.step(4, 0, {}, NEXT).changes[0].num_rows == 10
@@ -285,7 +285,7 @@ def test_a_process_that_is_killed_says_so_and_quotes_its_last_words(tmp_path: Pa
 
         with pytest.raises(LostError, match="out of luck"):
             shard.ingest(2, rows())
-        assert shard.ingest(2, some()) == {"s": Heard(1, 10, 10)}
+        assert shard.ingest(2, some()) == {"s": InputTimes(1, 10, 10)}
     shards.shutdown()
 
 

@@ -13,11 +13,11 @@ from tests.unit.multi_reference import Change, changes, net_of, schema, to_chang
 
 from windrow.core.schema import Field, Schema
 from windrow.core.types import BIGINT
-from windrow.operators.aggregate import Call, GroupByTask
+from windrow.operators.aggregate import AccumulatorCall, GroupByTask
 from windrow.operators.delta import Delta
 from windrow.operators.interner import Interner
 from windrow.operators.join.aggregation import walk
-from windrow.operators.join.aggregation.op import AggregationJoin, Fold
+from windrow.operators.join.aggregation.op import AggregationJoin, PlacedCall
 from windrow.operators.join.aggregation.task import AggregationJoinTask
 from windrow.operators.join.multi import loops
 from windrow.operators.join.multi.match import Equality, Input, Method, MultiMatch
@@ -130,8 +130,11 @@ def test_a_row_may_stand_for_several_tuples(seed, n):
     equal = (Equality(tuple((f"s{i}.k",) for i in range(n))),)
     plain = MultiMatch(tuple(Input(schema(i), (), ()) for i in range(n)), equal)
     told = MultiMatch(tuple(Input(merging(i), (), ()) for i in range(n)), equal)
-    sums = [Call("sum", (schema(i)[f"s{i}.v"],), f"c{i}", BIGINT) for i in range(n)]
-    folds = (*(Fold(c, i) for i, c in enumerate(sums)), Fold(Call("count", (), "n", BIGINT)))
+    sums = [AccumulatorCall("sum", (schema(i)[f"s{i}.v"],), f"c{i}", BIGINT) for i in range(n)]
+    folds = (
+        *(PlacedCall(c, i) for i, c in enumerate(sums)),
+        PlacedCall(AccumulatorCall("count", (), "n", BIGINT)),
+    )
     copies = tuple(f"s{i}.n" for i in range(n))
     op = AggregationJoin(plain, (True,) * n, (), folds)
     merged_op = AggregationJoin(told, (True,) * n, (), folds, None, copies)

@@ -45,16 +45,16 @@ WINDOWS = ("RANGE 5", "RANGE 3", "RANGE 4 SLIDE 3", "NOW", "UNBOUNDED", "ROWS 2"
 @given(st.data())
 @examples(60)
 def test_a_negation_is_right_in_both_forms(data: st.DataObject) -> None:
-    mixed = data.draw(st.booleans())
+    partly_signed = data.draw(st.booleans())
 
     def forced(plan: AntiJoin, statistics: Statistics, *, by_cost: bool) -> FormChoice:
-        return replace(choose_form(plan, statistics, by_cost=by_cost), mixed=mixed)
+        return replace(choose_form(plan, statistics, by_cost=by_cost), partly_signed=partly_signed)
 
     window = st.sampled_from(WINDOWS)
     spans = {name: data.draw(window) for name in ("w1", "w2", "w3")}
     text = data.draw(st.sampled_from(QUERIES)).format(**spans)
     world = data.draw(worlds_of(text))
     plan = replace(data.draw(drives(world)), strategy=data.draw(st.sampled_from(("upa", "auto"))))
-    note(f"{text}\n{plan}\nmixed: {mixed}")
+    note(f"{text}\n{plan}\nmixed: {partly_signed}")
     with patch("windrow.operators.lowering.builder.choose_form", forced):
         assert_same(text, world, plan)

@@ -24,7 +24,7 @@ from windrow.core.time import BEGINNING, FOREVER
 from windrow.operators.evaluate import evaluate
 from windrow.operators.state.saved import from_bytes, to_bytes
 from windrow.plan.nodes import Route
-from windrow.runtime.shards.clocks import Heard, Moment
+from windrow.runtime.shards.clocks import BatchClock, InputTimes
 from windrow.runtime.shards.layout import layout_of
 from windrow.runtime.shards.ports import TIME, WEIGHT, Port
 from windrow.runtime.shards.program import Program
@@ -84,14 +84,14 @@ class ShardSet:
         """Run one batch: rows by port in, all changes out."""
         for port, table in inputs.items():
             self._enter(self.layout.ports[port], table)
-        heard = {name: Heard(FOREVER, at, 0) for name, at in beats.items()}
+        times = {name: InputTimes(FOREVER, at, 0) for name, at in beats.items()}
         for shard in self.shards:
-            for name, h in shard.heard().items():
-                heard[name] = heard[name].merged(h) if name in heard else h
-        moment = Moment(heard, wall, drain)
+            for name, h in shard.times().items():
+                times[name] = times[name].merged(h) if name in times else h
+        batch_clock = BatchClock(times, wall, drain)
         made: list[pa.Table] = []
         for level in range(self.layout.levels):
-            stepped = [shard.step(level, moment) for shard in self.shards]
+            stepped = [shard.step(level, batch_clock) for shard in self.shards]
             made += [table for s in stepped for table in s.changes.values()]
             self._exchange(stepped)
         return made

@@ -24,7 +24,7 @@ import pyspark.worker
 from pyspark.sql.pandas import serializers
 
 from windrow.runtime.shards import launch
-from windrow.runtime.shards.launch import Place, environment, remove_unused
+from windrow.runtime.shards.launch import ProcessPlace, environment, remove_unused
 from windrow.runtime.spark import worker
 from windrow.runtime.spark.daemon import manage
 
@@ -97,10 +97,10 @@ def be_shard(place: list[object], watch: int, environ: dict[str, str]) -> None:
     os.environ.clear()
     os.environ.update(environ)
     os.chdir("/")
-    become_server(Place(*place), watch)  # type: ignore[arg-type]
+    become_server(ProcessPlace(*place), watch)  # type: ignore[arg-type]
 
 
-def start(place: Place, watch: int) -> int:
+def start(place: ProcessPlace, watch: int) -> int:
     """Do what `launch.start` does, by the nursery."""
     remove_unused(place)
     given = [place.checkpoint, place.claim, place.shard, place.idle, place.memory]

@@ -75,8 +75,10 @@ def chance(seed: int) -> Scene:
     tried = (
         Scene(declared, {f"q{n}": random_query(n)}, tuple(happened)) for n in count(1_000 * seed)
     )
-    telling = (s for s in tried if len(next(iter(told_locally(s, [s.events]).values()))) >= TELLING)
-    queries = {name: text for s in islice(telling, QUERIES) for name, text in s.queries.items()}
+    emitting = (
+        s for s in tried if len(next(iter(told_locally(s, [s.events]).values()))) >= TELLING
+    )
+    queries = {name: text for s in islice(emitting, QUERIES) for name, text in s.queries.items()}
     return Scene(declared, queries, tuple(happened))
 
 

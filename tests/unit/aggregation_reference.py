@@ -21,9 +21,9 @@ from tests.unit.multi_reference import (
 
 from windrow.core.schema import Field
 from windrow.core.types import BIGINT, DOUBLE
-from windrow.operators.aggregate import Call
+from windrow.operators.aggregate import AccumulatorCall
 from windrow.operators.join.aggregation.folds import folds_early
-from windrow.operators.join.aggregation.op import AggregationJoin, Fold
+from windrow.operators.join.aggregation.op import AggregationJoin, PlacedCall
 from windrow.operators.join.multi.match import Compare, Input, MultiMatch
 from windrow.operators.vector import Vector
 
@@ -51,7 +51,7 @@ def mixed(columns: dict[str, Vector], rows: int) -> dict[str, Vector]:
     return {MIX: Vector(BIGINT, np.where(valid, (left.data + right.data) % 2, 0), valid)}
 
 
-def a_call(rng: random.Random, number: int, inputs: int) -> tuple[Call, int | None]:
+def a_call(rng: random.Random, number: int, inputs: int) -> tuple[AccumulatorCall, int | None]:
     """Return a random call, and the input that it reads, if any."""
     name = rng.choice(["count", "count", "sum", "sum", "sum", "avg", "min", "max"])
     which = rng.randrange(inputs)
@@ -59,14 +59,16 @@ def a_call(rng: random.Random, number: int, inputs: int) -> tuple[Call, int | No
     output = f"c{number}"
     if name == "count":
         if rng.random() < 0.5:
-            return Call("count", (), output, BIGINT, nullable=False), None
+            return AccumulatorCall("count", (), output, BIGINT, nullable=False), None
         distinct = rng.random() < 0.3
-        call = Call("count", (column,), output, BIGINT, distinct=distinct, nullable=False)
+        call = AccumulatorCall(
+            "count", (column,), output, BIGINT, distinct=distinct, nullable=False
+        )
         return call, which
     if name == "avg":
         column = schema(which)[f"s{which}.f"]
     type_ = DOUBLE if name == "avg" else column.type
-    return Call(name, (column,), output, type_), which
+    return AccumulatorCall(name, (column,), output, type_), which
 
 
 def a_case(rng: random.Random, n: int, shape: str) -> Case:
@@ -84,7 +86,7 @@ def a_case(rng: random.Random, n: int, shape: str) -> Case:
     folds, read = [], {f.name for f in keys} | ({"s0.x", "s1.x"} if computed else set())
     for call, which in calls:
         pushed = which is not None and placed[which] and folds_early(call)
-        folds.append(Fold(call, which if pushed else None))
+        folds.append(PlacedCall(call, which if pushed else None))
         read |= set() if pushed else {a.name for a in call.args}
     if computed:
         keys.append(Field(MIX, BIGINT))
@@ -133,7 +135,7 @@ def shown(case: Case, bags: list[list[Change]]) -> Shown:
     }
 
 
-def folded(call: Call, found: list[tuple[Row, int]]) -> int | float | None:
+def folded(call: AccumulatorCall, found: list[tuple[Row, int]]) -> int | float | None:
     """Fold rows with their copies, some of which take others back, by definition."""
     if not call.args:
         return sum(w for _, w in found)

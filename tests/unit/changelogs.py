@@ -56,14 +56,14 @@ def vector(values: list[Any], type_: pa.DataType, interner: Interner) -> Vector:
 
 
 def delta(
-    changes: list[Change], schema: Schema, interner: Interner, *, predicted: bool = False
+    changes: list[Change], schema: Schema, interner: Interner, *, unsigned: bool = False
 ) -> Delta:
     """Return changes as a batch; weights are left out if all are one."""
     columns = {
         f.name: vector([c.row[i] for c in changes], f.type, interner) for i, f in enumerate(schema)
     }
     ts = np.array([c.ts for c in changes], np.int64)
-    if predicted:
+    if unsigned:
         return Delta(ts, columns, np.array([c.exp for c in changes], np.int64))
     weight = np.array([c.weight for c in changes], np.int64)
     return Delta(ts, columns, None, None if (weight == 1).all() else weight)
@@ -189,7 +189,7 @@ class Driver:
     draw: Callable[[st.SearchStrategy[Any]], Any]
     schemas: tuple[Schema, ...]
     interner: Interner
-    predicted: bool = False
+    unsigned: bool = False
 
     def run(self, make: Callable[[], Any], changes: list[Change], last: int) -> list[Delta]:
         """Return the outputs of all steps; the clock ends at `last`."""
@@ -205,7 +205,7 @@ class Driver:
             inputs = tuple(
                 delta(
                     [c for c in part if c.port == port],
-                    schema, self.interner, predicted=self.predicted,
+                    schema, self.interner, unsigned=self.unsigned,
                 )
                 for port, schema in enumerate(self.schemas)
             )  # fmt: skip

@@ -18,13 +18,13 @@ import pyarrow as pa
 from windrow.core.schema import Field, Schema
 from windrow.core.types import BIGINT, BOOLEAN, DOUBLE, STRING
 from windrow.kernels.groups import GROUP, TIME, WEIGHT, name_emissions
-from windrow.operators.aggregate import Call, GroupBy, GroupByTask
+from windrow.operators.aggregate import AccumulatorCall, GroupBy, GroupByTask
 from windrow.operators.aggregate.batch import column_bits
 from windrow.operators.arrow import vector_from_arrow
 from windrow.operators.delta import Delta
 from windrow.operators.interner import Interner
 from windrow.operators.join.aggregation.folds import early_fold
-from windrow.operators.join.aggregation.parts import Changes, Contributions, EarlyFold
+from windrow.operators.join.aggregation.parts import Contributions, EarlyFold, InputChanges
 from windrow.operators.vector import Vector
 
 MOST = 256
@@ -81,7 +81,7 @@ class Join:
     inputs: int
     which: int
     grouped: tuple[int, ...]
-    calls: tuple[Call, ...]
+    calls: tuple[AccumulatorCall, ...]
     rng: np.random.Generator
     interner: Interner = field(default_factory=Interner)
     folds: list[EarlyFold] = field(init=False)
@@ -152,7 +152,7 @@ class Join:
         )  # fmt: skip
         return part, emitted[:, :count]
 
-    def _changes(self, told: list[Told], entry: list[int]) -> Changes:
+    def _changes(self, told: list[Told], entry: list[int]) -> InputChanges:
         """Return the changes, their rows in an order of their own."""
         place, columns = np.zeros(len(told), np.int64), []
         for j in range(self.inputs):
@@ -160,7 +160,7 @@ class Join:
             self.rng.shuffle(of_j)
             place[of_j] = np.arange(len(of_j))
             columns.append(vectors([told[c][2] for c in of_j], self.interner))
-        return Changes(
+        return InputChanges(
             np.array([origin for _, origin, _, _ in told], np.int64),
             np.array(entry, np.int64),
             place,

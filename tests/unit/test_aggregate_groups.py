@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from windrow.core.schema import Field, Schema
 from windrow.core.types import BIGINT, BOOLEAN, DOUBLE, STRING
-from windrow.operators.aggregate import Call, GroupBy, GroupByTask
+from windrow.operators.aggregate import AccumulatorCall, GroupBy, GroupByTask
 from windrow.operators.arrow import columns_to_table, vector_from_arrow
 from windrow.operators.delta import Delta
 from windrow.operators.interner import Interner
@@ -34,35 +34,35 @@ INPUT = Schema((K, X, N, S, D, W, B))
 
 SUMMED = pa.decimal128(38, 2)
 CALLS = (
-    Call("count", (), "n", BIGINT, nullable=False),
-    Call("count", (), "n_if", BIGINT, filter="b", nullable=False),
-    Call("count", (S,), "n_s", BIGINT, nullable=False),
-    Call("count", (S, N), "n_pairs", BIGINT, distinct=True, nullable=False),
-    Call("sum", (N,), "sum_i", BIGINT),
-    Call("sum", (D,), "sum_d", SUMMED),
-    Call("sum", (W,), "sum_w", SUMMED),
-    Call("sum", (X,), "sum_x", DOUBLE),
-    Call("sum", (X,), "sum_distinct", DOUBLE, distinct=True, filter="b"),
-    Call("avg", (X,), "avg_x", DOUBLE),
-    Call("var_samp", (X,), "var_samp", DOUBLE),
-    Call("var_pop", (X,), "var_pop", DOUBLE),
-    Call("stddev_samp", (X,), "sd_samp", DOUBLE),
-    Call("stddev_pop", (X,), "sd_pop", DOUBLE, filter="b"),
-    Call("min", (X,), "min_x", DOUBLE),
-    Call("max", (X,), "max_x", DOUBLE, filter="b"),
-    Call("min", (N,), "min_i", BIGINT),
-    Call("max", (S,), "max_s", STRING),
-    Call("min", (W,), "min_w", WIDE),
-    Call("max", (B,), "max_b", BOOLEAN),
-    Call("bool_and", (B,), "all_b", BOOLEAN),
-    Call("bool_or", (B,), "any_b", BOOLEAN),
-    Call("median", (X,), "median", DOUBLE),
-    Call("quantile", (X,), "q", DOUBLE, parameters=(0.3,)),
-    Call("median", (X,), "median_distinct", DOUBLE, distinct=True),
-    Call("topk", (S,), "top_s", pa.list_(STRING), parameters=(2,)),
-    Call("approx_topk", (X,), "top_x", pa.list_(DOUBLE), parameters=(3,)),
-    Call("approx_count_distinct", (X,), "about", BIGINT, nullable=False),
-    Call("approx_quantile", (X,), "about_q", DOUBLE, parameters=(1.0,)),
+    AccumulatorCall("count", (), "n", BIGINT, nullable=False),
+    AccumulatorCall("count", (), "n_if", BIGINT, filter="b", nullable=False),
+    AccumulatorCall("count", (S,), "n_s", BIGINT, nullable=False),
+    AccumulatorCall("count", (S, N), "n_pairs", BIGINT, distinct=True, nullable=False),
+    AccumulatorCall("sum", (N,), "sum_i", BIGINT),
+    AccumulatorCall("sum", (D,), "sum_d", SUMMED),
+    AccumulatorCall("sum", (W,), "sum_w", SUMMED),
+    AccumulatorCall("sum", (X,), "sum_x", DOUBLE),
+    AccumulatorCall("sum", (X,), "sum_distinct", DOUBLE, distinct=True, filter="b"),
+    AccumulatorCall("avg", (X,), "avg_x", DOUBLE),
+    AccumulatorCall("var_samp", (X,), "var_samp", DOUBLE),
+    AccumulatorCall("var_pop", (X,), "var_pop", DOUBLE),
+    AccumulatorCall("stddev_samp", (X,), "sd_samp", DOUBLE),
+    AccumulatorCall("stddev_pop", (X,), "sd_pop", DOUBLE, filter="b"),
+    AccumulatorCall("min", (X,), "min_x", DOUBLE),
+    AccumulatorCall("max", (X,), "max_x", DOUBLE, filter="b"),
+    AccumulatorCall("min", (N,), "min_i", BIGINT),
+    AccumulatorCall("max", (S,), "max_s", STRING),
+    AccumulatorCall("min", (W,), "min_w", WIDE),
+    AccumulatorCall("max", (B,), "max_b", BOOLEAN),
+    AccumulatorCall("bool_and", (B,), "all_b", BOOLEAN),
+    AccumulatorCall("bool_or", (B,), "any_b", BOOLEAN),
+    AccumulatorCall("median", (X,), "median", DOUBLE),
+    AccumulatorCall("quantile", (X,), "q", DOUBLE, parameters=(0.3,)),
+    AccumulatorCall("median", (X,), "median_distinct", DOUBLE, distinct=True),
+    AccumulatorCall("topk", (S,), "top_s", pa.list_(STRING), parameters=(2,)),
+    AccumulatorCall("approx_topk", (X,), "top_x", pa.list_(DOUBLE), parameters=(3,)),
+    AccumulatorCall("approx_count_distinct", (X,), "about", BIGINT, nullable=False),
+    AccumulatorCall("approx_quantile", (X,), "about_q", DOUBLE, parameters=(1.0,)),
 )
 
 
@@ -80,7 +80,7 @@ def variance(values: list[float], over: int) -> float:
     return float(sum((Fraction(v) - mean) ** 2 for v in values) / over)
 
 
-def fold(call: Call, rows: list[dict]) -> object:
+def fold(call: AccumulatorCall, rows: list[dict]) -> object:
     """The definition of each aggregate, over plain Python values."""
     if call.filter is not None:
         rows = [r for r in rows if r[call.filter]]
@@ -274,7 +274,7 @@ def test_batch_splits_are_invisible(history):
 
 def test_nothing_is_emitted_where_nothing_changes():
     interner = Interner()
-    op = GroupBy((K,), (Call("max", (N,), "top", BIGINT),))
+    op = GroupBy((K,), (AccumulatorCall("max", (N,), "top", BIGINT),))
     task = GroupByTask(op, interner)
     row = dict.fromkeys(INPUT.names) | {"k": "a", "i": 5}
     first = task.step((delta_of([(1, 1, row)], interner, signed=True),), 1)
@@ -329,7 +329,9 @@ def test_a_row_may_leave_before_it_comes_within_an_instant():
 
 def test_sums_that_overflow_are_null_until_they_fit_again():
     interner = Interner()
-    op = GroupBy((), (Call("sum", (N,), "i", BIGINT), Call("sum", (W,), "w", SUMMED)))
+    op = GroupBy(
+        (), (AccumulatorCall("sum", (N,), "i", BIGINT), AccumulatorCall("sum", (W,), "w", SUMMED))
+    )
     task, view = GroupByTask(op, interner), View(op, interner)
     wide = Decimal(10**27 - 1)
     row = dict.fromkeys(INPUT.names) | {"i": 2**62, "w": wide}

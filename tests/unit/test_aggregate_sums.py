@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from windrow.core.schema import Field
 from windrow.core.types import BIGINT, DOUBLE
 from windrow.kernels.sums import sum_real
-from windrow.operators.aggregate import Call, GroupBy, GroupByTask
+from windrow.operators.aggregate import AccumulatorCall, GroupBy, GroupByTask
 from windrow.operators.aggregate.sums import DecimalSum, WholeSum
 from windrow.operators.aggregate.wide import WideDecimals
 from windrow.operators.arrow import vector_from_arrow, vector_to_arrow
@@ -23,14 +23,15 @@ from windrow.operators.join.aggregation.folds.plain import EarlyDecimals, EarlyW
 from windrow.operators.vector import Vector
 
 X = Field("x", DOUBLE)
-SUM = Call("sum", (X,), "sum", DOUBLE)
-AVG = Call("avg", (X,), "avg", DOUBLE)
+SUM = AccumulatorCall("sum", (X,), "sum", DOUBLE)
+AVG = AccumulatorCall("avg", (X,), "avg", DOUBLE)
 SPREADS = tuple(
-    Call(name, (X,), name, DOUBLE) for name in ("var_samp", "var_pop", "stddev_samp", "stddev_pop")
+    AccumulatorCall(name, (X,), name, DOUBLE)
+    for name in ("var_samp", "var_pop", "stddev_samp", "stddev_pop")
 )
 
 
-def opened(*calls: Call) -> GroupByTask:
+def opened(*calls: AccumulatorCall) -> GroupByTask:
     task = GroupByTask(GroupBy((), calls), Interner())
     task.begin(0)
     return task
@@ -73,7 +74,7 @@ def test_a_sum_is_that_of_fsum(values):
 
 @given(st.lists(st.tuples(DOUBLES, st.booleans()), min_size=1, max_size=30))
 def test_what_was_added_is_taken_back_exactly(values):
-    task = opened(Call("count", (), "n", BIGINT, nullable=False), SUM, *SPREADS)
+    task = opened(AccumulatorCall("count", (), "n", BIGINT, nullable=False), SUM, *SPREADS)
     feed(task, [v for v, _ in values], [1] * len(values))
     gone = [v for v, leaves in values if leaves]
     left = [v for v, leaves in values if not leaves]
@@ -250,7 +251,7 @@ def shown_sum(task: GroupByTask, interner: Interner) -> object:
 def test_sums_of_whole_numbers_are_exact_for_any_number_of_copies(type_, data):
     """Tuples come one after the other, and go again; NULL is a sum that has no room, then alone."""
     summed = BIGINT if type_ == BIGINT else LARGE
-    call = Call("sum", (Field("v", type_),), "sum", summed)
+    call = AccumulatorCall("sum", (Field("v", type_),), "sum", summed)
     rest, told = MANY, []
     for value in data.draw(st.lists(OF_TYPE[type_], min_size=1, max_size=8)):
         copies = data.draw(
@@ -284,7 +285,7 @@ def in_limbs(rows: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("type_", [BIGINT, MONEY, LARGE], ids=str)
 def test_sums_that_were_saved_in_limbs_go_on(type_):
     summed = BIGINT if type_ == BIGINT else LARGE
-    call = Call("sum", (Field("v", type_),), "sum", summed)
+    call = AccumulatorCall("sum", (Field("v", type_),), "sum", summed)
     values = [-(10**17), 5, 10**18 - 1, -7]
     wide = WideDecimals(Interner())
     plain, cut = (WholeSum, EarlyWhole) if type_ == BIGINT else (DecimalSum, EarlyDecimals)

@@ -7,7 +7,7 @@ import pytest
 from windrow.core.errors import BindError
 from windrow.core.schema import Field
 from windrow.core.types import BIGINT, STRING
-from windrow.operators.aggregate import Call, GroupBy, GroupByTask, register_aggregate
+from windrow.operators.aggregate import AccumulatorCall, GroupBy, GroupByTask, register_aggregate
 from windrow.operators.aggregate.user_defined import REGISTERED
 from windrow.operators.arrow import columns_to_table, vector_from_arrow
 from windrow.operators.delta import Delta
@@ -64,7 +64,10 @@ def test_values_come_and_go_and_states_are_saved():
     interner = Interner()
     op = GroupBy(
         (K,),
-        (Call("longest", (S,), "longest", STRING), Call("weighted", (S, N), "sum", BIGINT)),
+        (
+            AccumulatorCall("longest", (S,), "longest", STRING),
+            AccumulatorCall("weighted", (S, N), "sum", BIGINT),
+        ),
     )
     task = GroupByTask(op, interner)
     changes = [

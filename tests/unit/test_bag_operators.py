@@ -112,7 +112,7 @@ def test_a_union_of_signed_edges_is_their_sum(data, history):
 def test_a_union_of_predicted_edges_keeps_ends(data, tuples):
     split = [Change(c.ts, c.row, 1, c.exp, data.draw(st.integers(0, 1))) for c in tuples]
     interner = Interner()
-    driver = Driver(data.draw, (ROW, OTHER), interner, predicted=True)
+    driver = Driver(data.draw, (ROW, OTHER), interner, unsigned=True)
     made = driver.run(lambda: MergeUnion((ROW, OTHER)), split, LAST)
     got = [c for d in made for c in predicted_changes(d, interner)]
     assert net(expired(got, LAST)) == net(expired(tuples, LAST))

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from windrow.cli.calibrate.settings import FEWEST, MOST
 from windrow.cli.calibrate.settings import settings as random_settings
-from windrow.cli.calibrate.streams import Setting, two
+from windrow.cli.calibrate.streams import StreamSetting, two
 from windrow.cli.main import windrow
 from windrow.optimize.early_costs import EarlyFacts
 from windrow_lab.bench.aggregation import grid, paper, versions
@@ -21,7 +21,7 @@ from windrow_lab.experiments.aggjoins.contestants import CLOCK
 pytestmark = pytest.mark.long
 
 NONE, FIRST, SECOND, BOTH = (False, False), (True, False), (False, True), (True, True)
-SMALL = Setting(two((100, 50), (60, 40), (5, 1), 0.1))
+SMALL = StreamSetting(two((100, 50), (60, 40), (5, 1), 0.1))
 
 
 @cache

@@ -67,15 +67,15 @@ def test_the_choice_goes_by_the_constants_that_are_kept(
     facts = two_inputs(
         (EarlyInput("a", 1_500, 150), 300, 5_000), (EarlyInput("b", 10, 1, 1), 300, 5_000), 0.1
     )
-    assert choose_early(facts).told == "{a,b}"
+    assert choose_early(facts).early_aggregation == "{a,b}"
     kept = tmp_path / "slow.json"
     monkeypatch.setenv(VARIABLE, str(kept))
     dear = replace(DEFAULTS, contribute=100 * DEFAULTS.pair)
     calibration.save(replace(SHIPPED, early=dear), kept)
-    assert choose_early(facts).told == "none"
+    assert choose_early(facts).early_aggregation == "none"
     monkeypatch.setenv(VARIABLE, "none")
     calibration.here.cache_clear()
-    assert choose_early(facts).told == "{a,b}"
+    assert choose_early(facts).early_aggregation == "{a,b}"
 
 
 def test_a_damaged_file_in_the_cache_is_as_good_as_none(

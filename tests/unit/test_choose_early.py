@@ -48,7 +48,7 @@ def test_contributions_are_the_entries_that_a_change_meets() -> None:
 def test_the_papers_default_is_aggregated_early_on_both_inputs() -> None:
     choice = choose_early(PAPER)
     assert choice.placement == BOTH
-    assert choice.told == "{a,b}"
+    assert choice.early_aggregation == "{a,b}"
     assert choice.costs[NONE] > 3 * choice.costs[BOTH]
     assert set(choice.costs) == {NONE, FIRST, SECOND, BOTH}
 
@@ -60,7 +60,7 @@ def test_an_early_aggregation_that_saves_little_is_not_taken() -> None:
         (EarlyInput("b", entries=5_000, groups=5_000, calls=1), 300, 5_000),
         share=0.0001,
     )
-    assert choose_early(facts).told == "none"
+    assert choose_early(facts).early_aggregation == "none"
 
 
 def test_of_two_alike_the_one_with_fewer_aggregation_sets_is_taken() -> None:
@@ -74,13 +74,13 @@ def test_of_two_alike_the_one_with_fewer_aggregation_sets_is_taken() -> None:
 
 def test_what_cannot_be_early_is_not_among_the_placements() -> None:
     a, b = PAPER.inputs
-    facts = replace(PAPER, inputs=(a, replace(b, hindered="its window has no end")))
+    facts = replace(PAPER, inputs=(a, replace(b, not_early="its window has no end")))
     choice = choose_early(facts)
     assert set(choice.costs) == {NONE, FIRST}
     assert "b: 5,000 rows alive, 10 entries if early; not early: its window has no end" in (
         "\n".join(explained(choice))
     )
-    neither = replace(facts, inputs=(replace(a, hindered="so it is"), facts.inputs[1]))
+    neither = replace(facts, inputs=(replace(a, not_early="so it is"), facts.inputs[1]))
     assert choose_early(neither).reason == "no input can be aggregated early"
 
 
@@ -156,7 +156,7 @@ def test_the_shipped_constants_choose_as_the_paper_has_it() -> None:
         a = EarlyInput("a", min(w, g1 / share), g1, 1)
         b = EarlyInput("b", min(w, g2 / share), g2, 1)
         facts = two_inputs((a, 500, w), (b, 500, w), share, calls=2)
-        return choosing.choose_early(facts, choosing.DEFAULTS).told
+        return choosing.choose_early(facts, choosing.DEFAULTS).early_aggregation
 
     assert told(150, 1, 0.1, 5_000) == "{a,b}"
     assert told(1_500, 1_500, 0.001, 500) == "none"

@@ -10,8 +10,8 @@ import pytest
 from rich.console import Console
 
 from windrow.cli.demo.folder import MARK, DemoFolder
-from windrow.cli.demo.results import Results, check_quiet, openers
-from windrow.cli.demo.view import Lines, Picture, Status, view_for
+from windrow.cli.demo.results import DemoResults, check_quiet, openers
+from windrow.cli.demo.view import DemoLines, Picture, Status, view_for
 from windrow.core.errors import InputError
 from windrow.generate.files import write_streams
 from windrow.generate.traffic import Traffic, traffic
@@ -82,7 +82,7 @@ def test_the_check_finds_a_wrong_answer(
 
 def test_results_are_counted_as_they_come(finished: DemoFolder) -> None:
     folder = finished.results / "load"
-    results = Results("load", folder)
+    results = DemoResults("load", folder)
     results.look()
     table = pq.read_table(folder)
     assert results.changes == len(table)
@@ -105,7 +105,7 @@ def test_each_reader_gets_a_line_with_the_folder() -> None:
 def test_a_terminal_gets_a_picture(finished: DemoFolder) -> None:
     out = StringIO()
     console = Console(file=out, force_terminal=True, width=100)
-    results = Results("load", finished.results / "load")
+    results = DemoResults("load", finished.results / "load")
     results.look()
     with view_for(console) as view:
         assert isinstance(view, Picture)
@@ -116,9 +116,9 @@ def test_a_terminal_gets_a_picture(finished: DemoFolder) -> None:
 
 def test_a_log_gets_one_line_a_batch() -> None:
     out = StringIO()
-    results = [Results("load", Path("nowhere"), changes=7)]
+    results = [DemoResults("load", Path("nowhere"), changes=7)]
     with view_for(Console(file=out, width=60)) as view:
-        assert isinstance(view, Lines)
+        assert isinstance(view, DemoLines)
         for _ in range(3):
             view.show(STATUS, results)
     assert out.getvalue() == (

@@ -25,9 +25,9 @@ from windrow.core.time import FOREVER
 from windrow.operators.delta import Delta
 from windrow.operators.distinct import (
     DeltaStarDistinct,
+    ExpiringDistinct,
     StoredInputDistinct,
     StrictDistinct,
-    ToldDistinct,
 )
 from windrow.operators.interner import Interner
 from windrow.operators.vector import Vector
@@ -46,7 +46,7 @@ def distinct(bags):
 def test_each_row_that_some_tuple_has_is_there_once(form, data, tuples):
     schema = ROW if tuples and len(tuples[0].row) == len(ROW) else KEY
     interner = Interner()
-    driver = Driver(data.draw, (schema,), interner, predicted=True)
+    driver = Driver(data.draw, (schema,), interner, unsigned=True)
     made = driver.run(lambda: form(schema), tuples, LAST)
     got = [c for d in made for c in predicted_changes(d, interner)]
     expected = distinct(answers(expired(tuples, LAST), LAST))
@@ -57,16 +57,16 @@ def test_each_row_that_some_tuple_has_is_there_once(form, data, tuples):
 def test_told_ends_are_those_of_the_last_tuples(data, tuples):
     schema = ROW if tuples and len(tuples[0].row) == len(ROW) else KEY
     interner = Interner()
-    driver = Driver(data.draw, (schema,), interner, predicted=True)
-    made = driver.run(lambda: ToldDistinct(schema), tuples, LAST)
+    driver = Driver(data.draw, (schema,), interner, unsigned=True)
+    made = driver.run(lambda: ExpiringDistinct(schema), tuples, LAST)
     got = [c for d in made for c in signed_changes(d, interner)]
     assert net(got) == changes_between(distinct(answers(expired(tuples, LAST), LAST)))
 
 
 def test_a_renewal_is_not_told_and_current_rows_are_those_there():
-    interner, task = Interner(), ToldDistinct(KEY)
+    interner, task = Interner(), ExpiringDistinct(KEY)
     births = [Change(1, (1,), 1, 5), Change(2, (2,), 1, 6), Change(4, (1,), 1, 8)]
-    out = task.step((delta(births, KEY, interner, predicted=True),), 7)
+    out = task.step((delta(births, KEY, interner, unsigned=True),), 7)
     assert [(c.ts, c.row, c.weight) for c in signed_changes(out, interner)] == [
         (1, (1,), 1),
         (2, (2,), 1),
@@ -74,7 +74,7 @@ def test_a_renewal_is_not_told_and_current_rows_are_those_there():
     ]
     task.check()
     assert task.current().columns["k"].data.tolist() == [1]
-    at_its_end = delta([Change(8, (1,), 1, 9)], KEY, interner, predicted=True)
+    at_its_end = delta([Change(8, (1,), 1, 9)], KEY, interner, unsigned=True)
     assert not len(task.step((at_its_end,), 8))
     task.check()
 
@@ -109,9 +109,9 @@ def test_figure_5_of_neg(form):
 def test_what_never_ends_is_reported_once_and_for_ever(form):
     interner, task = Interner(), form(KEY)
     for now in range(5):
-        batch = delta([Change(now, (1,), 1, FOREVER)], KEY, interner, predicted=True)
+        batch = delta([Change(now, (1,), 1, FOREVER)], KEY, interner, unsigned=True)
         assert len(task.step((batch,), now)) == (now == 0)
-    assert not len(task.step((delta([], KEY, interner, predicted=True),), 10**9))
+    assert not len(task.step((delta([], KEY, interner, unsigned=True),), 10**9))
     task.check()
 
 
@@ -119,7 +119,7 @@ def test_what_never_ends_is_reported_once_and_for_ever(form):
 def test_ends_before_1970_are_ends(form):
     interner, task = Interner(), form(KEY)
     births = [Change(-9, (1,), 1, -4), Change(-6, (1,), 1, 0), Change(0, (1,), 1, 3)]
-    out = task.step((delta(births, KEY, interner, predicted=True),), 1)
+    out = task.step((delta(births, KEY, interner, unsigned=True),), 1)
     got = expired(predicted_changes(out, interner), 2)
     assert net(got) == {(-9, (1,)): 1}
     task.check()

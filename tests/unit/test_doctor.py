@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from windrow.cli import checks, doctor
-from windrow.cli.checks import GIGABYTE, Finding
+from windrow.cli.checks import GIGABYTE, CheckResult
 from windrow.cli.checks_cluster import cluster_findings, findings_of
 from windrow.runtime.spark.cluster import ClusterFacts, Seen
 
@@ -98,13 +98,13 @@ def test_a_kernel_cache_of_one_process_is_warned_about() -> None:
     assert checks.check_kernel_cache(folder, True).status == "warn"
 
 
-def with_findings(monkeypatch: pytest.MonkeyPatch, *found: Finding) -> None:
+def with_findings(monkeypatch: pytest.MonkeyPatch, *found: CheckResult) -> None:
     monkeypatch.setattr(doctor, "findings", lambda: iter(found))
 
 
-FINE = Finding("Python", "ok", "3.11", "new enough")
-SMALL = Finding("cores", "warn", "1", "slow", "Use more.")
-GONE = Finding("Java", "missing", "none", "Spark runs on a JVM", "Install one.")
+FINE = CheckResult("Python", "ok", "3.11", "new enough")
+SMALL = CheckResult("cores", "warn", "1", "slow", "Use more.")
+GONE = CheckResult("Java", "missing", "none", "Spark runs on a JVM", "Install one.")
 
 
 def test_what_is_missing_ends_with_code_1(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,7 +145,7 @@ HERE = Seen(
 )
 
 
-def statuses(*seen: Seen, slots: int = 4) -> dict[str, Finding]:
+def statuses(*seen: Seen, slots: int = 4) -> dict[str, CheckResult]:
     """Return what is found if executors have seen this, by need."""
     facts = ClusterFacts(slots, seen, HERE, 100.0, 101.0)
     return {finding.need: finding for finding in findings_of(facts)}

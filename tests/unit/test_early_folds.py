@@ -11,36 +11,36 @@ import pytest
 from tests.unit.early_reference import COLUMNS, Join, Row, parts, same, stream
 
 from windrow.core.types import BIGINT, BOOLEAN, DOUBLE, STRING
-from windrow.operators.aggregate import Call
+from windrow.operators.aggregate import AccumulatorCall
 from windrow.operators.join.aggregation.folds import folds_early
-from windrow.operators.join.aggregation.parts import Changes, Contributions
+from windrow.operators.join.aggregation.parts import Contributions, InputChanges
 
 N, X, S, D, W, B = COLUMNS.fields
 SUMMED = pa.decimal128(38, 2)
 
 CALLS = (
-    Call("count", (), "n", BIGINT, nullable=False),
-    Call("count", (), "n_if", BIGINT, filter="b", nullable=False),
-    Call("count", (S,), "n_s", BIGINT, nullable=False),
-    Call("count", (S, N), "n_pairs", BIGINT, filter="b", nullable=False),
-    Call("sum", (N,), "sum_i", BIGINT),
-    Call("sum", (N,), "sum_i_if", BIGINT, filter="b"),
-    Call("sum", (D,), "sum_d", SUMMED),
-    Call("sum", (W,), "sum_w", SUMMED),
-    Call("sum", (X,), "sum_x", DOUBLE),
-    Call("avg", (X,), "avg_x", DOUBLE, filter="b"),
-    Call("var_samp", (X,), "var_samp", DOUBLE),
-    Call("stddev_pop", (X,), "sd_pop", DOUBLE, filter="b"),
-    Call("min", (X,), "min_x", DOUBLE),
-    Call("max", (X,), "max_x", DOUBLE, filter="b"),
-    Call("min", (N,), "min_i", BIGINT, distinct=True),
-    Call("max", (S,), "max_s", STRING),
-    Call("min", (S,), "min_s", STRING, filter="b"),
-    Call("max", (D,), "max_d", D.type),
-    Call("min", (W,), "min_w", W.type),
-    Call("max", (B,), "max_b", BOOLEAN),
-    Call("bool_and", (B,), "all_b", BOOLEAN),
-    Call("bool_or", (B,), "any_b", BOOLEAN, distinct=True),
+    AccumulatorCall("count", (), "n", BIGINT, nullable=False),
+    AccumulatorCall("count", (), "n_if", BIGINT, filter="b", nullable=False),
+    AccumulatorCall("count", (S,), "n_s", BIGINT, nullable=False),
+    AccumulatorCall("count", (S, N), "n_pairs", BIGINT, filter="b", nullable=False),
+    AccumulatorCall("sum", (N,), "sum_i", BIGINT),
+    AccumulatorCall("sum", (N,), "sum_i_if", BIGINT, filter="b"),
+    AccumulatorCall("sum", (D,), "sum_d", SUMMED),
+    AccumulatorCall("sum", (W,), "sum_w", SUMMED),
+    AccumulatorCall("sum", (X,), "sum_x", DOUBLE),
+    AccumulatorCall("avg", (X,), "avg_x", DOUBLE, filter="b"),
+    AccumulatorCall("var_samp", (X,), "var_samp", DOUBLE),
+    AccumulatorCall("stddev_pop", (X,), "sd_pop", DOUBLE, filter="b"),
+    AccumulatorCall("min", (X,), "min_x", DOUBLE),
+    AccumulatorCall("max", (X,), "max_x", DOUBLE, filter="b"),
+    AccumulatorCall("min", (N,), "min_i", BIGINT, distinct=True),
+    AccumulatorCall("max", (S,), "max_s", STRING),
+    AccumulatorCall("min", (S,), "min_s", STRING, filter="b"),
+    AccumulatorCall("max", (D,), "max_d", D.type),
+    AccumulatorCall("min", (W,), "min_w", W.type),
+    AccumulatorCall("max", (B,), "max_b", BOOLEAN),
+    AccumulatorCall("bool_and", (B,), "all_b", BOOLEAN),
+    AccumulatorCall("bool_or", (B,), "any_b", BOOLEAN, distinct=True),
 )
 
 HUGE = 2**63 - 1
@@ -70,7 +70,9 @@ def tame(rng: np.random.Generator) -> tuple[object, ...]:
     return (i, float(rng.normal()), f"{i:+03}", Decimal(i) / 100, Decimal(i) ** 9, i > 0)
 
 
-def opened(rng: np.random.Generator, inputs: int, calls: tuple[Call, ...] = CALLS) -> Join:
+def opened(
+    rng: np.random.Generator, inputs: int, calls: tuple[AccumulatorCall, ...] = CALLS
+) -> Join:
     which = int(rng.integers(inputs))
     grouped = tuple(j for j in range(inputs) if rng.random() < 0.6)
     return Join(inputs, which, grouped, calls, rng)
@@ -152,7 +154,7 @@ def test_a_group_may_have_results_of_many_entries() -> None:
 def test_a_group_may_have_no_results() -> None:
     join = Join(2, 0, (), CALLS, np.random.default_rng(2))
     none = np.zeros(0, np.int64)
-    changes = Changes(none, none, none, none, none, ({}, {}))
+    changes = InputChanges(none, none, none, none, none, ({}, {}))
     met = (np.zeros((2, 1), np.int64), np.zeros(1, np.int64))
     part = Contributions(changes, np.zeros((5, 1), np.int64), *met, {}, 1, np.zeros(1, np.int64))
     for call, fold in zip(CALLS, join.folds, strict=True):
@@ -162,7 +164,7 @@ def test_a_group_may_have_no_results() -> None:
 
 
 def test_an_extreme_that_stays_costs_its_groups_no_comparison() -> None:
-    calls = (Call("min", (N,), "least", BIGINT),)
+    calls = (AccumulatorCall("min", (N,), "least", BIGINT),)
     join = Join(2, 0, (1,), calls, np.random.default_rng(2))
     rows = [Row(0, 0, 1, (v, None, None, None, None, None)) for v in range(50)]
     others = [Row(0, g, 1, (None,) * 6) for g in range(40)]
@@ -175,7 +177,8 @@ def test_an_extreme_that_stays_costs_its_groups_no_comparison() -> None:
 
 def test_more_results_may_change_at_once_than_limbs_can_take() -> None:
     calls = tuple(
-        Call(name, (X,), name, DOUBLE) for name in ("sum", "avg", "var_pop", "stddev_samp")
+        AccumulatorCall(name, (X,), name, DOUBLE)
+        for name in ("sum", "avg", "var_pop", "stddev_samp")
     )
     join = Join(3, 0, (1,), calls, np.random.default_rng(1))
     values = (2.0**52 - 1, -1.7e300, 1.7e300, 3.0, -(2.0**52))
@@ -199,16 +202,16 @@ def test_more_results_may_change_at_once_than_limbs_can_take() -> None:
 @pytest.mark.parametrize(
     "call",
     [
-        Call("sum", (N,), "s", BIGINT, distinct=True),
-        Call("count", (N,), "n", BIGINT, distinct=True),
-        Call("approx_count_distinct", (X,), "n", BIGINT),
-        Call("median", (X,), "m", DOUBLE),
-        Call("quantile", (X,), "q", DOUBLE, parameters=(0.5,)),
-        Call("topk", (S,), "t", pa.list_(STRING), parameters=(2,)),
+        AccumulatorCall("sum", (N,), "s", BIGINT, distinct=True),
+        AccumulatorCall("count", (N,), "n", BIGINT, distinct=True),
+        AccumulatorCall("approx_count_distinct", (X,), "n", BIGINT),
+        AccumulatorCall("median", (X,), "m", DOUBLE),
+        AccumulatorCall("quantile", (X,), "q", DOUBLE, parameters=(0.5,)),
+        AccumulatorCall("topk", (S,), "t", pa.list_(STRING), parameters=(2,)),
     ],
     ids=lambda call: call.name,
 )
-def test_calls_that_need_every_value_are_late(call: Call) -> None:
+def test_calls_that_need_every_value_are_late(call: AccumulatorCall) -> None:
     assert not folds_early(call)
 
 

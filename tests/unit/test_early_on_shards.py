@@ -22,7 +22,7 @@ from windrow.runtime.shards.checkpoint import (
     open_checkpoint,
     placed_by,
 )
-from windrow.runtime.shards.clocks import Heard, Moment
+from windrow.runtime.shards.clocks import BatchClock, InputTimes
 from windrow.runtime.shards.layout import layout_of
 from windrow.runtime.shards.ports import TIME
 from windrow.runtime.shards.program import Placements, Program
@@ -349,12 +349,12 @@ def test_what_crosses_is_the_same_whatever_a_shard_has_changed_to() -> None:
     table = pa.table({n: np.arange(4_000, 4_100) % m for n, m in (("k", 10), ("g", 3), ("x", 9))})
     for name in ("t", TIME):
         table = table.append_column(name, pa.array(np.arange(4_000, 4_100)))
-    moment = Moment({n: Heard(4_000, 4_099, 100) for n in "ab"}, 0, drain=False)
+    batch_clock = BatchClock({n: InputTimes(4_000, 4_099, 100) for n in "ab"}, 0, drain=False)
     told = []
     for fed in (free, bound):
         for port in ports:
             fed.run._enter(fed.run.layout.ports[port], table)
-        stepped = [shard.step(0, moment) for shard in fed.run.shards]
+        stepped = [shard.step(0, batch_clock) for shard in fed.run.shards]
         rows = (r for s in stepped for t in s.forwarded.values() for r in t.to_pylist())
         told.append(Counter(map(str, rows)))
     assert told[0] == told[1]

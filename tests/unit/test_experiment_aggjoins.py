@@ -9,7 +9,7 @@ import pytest
 from windrow.cli.calibrate.digest import digest
 from windrow.cli.calibrate.placements import LOOPS
 from windrow.cli.calibrate.samples import Trial, calibrated, count, tried
-from windrow.cli.calibrate.streams import SECOND, Feed, Setting, three, two
+from windrow.cli.calibrate.streams import SECOND, Feed, StreamSetting, three, two
 from windrow.optimize.aggregation_costs import placements
 from windrow_lab.experiments.aggjoins.base import CHOSEN, ENGINE, MODEL, AggregationExperiment
 from windrow_lab.experiments.aggjoins.contestants import (
@@ -29,7 +29,7 @@ from windrow_lab.experiments.library.experiment import Options
 from windrow_lab.experiments.library.ranks import kendall_tau
 from windrow_lab.experiments.library.run import Result, run
 
-SMALL = Setting(two((100, 50), (60, 40), (5, 1), 0.1))
+SMALL = StreamSetting(two((100, 50), (60, 40), (5, 1), 0.1))
 
 
 def test_a_window_has_the_tuples_that_it_is_told_to_have() -> None:
@@ -46,15 +46,23 @@ def test_a_window_has_the_tuples_that_it_is_told_to_have() -> None:
 
 def test_the_query_groups_by_the_streams_that_have_groups() -> None:
     assert "GROUP BY a.g" in SMALL.text
-    assert "GROUP BY a.g, b.g" in Setting(two(groups=(5, 5))).text
-    assert "GROUP BY" not in Setting(two(groups=(1, 1))).text
-    assert "SUM(c.x)" in Setting(three()).text
+    assert "GROUP BY a.g, b.g" in StreamSetting(two(groups=(5, 5))).text
+    assert "GROUP BY" not in StreamSetting(two(groups=(1, 1))).text
+    assert "SUM(c.x)" in StreamSetting(three()).text
 
 
-@pytest.mark.parametrize("setting", [SMALL, Setting(three(100, 30, 4, 0.2)), Setting(two(
-    (100, 50), (60, 40), (5, 3), 0.1), slide=SECOND // 2, columns=("x", "g"))])  # fmt: skip
+@pytest.mark.parametrize(
+    "setting",
+    [
+        SMALL,
+        StreamSetting(three(100, 30, 4, 0.2)),
+        StreamSetting(two((100, 50), (60, 40), (5, 3), 0.1), slide=SECOND // 2, columns=("x", "g")),
+    ],
+)
 @pytest.mark.parametrize("algorithm", ["auto", pytest.param(LOOPS, marks=pytest.mark.long)])
-def test_all_plans_tell_the_same_and_what_duckdb_finds(setting: Setting, algorithm: str) -> None:
+def test_all_plans_tell_the_same_and_what_duckdb_finds(
+    setting: StreamSetting, algorithm: str
+) -> None:
     arena = PlacementArena.of(setting, 0.5, 2, seed=5)
     for way in placements(len(setting.streams)):
         side = PlacementContestant.filled(arena, way, algorithm)

@@ -177,7 +177,7 @@ by_name = pytest.mark.parametrize("op", OPERATORS, ids=lambda op: op.name)
 by_approach = pytest.mark.parametrize("approach", APPROACHES)
 
 
-def told_by(op: Operator, approach: str, feed: str) -> Story:
+def story_of(op: Operator, approach: str, feed: str) -> Story:
     """Return the story of an operator; its relations hold a 5."""
     story = Story(op.text, approach, rows=(5,))
     story.feed(feed)
@@ -234,7 +234,7 @@ def expected_cases(op: Operator, approach: str) -> frozenset[int]:
 def test_just_the_cases_of_the_paper_arise(op: Operator, approach: str) -> None:
     if op.name in ("select", "project") and approach == "negative":
         pytest.skip("the leaf of a stream selects and projects negative tuples unseen")
-    assert cases(told_by(op, approach, op.feed), op.label, op.feed) == expected_cases(op, approach)
+    assert cases(story_of(op, approach, op.feed), op.label, op.feed) == expected_cases(op, approach)
 
 
 @st.composite
@@ -251,7 +251,7 @@ def feeds(draw: st.DrawFn) -> str:
 @given(st.sampled_from(OPERATORS), st.sampled_from(tuple(APPROACHES)), feeds())
 @settings(max_examples=50, deadline=None)
 def test_no_other_case_ever_arises(op: Operator, approach: str, feed: str) -> None:
-    assert cases(told_by(op, approach, feed), op.label, feed) <= expected_cases(op, approach)
+    assert cases(story_of(op, approach, feed), op.label, feed) <= expected_cases(op, approach)
 
 
 def test_an_invalid_tuple_is_processed_above_under_every_approach() -> None:

@@ -119,7 +119,7 @@ def older(snapshot: bytes, *, alert: bool) -> bytes:
     query = cast("dict[str, Any]", saved["query"])
     pipeline = query["pipeline"]
     pipeline["delays"], pipeline["alert"] = query.pop("delays"), alert
-    for _, table in pipeline["told"]:
+    for _, table in pipeline["announced"]:
         ends = table["ends"]
         half = len(ends) // 2
         table["ordered"], table["ends"] = ends[half:], ends[:half][::-1].copy()
@@ -139,7 +139,7 @@ def test_an_older_snapshot_goes_on_to_the_tick(text: str, approach: str) -> None
 
 def test_an_older_snapshot_after_a_switch_is_refused() -> None:
     _, query = opened(QUERIES["join"], next(iter(APPROACHES)), None)
-    with pytest.raises(StateError, match="older windrow, after a switch"):
+    with pytest.raises(StateError, match="older windrow"):
         query.restore(older(query.snapshot(), alert=True))
 
 

@@ -15,7 +15,7 @@ from tests.reference.shards import ShardSet
 
 from windrow.core.schema import Field
 from windrow.core.types import BIGINT, BINARY, DOUBLE
-from windrow.operators.aggregate import Call, GroupBy, GroupByTask
+from windrow.operators.aggregate import AccumulatorCall, GroupBy, GroupByTask
 from windrow.operators.aggregate.contributions import Contribute, ContributeTask
 from windrow.operators.delta import Delta
 from windrow.operators.interner import Interner
@@ -31,12 +31,12 @@ from windrow_lab.bench.workloads import WORKLOADS
 K, X, V = Field("k", BIGINT), Field("x", DOUBLE), Field("v", BIGINT)
 MONEY = Field("d", pa.decimal128(9, 2))
 CALLS = (
-    Call("count", (), "n", BIGINT, nullable=False),
-    Call("count", (X,), "c", BIGINT, nullable=False),
-    Call("sum", (X,), "s", DOUBLE),
-    Call("avg", (X,), "m", DOUBLE),
-    Call("sum", (V,), "t", BIGINT),
-    Call("sum", (MONEY,), "d", pa.decimal128(38, 2)),
+    AccumulatorCall("count", (), "n", BIGINT, nullable=False),
+    AccumulatorCall("count", (X,), "c", BIGINT, nullable=False),
+    AccumulatorCall("sum", (X,), "s", DOUBLE),
+    AccumulatorCall("avg", (X,), "m", DOUBLE),
+    AccumulatorCall("sum", (V,), "t", BIGINT),
+    AccumulatorCall("sum", (MONEY,), "d", pa.decimal128(38, 2)),
 )
 
 Event = tuple[int, int, float | None, int | None, int]

@@ -60,7 +60,7 @@ def test_a_row_is_told_once_it_has_lasted(row, data):
     counted = [t.counters for t in tasks]
     assert sum(c.negatives_out for c in counted) == sum(c.weight < 0 for c in got)
     told = sum(n for n in net(got).values() if n > 0)
-    lasted = sum(c.held for c in counted) - sum(c.untold for c in counted)
+    lasted = sum(c.held for c in counted) - sum(c.suppressed for c in counted)
     assert lasted == told + tasks[-1].rows[:, WAITING].sum()
 
 
@@ -82,7 +82,7 @@ def test_what_leaves_in_time_is_never_told():
     steps = [(1, (1, A)), (3, (3, A, -1)), (4,), (9, (9, A)), (12,), (13, (13, A, -1))]
     assert stepped(task, interner, *steps) == [[], [], [], [], [(12, 1, 1)], [(13, 1, -1)]]
     task.step((delta([], KEY, interner),), 50)
-    assert (task.counters.held, task.counters.untold) == (2, 1)
+    assert (task.counters.held, task.counters.suppressed) == (2, 1)
     assert task.counters.negatives_out == 1
     assert task.state_rows() == 0
 
@@ -249,7 +249,7 @@ def test_a_hold_of_one_query(db):
     assert len(at_once.changes()) == 3
     assert q.answer(at=20).to_pylist() == []
     [hold] = [o for o in q.stats()["operators"] if o["operator"] == "Hold"]
-    assert (hold["held"], hold["untold"], hold["negatives_out"]) == (2, 1, 0)
+    assert (hold["held"], hold["suppressed"], hold["negatives_out"]) == (2, 1, 0)
     assert "Hold 3 " in q.explain()
     assert "rows that came in the last 3; answers come that much later at most" in q.explain()
     assert db.session.settings["hold"] == "none"

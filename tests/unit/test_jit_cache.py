@@ -146,10 +146,10 @@ def test_the_notice_comes_once_and_only_where_somebody_watches(
 ) -> None:
     monkeypatch.setattr(cache, "_told", [])
     monkeypatch.delenv("WINDROW_VERBOSE", raising=False)
-    cache.tell_if_cold()
+    cache.warn_if_cold()
     assert capsys.readouterr().err == ""
     monkeypatch.setattr(cache, "_told", [])
     monkeypatch.setenv("WINDROW_VERBOSE", "1")
-    cache.tell_if_cold()
-    cache.tell_if_cold()
+    cache.warn_if_cold()
+    cache.warn_if_cold()
     assert capsys.readouterr().err == f"{cache.NOTICE}\n"

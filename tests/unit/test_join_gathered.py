@@ -6,13 +6,13 @@ import numpy as np
 from tests.unit.join_reference import a_match
 
 from windrow.operators.join.fifo_rows import LinkedRing
-from windrow.operators.join.gathered import FORESIGHT, Gathered
+from windrow.operators.join.gathered import FORESIGHT, GatheredPairs
 
 
-def gathered() -> Gathered:
+def gathered() -> GatheredPairs:
     match = a_match(odd=False)
     left, right = (LinkedRing(side, False, []) for side in (match.left, match.right))
-    return Gathered(match, (left.payload, right.payload))
+    return GatheredPairs(match, (left.payload, right.payload))
 
 
 def test_one_dense_slice_makes_no_room_for_a_dense_rest() -> None:

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from windrow.optimize.join_algorithms import births
+from windrow.optimize.join_algorithms import results_rate
 from windrow.optimize.join_costs import JoinStream, all_orders, eager, graph_of, lazy
 from windrow.optimize.join_graph import (
     GraphInput,
@@ -142,4 +142,4 @@ def test_what_no_equality_leads_to_comes_last_in_a_greedy_order() -> None:
 def test_births_are_the_results_over_their_lives() -> None:
     """Of two windows of one length T, results live T/2 on average: births are 2 φ / T."""
     graph = JoinGraph((GraphInput(10, 1_000, (50.0,)), GraphInput(10, 1_000, (50.0,))))
-    assert births(graph, (0, 1)) == pytest.approx(2 * results(graph, (0, 1)) / 100)
+    assert results_rate(graph, (0, 1)) == pytest.approx(2 * results(graph, (0, 1)) / 100)

@@ -53,10 +53,10 @@ def counted(strategy: str, lefts: Tuples, rights: Tuples, cuts: list[int]) -> tu
             db.push(name, pa.table(dict(zip(("ts", "k", "v"), arrays, strict=True))))
         db.advance(high - 1)
     operators = query.stats()["operators"]
-    early, told = (sum(op[name] for op in operators) for name in ("premature", "told"))
+    early, emitted = (sum(op[name] for op in operators) for name in ("premature", "emitted"))
     share = measured_statistics(db.running(query.name).physical, 100).premature
-    assert share == (min(1.0, early / told) if told else None)
-    return early, told
+    assert share == (min(1.0, early / emitted) if emitted else None)
+    return early, emitted
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
@@ -66,9 +66,9 @@ def test_early_ends_are_those_of_the_definition(strategy: str, seed: int) -> Non
     rng = random.Random(seed)
     lefts, rights = tuples(rng, rng.randrange(40)), tuples(rng, rng.randrange(12))
     cuts = sorted(rng.sample(range(1, 90), rng.randrange(4)))
-    early, told = counted(strategy, lefts, rights, cuts)
+    early, emitted = counted(strategy, lefts, rights, cuts)
     assert early == by_definition(lefts, rights, 99)
-    assert early <= told
+    assert early <= emitted
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

@@ -24,7 +24,7 @@ from tests.unit.join_reference import (
     to_delta,
 )
 
-from windrow.operators.join.half import KeyedForm, Kind, PairedForm
+from windrow.operators.join.half import HalfJoinKind, KeyedForm, PairedForm
 from windrow.operators.join.match import Match
 from windrow.operators.join.semi import AntiJoinTask, HalfJoinTask, SemiJoinTask
 
@@ -37,16 +37,18 @@ def excluded(match: Match, left: tuple, right: tuple) -> bool:
     return holds(match, left, right)
 
 
-def answer_of(match: Match, kind: Kind, lefts: list[Event], rights: list[Event]) -> Callable:
+def answer_of(
+    match: Match, kind: HalfJoinKind, lefts: list[Event], rights: list[Event]
+) -> Callable:
     def answer(now: int) -> Bag:
         bag: Bag = Counter()
         right = alive(rights, now)
         for left, n in alive(lefts, now).items():
-            if kind is Kind.NOT_IN:
+            if kind is HalfJoinKind.NOT_IN:
                 is_in = not any(m and excluded(match, left, r) for r, m in right.items())
             else:
                 partner = any(m and holds(match, left, r) for r, m in right.items())
-                is_in = partner == (kind is Kind.SEMI)
+                is_in = partner == (kind is HalfJoinKind.SEMI)
             if is_in:
                 bag[left[2], left[0]] += n
         return bag
@@ -54,7 +56,7 @@ def answer_of(match: Match, kind: Kind, lefts: list[Event], rights: list[Event])
     return answer
 
 
-def check_random(match: Match, kind: Kind, seed: int) -> None:
+def check_random(match: Match, kind: HalfJoinKind, seed: int) -> None:
     rng = random.Random(seed)
     lefts, rights = changes(rng, 30, 12), changes(rng, 20, 12)
     times = instants(lefts, rights)
@@ -67,14 +69,14 @@ def check_random(match: Match, kind: Kind, seed: int) -> None:
     assert got == net_of_answers(times, answer_of(match, kind, lefts, rights))
 
 
-@pytest.mark.parametrize("kind", Kind)
+@pytest.mark.parametrize("kind", HalfJoinKind)
 @settings(max_examples=150, deadline=None)
 @given(seed=st.integers(0, 10**9))
 def test_keys_decide(kind, seed):
     check_random(a_match(odd=False), kind, seed)
 
 
-@pytest.mark.parametrize("kind", Kind)
+@pytest.mark.parametrize("kind", HalfJoinKind)
 @settings(max_examples=60, deadline=None)
 @given(
     seed=st.integers(0, 10**9),
@@ -85,7 +87,7 @@ def test_pairs_decide(kind, seed, band, odd):
     check_random(a_match(band=band, odd=odd), kind, seed)
 
 
-@pytest.mark.parametrize("kind", [Kind.SEMI, Kind.ANTI])
+@pytest.mark.parametrize("kind", [HalfJoinKind.SEMI, HalfJoinKind.ANTI])
 @settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 10**9), odd=st.booleans())
 def test_without_keys_any_right_row_will_do(kind, seed, odd):

@@ -10,7 +10,7 @@ import pytest
 
 import windrow as wr
 from windrow.core.errors import SemanticError, StateError
-from windrow.operators.join.multi.rows import Rows
+from windrow.operators.join.multi.rows import MultiJoinRows
 from windrow.operators.state.saved import from_bytes, to_bytes
 from windrow.runtime.local.database import Database
 from windrow.runtime.local.handle import QueryHandle
@@ -142,7 +142,7 @@ def test_a_step_of_a_signed_join_does_not_look_at_all_rows() -> None:
     db = database()
     q = db.query(DEPARTING["a relation"], join_algorithm="hash")
     push(db, 1, 20)
-    with patch.object(Rows, "taken", side_effect=AssertionError("all rows are looked at")):
+    with patch.object(MultiJoinRows, "taken", side_effect=AssertionError("all rows are looked at")):
         push(db, 20, 40)
         (join,) = [s.task for s in db.running(q.name).flow.stages if s.label == "Join"]
         assert join is not None

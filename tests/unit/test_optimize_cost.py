@@ -7,11 +7,11 @@ import pytest
 from tests.generate.catalog import bind
 
 from windrow.operators.interner import Interner
-from windrow.operators.join import AntiJoinTask, MixedAntiJoinTask
+from windrow.operators.join import AntiJoinTask, PartlySignedAntiJoin
 from windrow.operators.lower import Physical, lower
 from windrow.operators.measure import measured_statistics
 from windrow.optimize.choose_form import choose_form
-from windrow.optimize.cost import Sort, model_of
+from windrow.optimize.cost import EdgeKind, model_of
 from windrow.optimize.place_negation import place_negations
 from windrow.optimize.rules import MOVES, apply_rules
 from windrow.optimize.statistics import UNKNOWN, Statistics, measured
@@ -49,7 +49,7 @@ def lowered(text: str, strategy: str, statistics: Statistics = UNKNOWN) -> Physi
 
 
 def is_mixed(physical: Physical) -> bool:
-    return any(isinstance(s.task, MixedAntiJoinTask) for s in physical.stages)
+    return any(isinstance(s.task, PartlySignedAntiJoin) for s in physical.stages)
 
 
 @pytest.mark.parametrize("strategy", ["upa", "auto"])
@@ -91,8 +91,8 @@ def test_the_mixed_form_costs_more_as_results_are_taken_back_more_often() -> Non
     costs = []
     for share in (0.0, 0.2, 0.4, 0.6, 0.8):
         choice = choose_form(plan, Statistics(premature=share), by_cost=True)
-        costs.append(choice.mixed_cost / choice.signed_cost)
-        assert choice.mixed == (choice.mixed_cost <= choice.signed_cost)
+        costs.append(choice.partly_signed_cost / choice.signed_cost)
+        assert choice.partly_signed == (choice.partly_signed_cost <= choice.signed_cost)
     assert costs == sorted(costs)
     assert costs[0] < 1 < costs[-1]
 
@@ -106,12 +106,12 @@ def test_costs_grow_with_rates_and_widths() -> None:
 
 
 def test_an_edge_carries_what_its_sort_says() -> None:
-    signed, mixed = model_of(bind(NEGATION).root, Statistics(premature=0.5)).negations(
+    signed, partly_signed = model_of(bind(NEGATION).root, Statistics(premature=0.5)).negations(
         negation(NEGATION)
     )
-    assert (signed.sort, mixed.sort) == (Sort.SIGNED, Sort.MIXED)
+    assert (signed.edge_kind, partly_signed.edge_kind) == (EdgeKind.SIGNED, EdgeKind.PARTLY_SIGNED)
     assert signed.changes == 2 * signed.rate
-    assert mixed.changes == 1.5 * mixed.rate
+    assert partly_signed.changes == 1.5 * partly_signed.rate
 
 
 def test_a_negation_stands_above_a_join_unless_it_spares_it_much() -> None:
@@ -145,11 +145,13 @@ def push(db: Database, name: str, times: range, key: int) -> None:
 def test_explain_says_what_was_taken_and_what_the_other_costs() -> None:
     _, query = running(JOINED, "auto")
     shown = query.explain()
-    assert "counters by key, natural ends by timestamp; mixed edge by cost: " in shown
+    assert "counters by key, natural ends by timestamp; partly signed edge by cost: " in shown
     assert "% of results expected to end early, signed costs " in shown
     assert "; above the join by cost, below costs " in shown
     _, query = running(NEGATION, "upa")
-    assert "mixed edge if rare: 9% of results expected to end early, rare" in query.explain()
+    assert (
+        "partly signed edge if rare: 9% of results expected to end early, rare" in query.explain()
+    )
 
 
 def test_a_state_depends_on_the_form_and_not_on_why_it_was_chosen() -> None:
@@ -161,7 +163,7 @@ def test_a_state_depends_on_the_form_and_not_on_why_it_was_chosen() -> None:
 
 @pytest.mark.parametrize(("key", "blocks"), [(1, False), (0, True)])
 @pytest.mark.parametrize(
-    ("strategy", "task"), [("upa", MixedAntiJoinTask), ("negative", AntiJoinTask)]
+    ("strategy", "task"), [("upa", PartlySignedAntiJoin), ("negative", AntiJoinTask)]
 )
 def test_what_ran_is_measured(key: int, blocks: bool, strategy: str, task: type) -> None:
     """Ten tuples of key 0, and one that blocks those that are there if its key is 0 too."""
@@ -174,12 +176,12 @@ def test_what_ran_is_measured(key: int, blocks: bool, strategy: str, task: type)
     statistics = measured_statistics(physical, 20)
     assert statistics.rates == {"a": 0.5, "b": 0.05}
     assert statistics.premature is not None
-    assert statistics.premature == pytest.approx(counters.premature / counters.told)
+    assert statistics.premature == pytest.approx(counters.premature / counters.emitted)
     assert (counters.premature > 0) == blocks
-    if task is MixedAntiJoinTask:
+    if task is PartlySignedAntiJoin:
         assert counters.negatives_out == counters.premature
     else:
-        assert counters.negatives_out >= counters.told
+        assert counters.negatives_out >= counters.emitted
 
 
 def test_nothing_is_measured_before_anything_ran() -> None:

@@ -12,32 +12,32 @@ import pytest
 from pyarrow import orc
 
 from windrow.core.schema import Field
-from windrow.runtime.local.probing import FINE, REMOVED, Finding, Wanted, look, look_at
+from windrow.runtime.local.probing import FINE, REMOVED, FileExpectation, ProbeResult, look, look_at
 
 COLUMNS = (Field("t", pa.int64(), nullable=False), Field("k", pa.int64()))
 GOOD = pa.table({"t": [1, 2], "k": [3, 4], "more": ["a", "b"]})
 
 
-def footed(path: Path, table: pa.Table, kind: str) -> Finding:
+def footed(path: Path, table: pa.Table, kind: str) -> ProbeResult:
     (pq.write_table if kind == "parquet" else orc.write_table)(table, path)
-    return look(str(path), Wanted(kind, COLUMNS, {}))
+    return look(str(path), FileExpectation(kind, COLUMNS, {}))
 
 
 @pytest.mark.parametrize("kind", ["parquet", "orc"])
 def test_a_footer_shows_columns_and_types(tmp_path: Path, kind: str) -> None:
     file = tmp_path / "a b.x"
 
-    def found(**columns: pa.Array) -> Finding:
+    def found(**columns: pa.Array) -> ProbeResult:
         return footed(file, pa.table(columns), kind)
 
     t, k = GOOD["t"], GOOD["k"]
     assert footed(file, GOOD, kind) == FINE
     assert found(K=k, T=t) == FINE, "any order, any case"
     assert found(t=t, k=k.cast(pa.int32())) == FINE, "widened"
-    assert found(t=t) == Finding(missing=("k",))
-    assert found(k=k) == Finding('it has no column "t"', "t")
+    assert found(t=t) == ProbeResult(missing=("k",))
+    assert found(k=k) == ProbeResult('it has no column "t"', "t")
     text = pa.array(["x", "2"])
-    assert found(t=t, k=text) == Finding('its column "k" is STRING, and is read as BIGINT', "k")
+    assert found(t=t, k=text) == ProbeResult('its column "k" is STRING, and is read as BIGINT', "k")
     real = pa.array([1.5, 2.0])
     assert found(t=t, k=real).reason == 'its column "k" is DOUBLE, and is read as BIGINT'
     nested = pa.array([{"a": 1}, {"a": 2}])
@@ -46,16 +46,16 @@ def test_a_footer_shows_columns_and_types(tmp_path: Path, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["parquet", "orc"])
 def test_what_is_no_such_file_is_found(tmp_path: Path, kind: str) -> None:
-    file, wanted = tmp_path / "x", Wanted(kind, COLUMNS, {})
+    file, wanted = tmp_path / "x", FileExpectation(kind, COLUMNS, {})
     assert footed(file, GOOD, kind) == FINE
     whole = file.read_bytes()
     for damaged in (b"garbage" * 50, whole[: len(whole) // 2], whole[:-1]):
         file.write_bytes(damaged)
         assert look(str(file), wanted).reason
     file.write_bytes(b"")
-    assert look(file.as_uri(), wanted) == Finding("it is empty")
+    assert look(file.as_uri(), wanted) == ProbeResult("it is empty")
     file.unlink()
-    assert look_at([str(file)], wanted) == {str(file): Finding(REMOVED)}
+    assert look_at([str(file)], wanted) == {str(file): ProbeResult(REMOVED)}
 
 
 def test_the_folder_names_a_partition(tmp_path: Path) -> None:
@@ -65,10 +65,10 @@ def test_the_folder_names_a_partition(tmp_path: Path) -> None:
 
 def test_an_encrypted_file_is_left_to_who_has_the_key(tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(b"PARE" + b"\0" * 40 + b"PARE")
-    assert look(str(tmp_path / "x"), Wanted("parquet", COLUMNS, {})) == FINE
+    assert look(str(tmp_path / "x"), FileExpectation("parquet", COLUMNS, {})) == FINE
 
 
-CSV = Wanted("csv", COLUMNS, {}, header=("t", "k"))
+CSV = FileExpectation("csv", COLUMNS, {}, header=("t", "k"))
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,10 @@ def test_the_beginning_of_a_text_shows_packing_encoding_and_header(
 
 def test_a_letter_that_is_cut_where_the_look_ends_is_no_fault(tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(b"a" * 65535 + "é".encode())
-    assert look(str(tmp_path / "x"), Wanted("json", (), {})) == FINE
-    assert look(str(tmp_path / "x"), Wanted("xml", (), {})) == FINE
+    assert look(str(tmp_path / "x"), FileExpectation("json", (), {})) == FINE
+    assert look(str(tmp_path / "x"), FileExpectation("xml", (), {})) == FINE
     (tmp_path / "latin").write_bytes(b"\xe9")
-    assert look(str(tmp_path / "latin"), Wanted("json", (), {"encoding": "ISO-8859-1"})) == FINE
+    assert (
+        look(str(tmp_path / "latin"), FileExpectation("json", (), {"encoding": "ISO-8859-1"}))
+        == FINE
+    )

@@ -224,7 +224,7 @@ def test_ends_are_announced_once_however_many_leave(
     table, plain, clock = Announced(), set[int](), 0
     for step in steps:
         if isinstance(step, list):
-            table.tell(numbers([end for end in step if end > clock]))
+            table.add(numbers([end for end in step if end > clock]))
             plain.update(end for end in step if clock < end < FOREVER)
         else:
             clock = max(clock, step)
@@ -263,7 +263,7 @@ def test_delays_are_exact_on_average_and_at_most_and_percentiles_to_an_eighth(
 
 
 def test_nothing_told_has_no_delay() -> None:
-    assert Delays().told() == dict.fromkeys(("average", "p50", "p90", "p99", "max"), 0.0) | {
+    assert Delays().figures() == dict.fromkeys(("average", "p50", "p90", "p99", "max"), 0.0) | {
         "changes": 0
     }
 

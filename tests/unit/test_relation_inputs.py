@@ -19,7 +19,7 @@ from windrow.core.time import BEGINNING, Clock
 from windrow.core.types import BIGINT, DOUBLE, STRING
 from windrow.plan.catalog import Relation
 from windrow.runtime.local.counted import fewest_from
-from windrow.runtime.local.ingest import Batch
+from windrow.runtime.local.ingest import FittedRows
 from windrow.runtime.local.relations import KEY_MOVED, NOT_THERE, RelationInput
 
 FIELDS = (Field("k", DOUBLE), Field("s", STRING), Field("v", BIGINT))
@@ -36,11 +36,11 @@ BATCHES = st.lists(st.lists(GIVEN, max_size=12), max_size=4)
 NOW = 4
 
 
-def batch_of(rows: list[Given]) -> Batch:
+def batch_of(rows: list[Given]) -> FittedRows:
     columns = {f.name: pa.array([r[2][i] for r in rows], f.type) for i, f in enumerate(FIELDS)}
     columns["_ts"] = pa.array([r[0] for r in rows], pa.int64())
     columns["_sign"] = pa.array([r[1] for r in rows], pa.int64())
-    return Batch(len(rows), columns)  # type: ignore[arg-type]
+    return FittedRows(len(rows), columns)  # type: ignore[arg-type]
 
 
 def in_order(rows: list[Given]) -> list[tuple[int, int, Row]]:
@@ -128,7 +128,7 @@ def test_keys_are_of_any_type(type_: pa.DataType, one: object, other: object) ->
     schema = Schema((Field("k", type_), Field("v", BIGINT)))
     target = RelationInput(Relation("r", schema, key=("k",)))
     keys = pa.array([one, other, one, None, None], type_)
-    changes = target.accept(Batch(5, {"k": keys, "v": pa.array(range(5))}), {})
+    changes = target.accept(FittedRows(5, {"k": keys, "v": pa.array(range(5))}), {})
     assert changes.sign.tolist() == [1, 1, -1, 1, 1, -1, 1]
     assert changes.arrays["v"].to_pylist() == [0, 1, 0, 2, 3, 3, 4]
 
@@ -141,7 +141,7 @@ def test_rows_of_many_pushes_are_found_again() -> None:
     current: dict[int, int] = {}
     for step in range(60):
         keys, values = rng.integers(0, 300, 100), rng.integers(0, 9, 100)
-        batch = Batch(100, {"k": pa.array(keys), "v": pa.array(values)})
+        batch = FittedRows(100, {"k": pa.array(keys), "v": pa.array(values)})
         changes = target.accept(batch, {Clock.TICKS: step})
         gone = [
             v for v, s in zip(changes.arrays["v"].to_pylist(), changes.sign, strict=True) if s < 0

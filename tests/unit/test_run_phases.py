@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from windrow.cli.phases import CLEAR, Phases
-from windrow.cli.run_view import Compiling, Lines, doing
+from windrow.cli.run_view import Compiling, RunLines, doing
 from windrow.runtime.shards.rebuilding import Rebuilding
-from windrow.runtime.spark.activity import Watch
+from windrow.runtime.spark.activity import RunWatch
 from windrow.runtime.spark.progress import Activity, Progress, Tally
 
 
@@ -46,7 +46,7 @@ def test_a_run_whose_shards_rebuild_says_so() -> None:
         Rebuilding(0, 40, 1 << 20, 1_000, 4_000, 1.0, 0.0),
         Rebuilding(1, 40, 310 << 20, 0, 4_000, 1.0, 0.0),
     ]
-    watch, status = Watch("2 seconds"), {"message": "Processing new data"}
+    watch, status = RunWatch("2 seconds"), {"message": "Processing new data"}
     activity = watch.look(status, Tally(), None, shards)
     assert activity.doing == "rebuilding"
     assert doing(activity) == (
@@ -58,7 +58,7 @@ def test_a_run_whose_shards_rebuild_says_so() -> None:
 
 
 def test_lines_say_every_other_second_how_far_a_rebuild_is() -> None:
-    lines = Lines()
+    lines = RunLines()
 
     def said(seconds: float) -> int:
         return len(lines.of(Progress(True, "", activity=Activity("rebuilding", seconds, "x"))))

@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from windrow.cli.run import chosen_sinks, split_pairs
-from windrow.cli.run_view import Lines, doing, ending, table
+from windrow.cli.run_view import RunLines, doing, ending, table
 from windrow.cli.signals import Signals, StopRequest
 from windrow.core.errors import RunError
 from windrow.runtime.spark.progress import Activity, Progress
@@ -73,7 +73,7 @@ def test_each_is_called_by_its_name() -> None:
 
 
 def test_where_nobody_looks_silence_is_told_once_a_minute() -> None:
-    lines = Lines()
+    lines = RunLines()
     idle = Activity("idle", 5.0, "new data; looks every 2 seconds", "2 seconds", 5.0)
     quiet = Progress(active=True, status="", batch=3, activity=idle)
     assert lines.of(quiet)[0].startswith("batch 3: ")

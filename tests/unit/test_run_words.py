@@ -9,7 +9,7 @@ import pytest
 from windrow.core.errors import RunError, StateError
 from windrow.language.parse import parse_script
 from windrow.runtime.shards.program import Program
-from windrow.runtime.spark.activity import Watch
+from windrow.runtime.spark.activity import RunWatch
 from windrow.runtime.spark.failures import explained, will_repeat
 from windrow.runtime.spark.metrics import MetricsServer, exposition
 from windrow.runtime.spark.progress import Activity, Progress, Tally, progress_of
@@ -96,9 +96,9 @@ def batch(number: int, rows: int) -> dict[str, object]:
 
 def told() -> Progress:
     tally = Tally()
-    tally.hear([batch(0, 10), batch(1, 20)])
-    tally.hear([batch(1, 20), batch(2, 40)])
-    tally.hear([{"batchId": 3, "numInputRows": 0, "durationMs": {"latestOffset": 1}}])
+    tally.add([batch(0, 10), batch(1, 20)])
+    tally.add([batch(1, 20), batch(2, 40)])
+    tally.add([{"batchId": 3, "numInputRows": 0, "durationMs": {"latestOffset": 1}}])
     program = Program(SCRIPT, ("a", "b"))
     reports = {n: report(n) for n in range(2)}
     tally.retried = 1
@@ -123,7 +123,7 @@ def test_progress_adds_up_batches_once_and_shards_together() -> None:
 def test_rows_that_only_say_that_time_passes_are_not_counted() -> None:
     tally = Tally(ticks=True)
     sources = [{"numInputRows": 9}, {"numInputRows": 1}]
-    tally.hear([{**batch(n, 10), "sources": sources} for n in range(3)])
+    tally.add([{**batch(n, 10), "sources": sources} for n in range(3)])
     assert (tally.batches, tally.rows) == (3, 27)
 
 
@@ -179,10 +179,10 @@ def test_seconds_behind_are_those_between_event_time_and_now() -> None:
 
 
 def test_idle_is_told_from_working_and_stuck() -> None:
-    tally, watch = Tally(), Watch("2 seconds")
+    tally, watch = Tally(), RunWatch("2 seconds")
     first = watch.look({"message": "Initializing sources"}, tally, None)
     assert (first.doing, first.awaits, first.since_batch) == ("starting", "Spark", None)
-    tally.hear([{**batch(4, 10), "timestamp": "2026-01-01T00:00:00.000Z"}])
+    tally.add([{**batch(4, 10), "timestamp": "2026-01-01T00:00:00.000Z"}])
     idle = watch.look({"message": "Waiting for data to arrive"}, tally, None)
     assert (idle.doing, idle.awaits) == ("idle", "new data; looks every 2 seconds")
     assert idle.since_batch is not None

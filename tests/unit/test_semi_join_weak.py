@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 import windrow
-from windrow.operators.join import HashJoin, SemiJoinTask, ToldSemiJoin
+from windrow.operators.join import ExpiringSemiJoin, HashJoin, SemiJoinTask
 from windrow.operators.task import Task
 from windrow.runtime.local.database import STRATEGIES, Database
 from windrow.runtime.local.handle import QueryHandle
@@ -75,7 +75,7 @@ def test_all_strategies_tell_the_same_also_after_a_restart(text: str, seed: int)
 @pytest.mark.parametrize("strategy", ["upa", "auto"])
 def test_no_departure_travels_to_it(strategy: str) -> None:
     negatives = {}
-    for chosen, form in ((strategy, ToldSemiJoin), ("negative", SemiJoinTask)):
+    for chosen, form in ((strategy, ExpiringSemiJoin), ("negative", SemiJoinTask)):
         db, query = opened(EXISTS, chosen)
         push(db, random.Random(1), 1, 60)
         (semi,) = (t for t in tasks(db, query) if isinstance(t, form))

@@ -20,9 +20,9 @@ from windrow.core.time import FOREVER
 from windrow.runtime.shards import agenda, apart, due, rebuilding
 from windrow.runtime.shards import keeper as keeper_module
 from windrow.runtime.shards.checkpoint import open_checkpoint
-from windrow.runtime.shards.clocks import Heard, Moment
+from windrow.runtime.shards.clocks import BatchClock, InputTimes
 from windrow.runtime.shards.describe import describe
-from windrow.runtime.shards.entry import INGEST, STEP, Step
+from windrow.runtime.shards.entry import INGEST, STEP, LogStep
 from windrow.runtime.shards.files import LocalFiles
 from windrow.runtime.shards.keeper import Keeper
 from windrow.runtime.shards.program import Program
@@ -47,20 +47,20 @@ class Bench:
         self.store = Store(LocalFiles(str(folder)), 0, 2, program.fingerprint)
         self.folder, self.program = folder, program
         self.keeper = Keeper(program, 0, self.store, 1 << 40)
-        self.told: dict[str, Heard] = {}
-        self.jumps: dict[str, Heard] = {}
+        self.told: dict[str, InputTimes] = {}
+        self.jumps: dict[str, InputTimes] = {}
 
     def lose(self) -> None:
         """Start again from what the disk has."""
         self.keeper.close()
         self.keeper = Keeper(self.program, 0, self.store, 1 << 40)
 
-    def ingest(self, batch: int) -> dict[str, Heard]:
-        step = Step(2 * batch + 2, 0, INGEST)
-        heard = self.keeper.ingest(step.version, self._receipt(step, {0: rows(batch)}))
+    def ingest(self, batch: int) -> dict[str, InputTimes]:
+        step = LogStep(2 * batch + 2, 0, INGEST)
+        times = self.keeper.ingest(step.version, self._receipt(step, {0: rows(batch)}))
         self.keeper.check()
-        self.told = heard
-        return heard
+        self.told = times
+        return times
 
     def step(self, batch: int, level: int, given: dict[int, pa.Table]) -> Stepped:
         stepped = joined(list(self.pieces(batch, level, given)))
@@ -68,10 +68,10 @@ class Bench:
         return stepped
 
     def pieces(self, batch: int, level: int, given: dict[int, pa.Table]) -> Iterator[Stepped]:
-        step = Step(2 * batch + 2, level, STEP)
-        heard = {**self.told, **heard_in(batch), **self.jumps}
-        moment = Moment(heard, batch) if level == 0 else None
-        return self.keeper.step(step.version, level, self._receipt(step, given), moment)
+        step = LogStep(2 * batch + 2, level, STEP)
+        times = {**self.told, **heard_in(batch), **self.jumps}
+        batch_clock = BatchClock(times, batch) if level == 0 else None
+        return self.keeper.step(step.version, level, self._receipt(step, given), batch_clock)
 
     def run(self, batch: int) -> pa.Table:
         self.ingest(batch)
@@ -82,7 +82,7 @@ class Bench:
             chore.result()
         return changes
 
-    def _receipt(self, step: Step, given: dict[int, pa.Table]) -> Receipt:
+    def _receipt(self, step: LogStep, given: dict[int, pa.Table]) -> Receipt:
         receipt = Receipt(self.store.writer(step))
         for port, table in given.items():
             receipt.schema(port, table.schema.serialize())
@@ -96,8 +96,8 @@ def rows(batch: int) -> pa.Table:
     return pa.table({"_ts": pa.array(times), "k": pa.array([t * t % 7 for t in times])})
 
 
-def heard_in(batch: int) -> dict[str, Heard]:
-    return {"s": Heard(20 * batch, 20 * batch + 19, 20)}
+def heard_in(batch: int) -> dict[str, InputTimes]:
+    return {"s": InputTimes(20 * batch, 20 * batch + 19, 20)}
 
 
 @pytest.fixture(scope="module")
@@ -135,7 +135,7 @@ def test_a_clock_that_a_pace_has_stopped_is_rebuilt_where_it_was(tmp_path: Path)
         assert whole.ingest(batch) == lost.ingest(batch)
         lost.lose()
         if batch == 2:
-            whole.jumps = lost.jumps = {"s": Heard(FOREVER, 500, 0)}
+            whole.jumps = lost.jumps = {"s": InputTimes(FOREVER, 500, 0)}
         forwarded = [bench.step(batch, 0, {}).forwarded for bench in (whole, lost)]
         lost.lose()
         changes = [
@@ -228,7 +228,7 @@ def test_a_log_before_the_newest_snapshot_is_not_missed(
     for batch in range(BATCHES - 1):
         bench.run(batch)
     newest = max(bench.store.kept())
-    damage(bench.folder / bench.store.log / str(Step(newest, 0, INGEST)), "changed")
+    damage(bench.folder / bench.store.log / str(LogStep(newest, 0, INGEST)), "changed")
     bench.lose()
     assert same(bench.run(BATCHES - 1), expected[BATCHES - 1])
 
@@ -238,7 +238,7 @@ def test_why_no_snapshot_helps_is_told(bench: Bench) -> None:
         bench.run(batch)
     older, newest = list(bench.store.kept())[-2:]
     damage(bench.folder / bench.store.snapshots / f"{newest:012}.state", "cut")
-    damage(bench.folder / bench.store.log / str(Step(newest, 0, INGEST)), "gone")
+    damage(bench.folder / bench.store.log / str(LogStep(newest, 0, INGEST)), "gone")
     assert older < newest - 2
     bench.lose()
     with pytest.raises(StateError, match=rf"{newest:012}\.state is damaged") as caught:

@@ -13,8 +13,8 @@ from tests.reference.shards import ShardSet
 from windrow.core.errors import BindError
 from windrow.core.time import FOREVER
 from windrow.plan.session import Session
-from windrow.runtime.shards.clocks import Heard, Moment
-from windrow.runtime.shards.pace import Pace, told_by
+from windrow.runtime.shards.clocks import BatchClock, InputTimes
+from windrow.runtime.shards.pace import Pace, pace_name
 from windrow.runtime.shards.program import Program
 from windrow.runtime.shards.shard import Shard
 
@@ -157,10 +157,10 @@ def test_a_batch_that_is_run_again_stops_at_the_same_instant() -> None:
         shard = Shard(program("SELECT k FROM t [RANGE 10]", 100, shards=1), 0)
         for part in (rows[:1_000], rows[1_000:]):
             shard.ingest(0, tuples(part))
-        shard.step(0, Moment({**shard.heard(), "t": Heard(0, 0, 0)}))
+        shard.step(0, BatchClock({**shard.times(), "t": InputTimes(0, 0, 0)}))
         again = Shard(shard.program, 0)
         again.load(shard.save())
-        stops.add(again.heard()[told_by(0)].first)
+        stops.add(again.times()[pace_name(0)].first)
     assert len(stops) == 1
     assert min(stops) < FOREVER
 
@@ -169,10 +169,10 @@ def test_a_state_that_was_kept_without_a_pace_goes_on_with_one() -> None:
     query = "SELECT k FROM t [RANGE 10]"
     shard = Shard(program(query, "off", shards=1), 0)
     shard.ingest(0, tuples(range(100)))
-    shard.step(0, Moment(shard.heard()))
+    shard.step(0, BatchClock(shard.times()))
     again = Shard(program(query, 5, shards=1), 0)
     again.load(shard.save())
-    assert again.heard()[told_by(0)].first == FOREVER
+    assert again.times()[pace_name(0)].first == FOREVER
 
 
 def test_a_checkpoint_knows_whether_its_batches_need_input() -> None:

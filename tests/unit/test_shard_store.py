@@ -15,8 +15,8 @@ from pyarrow import fs
 from windrow.core.errors import LimitError, StateError
 from windrow.runtime.shards import files as files_module
 from windrow.runtime.shards.checkpoint import open_checkpoint, read_checkpoint
-from windrow.runtime.shards.clocks import Heard, Moment
-from windrow.runtime.shards.entry import INGEST, STEP, Step
+from windrow.runtime.shards.clocks import BatchClock, InputTimes
+from windrow.runtime.shards.entry import INGEST, STEP, LogStep
 from windrow.runtime.shards.files import FarFiles, Files, LocalFiles, open_files
 from windrow.runtime.shards.ledger import Ledger
 from windrow.runtime.shards.limits import check_memory, parse_bytes, shard_limit
@@ -24,7 +24,7 @@ from windrow.runtime.shards.program import Program
 from windrow.runtime.shards.store import Store, version_of
 from windrow.runtime.shards.wire import serialized
 
-MOMENT = Moment({"s": Heard(1, 9, 3)}, 77, drain=True)
+MOMENT = BatchClock({"s": InputTimes(1, 9, 3)}, 77, drain=True)
 ROWS = pa.record_batch({"_ts": pa.array([1, 5, 9]), "name": pa.array(["a", None, "c"])})
 SCRIPT = """
 CREATE STREAM s (ts BIGINT, v BIGINT) TIMESTAMP BY ts;
@@ -45,21 +45,23 @@ def store(files: Files, levels: int = 1) -> Store:
     return made
 
 
-def write(there: Store, step: Step, after: int, *, moment: Moment | None = MOMENT) -> None:
+def write(
+    there: Store, step: LogStep, after: int, *, batch_clock: BatchClock | None = MOMENT
+) -> None:
     writer = there.writer(step)
     options = pa.ipc.IpcWriteOptions(compression=there.files.compression)
     for port in (0, 4):
         writer.open_port(port, ROWS.schema.serialize())
         for part in (ROWS, ROWS.slice(1)):
             writer.add(port, serialized(part, options), part.num_rows)
-    writer.publish(there.shard, step, after, moment)
+    writer.publish(there.shard, step, after, batch_clock)
 
 
 def test_what_is_logged_is_read_again(files: Files) -> None:
-    there, step = store(files), Step(2, 1, STEP)
+    there, step = store(files), LogStep(2, 1, STEP)
     write(there, step, 0)
     entry = there.read(step)
-    assert (entry.footer.after, entry.footer.moment, entry.footer.rows) == (0, MOMENT, 10)
+    assert (entry.footer.after, entry.footer.batch_clock, entry.footer.rows) == (0, MOMENT, 10)
     expected = pa.Table.from_batches([ROWS, ROWS.slice(1)])
     assert {port: table.equals(expected) for port, table in entry.tables()} == {0: True, 4: True}
     assert there.logged() == {step: files.sizes(there.log)[str(step)]}
@@ -95,7 +97,7 @@ def test_a_name_is_claimed_once(files: Files) -> None:
 
 
 def test_every_changed_byte_and_every_cut_is_noticed(tmp_path: Path) -> None:
-    there, step = store(LocalFiles(str(tmp_path))), Step(2, 0, INGEST)
+    there, step = store(LocalFiles(str(tmp_path))), LogStep(2, 0, INGEST)
     write(there, step, 0)
     path = tmp_path / there.log / str(step)
     whole = path.read_bytes()
@@ -108,9 +110,9 @@ def test_every_changed_byte_and_every_cut_is_noticed(tmp_path: Path) -> None:
         with pytest.raises(StateError, match="is damaged"):
             there.read(step)
     path.write_bytes(whole)
-    path.rename(path.with_name(str(Step(4, 0, INGEST))))
+    path.rename(path.with_name(str(LogStep(4, 0, INGEST))))
     with pytest.raises(StateError, match="is damaged") as caught:
-        there.read(Step(4, 0, INGEST))
+        there.read(LogStep(4, 0, INGEST))
     assert "it holds 000000000002-0.ingest of shard 3" in caught.value.detail
     with pytest.raises(StateError, match="is missing"):
         there.read(step)
@@ -138,26 +140,26 @@ def test_a_version_builds_on_the_batch_or_the_drain_before_it(files: Files) -> N
     there = store(files, levels=2)
     assert there.before(2) == 0
     for version, after in ((2, 0), (4, 2), (5, 4)):
-        write(there, Step(version, 0, STEP), after)
+        write(there, LogStep(version, 0, STEP), after)
         assert not there.whole(version)
-        write(there, Step(version, 1, STEP), after)
+        write(there, LogStep(version, 1, STEP), after)
     assert there.before(4) == 2
     assert there.before(5) == 4
     assert there.before(6) == 5
     assert there.chain(2, 5) == [4, 5]
     with pytest.raises(StateError, match=r"000000000006-1\.step is missing"):
         there.before(8)
-    there.remove(Step(4, 0, STEP))
+    there.remove(LogStep(4, 0, STEP))
     with pytest.raises(StateError, match=r"000000000004-0\.step is missing"):
         there.chain(0, 5)
 
 
 def test_a_drain_that_was_not_finished_is_passed_by(files: Files) -> None:
     there = store(files)
-    write(there, Step(2, 0, STEP), 0)
-    write(there, Step(3, 0, INGEST), 2)
+    write(there, LogStep(2, 0, STEP), 0)
+    write(there, LogStep(3, 0, INGEST), 2)
     assert there.before(4) == 2
-    write(there, Step(4, 0, STEP), 2)
+    write(there, LogStep(4, 0, STEP), 2)
     assert there.chain(0, 4) == [2, 4]
     with pytest.raises(StateError, match="not built on the snapshot of 3"):
         there.chain(3, 4)
@@ -166,7 +168,7 @@ def test_a_drain_that_was_not_finished_is_passed_by(files: Files) -> None:
 def test_what_no_snapshot_needs_is_removed(files: Files) -> None:
     there = store(files)
     for version in (2, 4, 6):
-        write(there, Step(version, 0, STEP), version - 2)
+        write(there, LogStep(version, 0, STEP), version - 2)
         there.write_snapshot(version, {}).publish()
     there.remove_before(4)
     assert [s.version for s in there.logged()] == [6]
@@ -195,7 +197,7 @@ def test_a_file_that_cannot_be_forced_to_the_disk_is_taken_away(
     there = store(LocalFiles(str(tmp_path)))
     ledger = Ledger(there)
     monkeypatch.setattr(files_module.os, "fsync", broken)
-    ledger.publish(there.writer(Step(2, 0, INGEST)), Step(2, 0, INGEST), 0)
+    ledger.publish(there.writer(LogStep(2, 0, INGEST)), LogStep(2, 0, INGEST), 0)
     with pytest.raises(StateError, match="the file system failed while writing") as caught:
         ledger.wait()
     assert "Input/output error" in caught.value.detail

@@ -21,7 +21,7 @@ from click.testing import CliRunner, Result
 from windrow.cli.main import windrow
 from windrow.cli.shell import commands, completion, terminal
 from windrow.cli.shell.completion import Names, complete
-from windrow.cli.shell.reading import Buffer, pieces
+from windrow.cli.shell.reading import StatementBuffer, pieces
 from windrow.cli.shell.session import Shell
 
 DECLARED = "CREATE STREAM s (ts BIGINT, k STRING, v DOUBLE) TIMESTAMP BY ts;\n"
@@ -275,7 +275,7 @@ def test_input_is_cut_at_semicolons_outside_of_quotes(text: str, found: list[str
 
 
 def test_a_buffer_waits_for_the_semicolon() -> None:
-    buffer = Buffer()
+    buffer = StatementBuffer()
     assert (buffer.add("SELECT 1"), buffer.is_empty) == ([], False)
     assert (buffer.add("; SELECT"), buffer.is_empty) == (["SELECT 1\n;"], False)
     assert (buffer.add("2;"), buffer.is_empty) == (["SELECT\n2;"], True)

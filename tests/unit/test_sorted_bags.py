@@ -12,18 +12,18 @@ import pytest
 from windrow.core.types import STRING
 from windrow.kernels.extents import LINE
 from windrow.kernels.extremes import BYTES, PLAIN
-from windrow.kernels.sorted_bags import FIRST, Order, add_copies, find_copy, has_room
+from windrow.kernels.sorted_bags import FIRST, KeyOrder, add_copies, find_copy, has_room
 from windrow.operators.aggregate.quantile import SortedBags
 from windrow.operators.arrow import vector_from_arrow
 from windrow.operators.interner import Interner
 
-NUMBERS = Order(PLAIN, np.zeros(1, np.uint8), np.zeros(1, np.int64), np.zeros(1, np.int64))
+NUMBERS = KeyOrder(PLAIN, np.zeros(1, np.uint8), np.zeros(1, np.int64), np.zeros(1, np.int64))
 
 
 class Driven:
     """Bags, and what should be in them."""
 
-    def __init__(self, groups: int, order: Order = NUMBERS) -> None:
+    def __init__(self, groups: int, order: KeyOrder = NUMBERS) -> None:
         self.bags = SortedBags()
         self.bags.reserve(groups)
         self.order = order
@@ -102,7 +102,7 @@ def test_texts_are_ordered_by_their_bytes_and_stay_known_between_blocks() -> Non
     interner = Interner()
     texts = [f"item {n}" for n in range(400)]
     codes = vector_from_arrow(pa.array(texts), STRING, interner).data.tolist()
-    order = Order(BYTES, interner.arena, interner.starts, interner.lengths)
+    order = KeyOrder(BYTES, interner.arena, interner.starts, interner.lengths)
     driven = Driven(1, order)
     for code in codes:
         driven.add(0, code, 1)

@@ -12,7 +12,14 @@ import pyarrow as pa
 
 from windrow.core.schema import Field, Schema
 from windrow.core.types import BOOLEAN, DATE, INTERVAL, NULL, STRING, TIMESTAMP
-from windrow.runtime.spark.dead import LATE, POISON, Grave, count_dead, late_letters, read_dead
+from windrow.runtime.spark.dead import (
+    LATE,
+    POISON,
+    DeadLetters,
+    count_dead,
+    late_letters,
+    read_dead,
+)
 from windrow.runtime.spark.rows import narrow, split_rows, widened
 from windrow.runtime.spark.slots import (
     GOAL,
@@ -102,9 +109,11 @@ def test_types_are_written_as_spark_reads_them() -> None:
 def test_dead_letters_are_counted_once_however_often_they_are_written(tmp_path: Path) -> None:
     where = str(tmp_path)
     for _ in range(2):
-        Grave(where, 2, 0).bury("odd/name", POISON, [("k is NULL", "{}"), ("k is NULL", "[]")])
+        DeadLetters(where, 2, 0).write(
+            "odd/name", POISON, [("k is NULL", "{}"), ("k is NULL", "[]")]
+        )
     late = pa.table({"_ts": [1], "_seq": [0], "k": ["x"]})
-    Grave(where, 4, 1).bury("odd/name", LATE, late_letters(late, "ts", moments=True))
+    DeadLetters(where, 4, 1).write("odd/name", LATE, late_letters(late, "ts", moments=True))
     assert count_dead(where) == {"odd/name": {"poison": 2, "late": 1}}
     assert read_dead(where, "odd/name").to_pylist()[-1] == {
         "_reason": "late",

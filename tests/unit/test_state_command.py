@@ -11,8 +11,8 @@ from click.testing import CliRunner
 
 from windrow.cli.main import windrow
 from windrow.runtime.shards.checkpoint import open_checkpoint
-from windrow.runtime.shards.clocks import Heard, Moment
-from windrow.runtime.shards.entry import INGEST, STEP, Step
+from windrow.runtime.shards.clocks import BatchClock, InputTimes
+from windrow.runtime.shards.entry import INGEST, STEP, LogStep
 from windrow.runtime.shards.files import open_files
 from windrow.runtime.shards.program import Program
 from windrow.runtime.shards.store import Store
@@ -32,12 +32,16 @@ def checkpoint(tmp_path: Path) -> Path:
     for number in range(PROGRAM.shards):
         store = Store(open_files(str(tmp_path)), number, 1, claimed.fingerprint)
         store.make_ready()
-        for step in (Step(2, 0, INGEST), Step(2, 0, STEP), Step(4, 0, INGEST))[: 3 - number]:
+        for step in (LogStep(2, 0, INGEST), LogStep(2, 0, STEP), LogStep(4, 0, INGEST))[
+            : 3 - number
+        ]:
             writer = store.writer(step)
             if step.kind == INGEST:
                 writer.open_port(0, ROWS.schema.serialize())
                 writer.add(0, ROWS.serialize(), ROWS.num_rows)
-            writer.publish(number, step, step.version - 2, Moment({"s": Heard(1, 10**15, 3)}))
+            writer.publish(
+                number, step, step.version - 2, BatchClock({"s": InputTimes(1, 10**15, 3)})
+            )
             writer.draft.sync()
     store = Store(open_files(str(tmp_path)), 0, 1, claimed.fingerprint)
     draft = store.write_snapshot(2, {})

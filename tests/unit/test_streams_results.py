@@ -43,7 +43,7 @@ YEAR = 365 * 24 * 3600
 @given(st.data(), lives(rows))
 def test_each_result_that_travels_is_produced_once_whenever_others_expire(data, results):
     interner = Interner()
-    driver = Driver(data.draw, (ROW,), interner, predicted=True)
+    driver = Driver(data.draw, (ROW,), interner, unsigned=True)
     made = driver.run(lambda: ProducedTask(ROW, interner), results, LAST)
     arrived = Counter((c.ts, tuple(map(plain_value, c.row))) for c in results)
     assert told(made, interner) == ordered(arrived)

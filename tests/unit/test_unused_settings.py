@@ -40,7 +40,7 @@ class TestWithoutEffect:
         assert query.stats()["without_effect"] == {}
         assert "no effect" not in query.explain()
         assert db.query(text, expiry="negative", join_messages="on").stats()["without_effect"] == {
-            "punctuation": "under expiry negative operators hear of time without it"
+            "punctuation": "under expiry negative operators learn of time without it"
         }
 
     def test_a_contradiction_is_refused_wherever_it_was_said(self) -> None:
@@ -61,7 +61,7 @@ class TestWithoutEffect:
         db.execute(DECLARATIONS)
         with pytest.raises(BindError) as refused:
             db.query("SELECT k FROM s [RANGE 5]", punctuation=3)
-        assert refused.value.detail == "Under expiry auto operators hear of time without it."
+        assert refused.value.detail == "Under expiry auto operators learn of time without it."
         assert refused.value.hint.startswith('Give expiry="input_triggered" as well, or leave')
 
     def test_a_query_that_runs_takes_no_settings(self) -> None:

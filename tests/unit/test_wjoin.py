@@ -34,7 +34,7 @@ from windrow.operators.interner import Interner
 from windrow.operators.join.match import TimeBand
 from windrow.operators.join.multi import loops
 from windrow.operators.join.multi.match import Compare, Equality, Input, MultiMatch, PairBand
-from windrow.operators.join.multi.results import Gathered
+from windrow.operators.join.multi.results import GatheredResults
 from windrow.operators.join.wjoin import (
     HashWJoin,
     MergeWJoin,
@@ -283,7 +283,7 @@ def test_texts_are_equal_and_numbers_of_any_kind_are_compared(name):
     match = MultiMatch(inputs, (equal,), bands, (Compare(0, "l.x", "lt", 1, "r.x"),))
     values = [-math.inf, -2.5, -0.0, 0.0, 1.5, math.inf, math.nan, None]
     rows = [Change(0, (s, x, 0), exp=FOREVER) for s in ("a", "b", None) for x in values]
-    deltas = tuple(changes_to_delta(rows, side, interner, predicted=True) for side in sides)
+    deltas = tuple(changes_to_delta(rows, side, interner, unsigned=True) for side in sides)
     task = ALGORITHMS[name](match)
     made = task.step(deltas, 0)
     got = Counter((r[0], str(r[1]), str(r[3])) for r in plain_rows(made.columns, interner))
@@ -319,10 +319,10 @@ def test_loops_are_compiled_once_for_all_algorithms_and_numbers_of_streams() -> 
 def test_room_for_results_grows_by_more_than_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     """A step of very many results does not copy them again and again."""
     grown = []
-    resize = Gathered.resize
+    resize = GatheredResults.resize
     monkeypatch.setattr(wjoin, "ROOM", 4)
     monkeypatch.setattr(
-        Gathered, "resize", lambda self, room: (grown.append(room), resize(self, room))[1]
+        GatheredResults, "resize", lambda self, room: (grown.append(room), resize(self, room))[1]
     )
     match = a_match(2, [band(0, 1, -9, 9)])
     rows = [(0, 1, 1, v) for v in range(64)]

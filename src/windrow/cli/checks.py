@@ -26,7 +26,7 @@ DEPENDENCIES = ("click", "numba", "numpy", "pandas", "pyarrow", "pyspark", "rich
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class CheckResult:
     """The state of one need: what was found, what that means, what to do next."""
 
     need: str
@@ -36,7 +36,7 @@ class Finding:
     next_step: str = ""
 
 
-def findings() -> Iterator[Finding]:
+def findings() -> Iterator[CheckResult]:
     """Yield one finding a need, what must be there first."""
     yield check_python(sys.version_info[:2])
     java = java_version()
@@ -51,14 +51,14 @@ def findings() -> Iterator[Finding]:
     yield from calibration()
 
 
-def check_python(version: tuple[int, ...]) -> Finding:
+def check_python(version: tuple[int, ...]) -> CheckResult:
     """Python is new enough."""
     found = ".".join(str(part) for part in version)
     if version >= OLDEST_PYTHON:
-        return Finding("Python", "ok", found, "new enough")
+        return CheckResult("Python", "ok", found, "new enough")
     oldest = ".".join(str(part) for part in OLDEST_PYTHON)
     step = f"Install Python {oldest} or newer and make the environment with it."
-    return Finding("Python", "missing", found, f"windrow needs {oldest} or newer", step)
+    return CheckResult("Python", "missing", found, f"windrow needs {oldest} or newer", step)
 
 
 def java_command() -> str | None:
@@ -84,7 +84,7 @@ def java_version() -> int | None:
 
 
 def parse_java_version(text: str) -> int | None:
-    """Return the major version that ``java -version`` tells.
+    """Return the major version that ``java -version`` prints.
 
     >>> parse_java_version('openjdk version "17.0.15" 2025-04-15')
     17
@@ -98,15 +98,15 @@ def parse_java_version(text: str) -> int | None:
     return int(minor) if major == "1" and minor else int(major)
 
 
-def check_java(version: int | None) -> Finding:
+def check_java(version: int | None) -> CheckResult:
     """Java is there and new enough for Spark."""
     step = f"Install a JDK {OLDEST_JAVA} or newer, or point JAVA_HOME at one."
     if version is None:
         where = "JAVA_HOME" if os.environ.get("JAVA_HOME") else "PATH"
-        return Finding("Java", "missing", f"none in {where}", "Spark runs on a JVM", step)
+        return CheckResult("Java", "missing", f"none in {where}", "Spark runs on a JVM", step)
     if version < OLDEST_JAVA:
-        return Finding("Java", "missing", str(version), f"Spark needs {OLDEST_JAVA}", step)
-    return Finding("Java", "ok", str(version), "new enough")
+        return CheckResult("Java", "missing", str(version), f"Spark needs {OLDEST_JAVA}", step)
+    return CheckResult("Java", "ok", str(version), "new enough")
 
 
 def installed_version(name: str) -> str | None:
@@ -117,33 +117,33 @@ def installed_version(name: str) -> str | None:
         return None
 
 
-def check_dependency(name: str) -> Finding:
+def check_dependency(name: str) -> CheckResult:
     """A Python package is there, and importing it works."""
     step = "Install windrow again: pip install -e . -c constraints.txt"
     version = installed_version(name)
     if version is None:
-        return Finding(name, "missing", "not installed", "windrow imports it", step)
+        return CheckResult(name, "missing", "not installed", "windrow imports it", step)
     try:
         importlib.import_module(name)
     except Exception as error:  # a broken package may raise anything
-        return Finding(name, "missing", version, f"does not import: {error}", step)
-    return Finding(name, "ok", version, "imports")
+        return CheckResult(name, "missing", version, f"does not import: {error}", step)
+    return CheckResult(name, "ok", version, "imports")
 
 
-def check_spark_and_java(spark: str | None, java: int | None) -> Finding:
+def check_spark_and_java(spark: str | None, java: int | None) -> CheckResult:
     """The two versions are a pair that Spark's makers test."""
     need = "Spark with Java"
     if spark is None or java is None or java < OLDEST_JAVA:
-        return Finding(need, "missing", "no pair", "one of the two is missing", "See above.")
+        return CheckResult(need, "missing", "no pair", "one of the two is missing", "See above.")
     pair = f"{spark} with {java}"
     if not spark.startswith(f"{SPARK_LINE}."):
         step = f"pip install 'pyspark=={SPARK_LINE}.*'"
-        return Finding(need, "missing", pair, f"windrow is built for {SPARK_LINE}", step)
+        return CheckResult(need, "missing", pair, f"windrow is built for {SPARK_LINE}", step)
     if java not in TESTED_JAVA:
         tested = " and ".join(str(version) for version in TESTED_JAVA)
         step = "Use one of them if the JVM fails to start."
-        return Finding(need, "warn", pair, f"Spark is tested with Java {tested}", step)
-    return Finding(need, "ok", pair, "a tested pair")
+        return CheckResult(need, "warn", pair, f"Spark is tested with Java {tested}", step)
+    return CheckResult(need, "ok", pair, "a tested pair")
 
 
 def available_cores() -> int:
@@ -153,12 +153,12 @@ def available_cores() -> int:
     return os.cpu_count() or 1
 
 
-def check_cores(cores: int) -> Finding:
+def check_cores(cores: int) -> CheckResult:
     """There are cores for the JVM and for Python."""
     if cores >= 2:
-        return Finding("cores", "ok", str(cores), "Spark and Python work side by side")
+        return CheckResult("cores", "ok", str(cores), "Spark and Python work side by side")
     step = "Expect it to be slow, or use a larger machine."
-    return Finding("cores", "warn", str(cores), "Spark and Python share one core", step)
+    return CheckResult("cores", "warn", str(cores), "Spark and Python share one core", step)
 
 
 def memory_bytes() -> int:
@@ -169,27 +169,27 @@ def memory_bytes() -> int:
     return min(total, int(text)) if text.isdigit() else total
 
 
-def check_memory(size: int) -> Finding:
+def check_memory(size: int) -> CheckResult:
     """There is memory for a JVM beside the windows."""
     found = f"{size / GIGABYTE:.1f} GB"
     if size >= 4 * GIGABYTE:
-        return Finding("memory", "ok", found, "enough for a JVM and its workers")
+        return CheckResult("memory", "ok", found, "enough for a JVM and its workers")
     step = "Set spark.driver.memory low, or use a larger machine."
-    return Finding("memory", "warn", found, "a JVM and its workers want 4 GB", step)
+    return CheckResult("memory", "warn", found, "a JVM and its workers want 4 GB", step)
 
 
-def check_disk(folder: Path) -> Finding:
+def check_disk(folder: Path) -> CheckResult:
     """There is room for Spark's scratch files."""
     free = shutil.disk_usage(folder).free
     found = f"{free / GIGABYTE:.1f} GB free in {folder}"
     if free >= 2 * GIGABYTE:
-        return Finding("disk", "ok", found, "enough for Spark's scratch files")
+        return CheckResult("disk", "ok", found, "enough for Spark's scratch files")
     step = "Free some space, or set TMPDIR to a larger disk."
-    return Finding("disk", "warn", found, "Spark's shuffles want 2 GB", step)
+    return CheckResult("disk", "warn", found, "Spark's shuffles want 2 GB", step)
 
 
-def kernel_cache() -> Iterator[Finding]:
-    """Look for compiled kernels; nothing where numba is missing, which is told elsewhere."""
+def kernel_cache() -> Iterator[CheckResult]:
+    """Look for compiled kernels; nothing where numba is missing, another check reports that."""
     try:
         from windrow.kernels.cache import cache_folder, kernels_are_cold  # noqa: PLC0415 - numba
     except Exception:  # a broken package may raise anything
@@ -197,18 +197,22 @@ def kernel_cache() -> Iterator[Finding]:
     yield check_kernel_cache(cache_folder(), kernels_are_cold())
 
 
-def check_kernel_cache(folder: Path, cold: bool) -> Finding:
+def check_kernel_cache(folder: Path, cold: bool) -> CheckResult:
     """Compiled kernels are kept, so that only the first query of a machine compiles."""
     if folder.parent == Path(tempfile.gettempdir()):
         step = "Set NUMBA_CACHE_DIR or XDG_CACHE_HOME to a folder that you may write."
-        return Finding("kernel cache", "warn", str(folder), "every process compiles again", step)
+        return CheckResult(
+            "kernel cache", "warn", str(folder), "every process compiles again", step
+        )
     if cold:
-        return Finding("kernel cache", "ok", f"cold, {folder}", "the first query compiles, once")
-    return Finding("kernel cache", "ok", f"warm, {folder}", "queries start at once")
+        return CheckResult(
+            "kernel cache", "ok", f"cold, {folder}", "the first query compiles, once"
+        )
+    return CheckResult("kernel cache", "ok", f"warm, {folder}", "queries start at once")
 
 
-def calibration() -> Iterator[Finding]:
-    """Look for the constants of cost models; nothing where packages are missing, told elsewhere."""
+def calibration() -> Iterator[CheckResult]:
+    """Look for the constants of cost models; nothing where packages are missing."""
     try:
         from windrow.optimize.calibration import path  # noqa: PLC0415 - numpy
     except Exception:  # a broken package may raise anything
@@ -216,19 +220,19 @@ def calibration() -> Iterator[Finding]:
     yield check_calibration(path())
 
 
-def check_calibration(kept: Path | None) -> Finding:
+def check_calibration(kept: Path | None) -> CheckResult:
     """Plans are chosen by what steps cost on this machine."""
     from windrow.core.errors import StateError  # noqa: PLC0415 - as below
     from windrow.optimize.calibration import load  # noqa: PLC0415 - numpy may be missing
 
     shipped = "plans are chosen by the constants that windrow comes with"
     if kept is None:
-        return Finding("calibration", "ok", "not wanted", shipped)
+        return CheckResult("calibration", "ok", "not wanted", shipped)
     step = "Run `windrow calibrate` on a quiet machine; it takes some seconds."
     try:
         found = load(kept)
     except StateError as error:
-        return Finding("calibration", "warn", str(error.message), shipped, step)
+        return CheckResult("calibration", "warn", str(error.message), shipped, step)
     if found is None:
-        return Finding("calibration", "ok", "none", shipped, step)
-    return Finding("calibration", "ok", f"of {found.date}", "plans are chosen by it")
+        return CheckResult("calibration", "ok", "none", shipped, step)
+    return CheckResult("calibration", "ok", f"of {found.date}", "plans are chosen by it")

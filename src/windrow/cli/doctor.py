@@ -9,7 +9,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from windrow.cli.checks import Finding, findings
+from windrow.cli.checks import CheckResult, findings
 from windrow.cli.checks_cluster import cluster_findings
 
 COLOURS = {"ok": "green", "warn": "yellow", "missing": "red"}
@@ -43,7 +43,7 @@ def command(ctx: click.Context, as_json: bool, cluster: str | None, checkpoint: 
     ctx.exit(1 if any(finding.status == "missing" for finding in found) else 0)
 
 
-def print_findings(found: list[Finding]) -> None:
+def print_findings(found: list[CheckResult]) -> None:
     """Print the table, then one sentence that sums it up."""
     console = Console(highlight=False)
     if not console.is_terminal:
@@ -58,7 +58,7 @@ def print_findings(found: list[Finding]) -> None:
     console.print(f"\n{verdict(found)}")
 
 
-def verdict(found: list[Finding]) -> str:
+def verdict(found: list[CheckResult]) -> str:
     """Return the sentence that sums the findings up."""
     missing = [finding.need for finding in found if finding.status == "missing"]
     if missing:

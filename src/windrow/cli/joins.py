@@ -1,4 +1,4 @@
-"""What EXPLAIN tells of a query's joins: the algorithm, the orders, early aggregation, and why."""
+"""What EXPLAIN shows of a query's joins: the algorithm, the orders, early aggregation, and why."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def join_notes(query: Query, strategy: str = "auto") -> list[JoinNote]:
     """Return a note for each join of many inputs, or of two by an algorithm that was asked for.
 
     So it is of two that no equality ties.
-    Of a GROUP BY over a join it tells as well which inputs are aggregated before they are joined.
+    Of a GROUP BY over a join it also names the inputs that are aggregated before they are joined.
     """
     nodes = list(nodes_of(query.root))
     joins = [node for node in nodes if isinstance(node, Join)]

@@ -11,7 +11,7 @@ import click
 
 from windrow.cli.explain import read_text
 from windrow.cli.phases import Phases
-from windrow.cli.run_spark import Order, Place, run_spark
+from windrow.cli.run_spark import RunRequest, SparkSettings, run_spark
 from windrow.cli.run_view import Metrics
 from windrow.cli.scripts import named_queries
 from windrow.core.errors import InputError, RunError
@@ -126,7 +126,7 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter an option
         return
     if partials is not None:
         script += f"SET partials = '{partials}';\n"
-    order = Order(
+    order = RunRequest(
         script,
         by_query,
         split_pairs(options, "sink option", "--sink-option path=out"),
@@ -136,7 +136,9 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter an option
         None if metrics_port is None else Metrics(metrics_port, metrics_host),
     )
     settings = split_pairs(conf, "setting of Spark", "--conf spark.driver.memory=4g")
-    ctx.exit(run_spark(order, Place(shards, master, settings), Phases.shown(verbose=verbose)))
+    ctx.exit(
+        run_spark(order, SparkSettings(shards, master, settings), Phases.shown(verbose=verbose))
+    )
 
 
 def import_modules(names: tuple[str, ...], beside: Path) -> None:

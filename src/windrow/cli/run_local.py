@@ -17,7 +17,7 @@ from windrow.core.errors import InputError, RunError
 from windrow.core.schema import Field
 from windrow.plan.catalog import Relation, Stream
 from windrow.runtime.local.database import Database
-from windrow.runtime.local.probing import Wanted, look
+from windrow.runtime.local.probing import FileExpectation, look
 from windrow.runtime.spark.sinks.choose import Sink, choose_sinks
 from windrow.runtime.spark.sinks.folder import FolderSink
 from windrow.runtime.spark.sinks.target import target_of
@@ -136,7 +136,7 @@ def read(entry: Stream | Relation, left: LeftOut) -> Iterator[pa.RecordBatch]:
         )
     columns = tuple(Field(f.name, pa.null(), f.nullable) for f in entry.schema)
     footed = entry.format in ("parquet", "orc")
-    wanted = Wanted(str(entry.format), columns if footed else (), options)
+    wanted = FileExpectation(str(entry.format), columns if footed else (), options)
     for file in files_in(options["path"]):
         reason = look(str(file), wanted).reason
         if reason:

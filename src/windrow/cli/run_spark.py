@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class RunRequest:
     """What is to run, where, and where its changes go."""
 
     script: str
@@ -46,7 +46,7 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SparkSettings:
     """Where Spark runs, and with what settings."""
 
     shards: int
@@ -54,7 +54,7 @@ class Place:
     conf: Mapping[str, str]
 
 
-def run_spark(order: Order, place: Place, phases: Phases) -> int:
+def run_spark(order: RunRequest, place: SparkSettings, phases: Phases) -> int:
     """Run queries until they end or are stopped; return the exit code.
 
     Spark starts first, in the background: what this process has to load is loaded meanwhile.
@@ -81,13 +81,13 @@ def run_spark(order: Order, place: Place, phases: Phases) -> int:
             phases.end()
 
 
-def _begin_spark(place: Place) -> StartingSession | None:
+def _begin_spark(place: SparkSettings) -> StartingSession | None:
     from windrow.runtime.spark.starting import begin_session  # noqa: PLC0415 - it loads pyspark
 
     return begin_session(place.master, place.shards, place.conf)
 
 
-def _watched(order: Order, db: SparkDatabase, signals: Signals, phases: Phases) -> int:
+def _watched(order: RunRequest, db: SparkDatabase, signals: Signals, phases: Phases) -> int:
     """Start the run and see it to its end."""
     compiling = Compiling.begun()
     try:
@@ -108,7 +108,7 @@ def _leave_unread(signals: Signals, phases: Phases) -> NoReturn:
     leave(asked.code)
 
 
-def started(order: Order, db: SparkDatabase) -> Run:
+def started(order: RunRequest, db: SparkDatabase) -> Run:
     """Start the run in a thread of its own, so that signals come to one that only waits.
 
     Raised in the middle of a call to the JVM they would leave traces; and in the main thread Spark

@@ -38,7 +38,7 @@ class Compiling:
     """Kernels that shards on this machine compile before their first batch can end."""
 
     folder: Path
-    told: float = 0.0
+    next_line: float = 0.0
 
     @classmethod
     def begun(cls) -> Compiling | None:
@@ -54,9 +54,9 @@ class Compiling:
 
     def line(self, seconds: float) -> list[str]:
         """Return a line every other second."""
-        if seconds < self.told:
+        if seconds < self.next_line:
             return []
-        self.told = seconds + REBUILD_SECONDS
+        self.next_line = seconds + REBUILD_SECONDS
         return [self.shown()]
 
 
@@ -89,7 +89,7 @@ def watch(
     except Exception:
         if signals.asked is None:
             raise
-        return stop(run, checkpoint, signals.asked)  # the JVM has heard the signal, too
+        return stop(run, checkpoint, signals.asked)  # the JVM gets the signal, too
     finally:
         if server is not None:
             server.close()
@@ -147,21 +147,21 @@ def show(
 
             run.wait(each=update)
         return
-    lines = Lines()
+    lines = RunLines()
 
-    def tell(progress: Progress) -> None:
+    def print_lines(progress: Progress) -> None:
         signals.check()
-        told = lines.of(progress)
+        texts = lines.of(progress)
         if compiling is not None and progress.batch is None:
-            told += compiling.line(progress.activity.seconds)
-        for text in told:
+            texts += compiling.line(progress.activity.seconds)
+        for text in texts:
             console.print(text, soft_wrap=True, markup=False)
 
-    run.wait(each=tell)
+    run.wait(each=print_lines)
 
 
 @dataclass(slots=True)
-class Lines:
+class RunLines:
     """The lines of a run where nobody looks: one a batch, one a minute without any.
 
     And one every other second while shards rebuild their state.

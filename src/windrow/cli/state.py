@@ -21,7 +21,7 @@ NARROWEST = 100
 
 @click.command("state")
 @click.argument("where", metavar="DIR")
-@click.option("--verify", is_flag=True, help="Read every byte, and tell what is damaged.")
+@click.option("--verify", is_flag=True, help="Read every byte, and list what is damaged.")
 @click.option("--json", "as_json", is_flag=True, help="For other programs.")
 @click.pass_context
 def command(ctx: click.Context, where: str, verify: bool, as_json: bool) -> None:
@@ -66,7 +66,7 @@ def print_state(found: CheckpointState, *, verified: bool) -> None:
 
 
 def newest(found: CheckpointState) -> dict[str, int]:
-    """Return how far each stream has come, as any shard was told."""
+    """Return the newest time of each stream, as the furthest shard has it."""
     reached: dict[str, int] = {}
     for shard in found.shards:
         for name, at in shard.newest.items():

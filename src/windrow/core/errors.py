@@ -1,4 +1,4 @@
-"""Errors a user can meet: each tells the fact, the reason, the next step and the place.
+"""Errors a user can meet: each has the fact, the reason, the next step and the place.
 
 One root, one class a phase. Bugs are not here: they are `assert`s with a sentence.
 """
@@ -82,7 +82,7 @@ class SemanticError(WindrowError):
 
 
 class UnboundedStateError(SemanticError):
-    """The query would have to remember every tuple for ever, and nobody asked for that."""
+    """The query would have to store every tuple for ever, and did not ask for that."""
 
 
 class InputError(WindrowError):

@@ -18,7 +18,6 @@ OPERATORS = (
     "Aggregate",
     "AggregationJoin",
     "AntiJoin",
-    "Births",
     "Compute",
     "Delay",
     "Distinct",
@@ -27,6 +26,7 @@ OPERATORS = (
     "Filter",
     "Fold",
     "Hold",
+    "Insertions",
     "Istream",
     "Join",
     "Number",
@@ -37,11 +37,11 @@ OPERATORS = (
     "Project",
     "RecentAnswers",
     "Refresh",
-    "Remember",
     "Rstream",
     "SemiJoin",
     "SlideInstants",
     "Stamp",
+    "Store",
     "TopN",
     "Union",
     "Versions",
@@ -95,7 +95,7 @@ class Processor:
 
     Tuples come at their own times. `costs` are for operators by the first word of their name in
     EXPLAIN (`OPERATORS`), `other` for the rest. `now`: until when it has
-    worked, `busy`: for how long; each query works on a copy, of which its stats tell.
+    worked, `busy`: for how long; each query works on a copy, which its stats describe.
     """
 
     costs: Mapping[str, Costs] = field(default_factory=dict)

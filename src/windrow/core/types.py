@@ -61,27 +61,27 @@ def decimal(precision: int, scale: int) -> pa.DataType:
 
 
 def is_integer(type_: pa.DataType) -> bool:
-    """Tell whether values are whole numbers of fixed width."""
+    """Return whether values are whole numbers of fixed width."""
     return bool(pa.types.is_integer(type_))
 
 
 def is_float(type_: pa.DataType) -> bool:
-    """Tell whether values are binary floating point."""
+    """Return whether values are binary floating point."""
     return bool(pa.types.is_floating(type_))
 
 
 def is_decimal(type_: pa.DataType) -> bool:
-    """Tell whether values are exact decimals."""
+    """Return whether values are exact decimals."""
     return bool(pa.types.is_decimal(type_))
 
 
 def is_numeric(type_: pa.DataType) -> bool:
-    """Tell whether arithmetic applies."""
+    """Return whether arithmetic applies."""
     return is_integer(type_) or is_float(type_) or is_decimal(type_)
 
 
 def is_temporal(type_: pa.DataType) -> bool:
-    """Tell whether values are dates or timestamps."""
+    """Return whether values are dates or timestamps."""
     return bool(type_ in (DATE, TIMESTAMP))
 
 

@@ -27,7 +27,7 @@ def write_streams(
 
     Needs tables in order of their column `time`; numbers count from `first`. Spark reads a folder's
     files in the order of their modification times, which the clock of a fast machine does not
-    tell apart: they are set.
+    distinguish: they are set.
     """
     times = {name: table[time].cast(pa.int64()).to_numpy() for name, table in streams.items()}
     bounds = cut_times(times, pieces)

@@ -15,7 +15,7 @@ EXCEPT_ALL, EXCEPT, INTERSECT_ALL, INTERSECT = 0, 1, 2, 3
 def add_copies(codes, weights, counts, idle):
     """Add the weights to the counts; `idle` gets each code left with none, once; return how many.
 
-    Needs counts above -2^62, so that a collected code can be told by its mark.
+    Needs counts above -2^62, so that a collected code is recognised by its mark.
     """
     for i in range(len(codes)):
         counts[codes[i]] += weights[i]

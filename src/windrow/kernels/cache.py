@@ -26,7 +26,7 @@ UNUSED_DAYS = 30
 """Folders of other sources go when no process has used them for so long."""
 NOTICE = "windrow: compiling kernels for this machine, once (up to 15 s)"
 
-_told: list[str] = []
+_warned: list[str] = []
 
 
 @cache
@@ -61,7 +61,7 @@ def candidates() -> Iterator[Path]:
 
 
 def usable(folder: Path) -> bool:
-    """Make a folder for this user alone; tell whether it can be written.
+    """Make a folder for this user alone; return whether it can be written.
 
     What lies in it is run, so a folder that belongs to somebody else is not used.
     """
@@ -98,17 +98,17 @@ def _used(folder: Path) -> float:
 
 
 def kernels_are_cold() -> bool:
-    """Tell whether no kernel of these sources has been compiled on this machine yet."""
+    """Return whether no kernel of these sources has been compiled on this machine yet."""
     compiled = os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")
     return compiled and next(cache_folder().rglob("*.nbi"), None) is None
 
 
-def tell_if_cold() -> None:
+def warn_if_cold() -> None:
     """Say once a process, to a person who watches, why the first query takes seconds."""
-    if _told:
+    if _warned:
         return
     watched = sys.stderr is not None and sys.stderr.isatty()
     if (watched or os.environ.get("WINDROW_VERBOSE") == "1") and kernels_are_cold():
         sys.stderr.write(f"{NOTICE}\n")
         sys.stderr.flush()
-    _told.append(NOTICE)
+    _warned.append(NOTICE)

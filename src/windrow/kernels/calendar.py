@@ -8,7 +8,7 @@
 A partition is a chain of chunks of pairs (exp, row), in order of age. When its time comes it is
 sorted, stably, and is then the `run`. Rows that are pushed later for a time at or before the open
 partition go to a small heap. Rows of one end are thus never in two places, but for run and heap,
-where those of the run are older: so rows of one end leave in order of age.
+where those of the run are older: so rows of one end expire in order of age.
 
     chunks[c]  15 pairs, then the next chunk + 1          slots[s]  first chunk + 1, last + 1, rows
     run[0..1]  ends and rows; run[2..3] room to merge     heap[i]   end, row, serial number
@@ -43,7 +43,7 @@ SMALL_SORT = 16
 
 @kernel
 def is_before(heap, a, b):
-    """Tell whether place a of the heap leaves before place b: by end, then by age."""
+    """Return whether place a of the heap leaves before place b: by end, then by age."""
     if heap[a, EXP] != heap[b, EXP]:
         return heap[a, EXP] < heap[b, EXP]
     return heap[a, SERIAL] < heap[b, SERIAL]

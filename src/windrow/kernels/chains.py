@@ -49,7 +49,7 @@ def unlink(rows, slot, heads, side):
 
 @inlined
 def within(bands, i, rows, slot, first, low, high, sign):
-    """Tell whether low <= right - left <= high in every band.
+    """Return whether low <= right - left <= high in every band.
 
     `bands` of row i are on the one side, those of `rows[slot]` from column `first` on the other;
     `sign` is +1 if the former is the left side.

@@ -16,7 +16,7 @@ stand in the order of their changes.
 from __future__ import annotations
 
 from windrow.kernels.groups import GROUP, TIME, WEIGHT
-from windrow.kernels.jit import inlined, kernel, melted
+from windrow.kernels.jit import force_inlined, inlined, kernel
 from windrow.kernels.multi_ahead import FIRST_CHECK, INPUT, LAST_CHECK, LINK, SILENT
 from windrow.kernels.multi_joins import (
     AT,
@@ -62,7 +62,7 @@ def spread(out, start, made, which, stack):
                 out[place(i), place(k)] = value
 
 
-@melted
+@force_inlined
 def fill(row, tail, base, mask, which, column, weight, rows, stack, out, made):
     """Make the contributions of the innermost loop where nothing is to be checked.
 
@@ -81,7 +81,7 @@ def fill(row, tail, base, mask, which, column, weight, rows, stack, out, made):
     return row, made
 
 
-@melted
+@force_inlined
 def sift(row, tail, base, mask, step, weight, rows, steps, checks, stack, out, made):
     """Make the contributions of the innermost loop; also return the entries looked at."""
     which, column = place(steps[step, INPUT]), steps[step, LINK]
@@ -101,7 +101,7 @@ def sift(row, tail, base, mask, step, weight, rows, steps, checks, stack, out, m
     return row, looked, made
 
 
-@melted
+@force_inlined
 def descend(row, tail, base, mask, step, depth, rows, steps, checks, stack):
     """Go on with an outer loop to its next entry that matches; return the next one + 1, and looks.
 
@@ -202,8 +202,8 @@ def contribute(
             work[CHANGE_MADE], work[CHANGE_LOGGED] = made, offset + at
             spot = refs[place(at)] & shapes[origin, MASK]
             slot = place(shapes[origin, BASE] + spot)
-            told = steps[place(origin * inputs), LINK] != SILENT
-            if told and promising(origin, slot, steps, rows, heads, bases, inputs):
+            emits = steps[place(origin * inputs), LINK] != SILENT
+            if emits and promising(origin, slot, steps, rows, heads, bases, inputs):
                 depth = 1
                 stack[SLOT, origin], stack[PLACE, origin] = slot, spot
                 stack[PLACE, inputs] = offset + at - start

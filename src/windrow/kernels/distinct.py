@@ -1,10 +1,10 @@
-"""DISTINCT of tuples that say when they leave: who is reported, and for how long.
+"""DISTINCT of tuples that carry `exp`: who is reported, and for how long.
 
     value a   ●━━━━━━━━━┫                    reported until its own end,
                    ●┄┄┄┄┄┄┄┄┄┫               a duplicate: not reported,
                         ━━━━━┫               but at the first one's end it takes over
 
-Each value runs by itself: only the order of what is told depends on time.
+Each value runs by itself: only the order of what is emitted depends on time.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 from windrow.kernels.jit import inlined, kernel
 
 SHOWN, YOUNGEST = 0, 1
-"""Columns of `ends`: when the reported tuple leaves, and when the last of its duplicates does."""
+"""Columns of `ends`: when the reported tuple expires, and when the last of its duplicates does."""
 
 NOT_THERE = -(2**63)
 """What `ends` hold for a value that no tuple has."""
@@ -25,7 +25,7 @@ def report_arrivals(ts, exp, codes, ends, out, fresh):
         ends:  code -> [SHOWN, YOUNGEST]
         out:   [ts, exp, code]  a line each, with room for two of each arrival
 
-    `fresh` gets the codes that were not there. Returns how many are told, and how many fresh.
+    `fresh` gets the codes that were not there. Returns how many are emitted, and how many fresh.
     """
     n, new = 0, 0
     for i in range(len(ts)):
@@ -57,10 +57,10 @@ def report_arrivals(ts, exp, codes, ends, out, fresh):
 
 @kernel
 def renew_due(codes, clock, ends, out, n, again, dead):
-    """Renew the values whose reported tuple has left by `clock`, or let them go.
+    """Renew the values whose reported tuple has expired by `clock`, or let them go.
 
     `again` gets the codes that are still reported, `dead` those that are gone. Returns how
-    many are told, reported and dead.
+    many are emitted, reported and dead.
     """
     more, gone = 0, 0
     for k in range(len(codes)):
@@ -85,7 +85,7 @@ def renew_due(codes, clock, ends, out, n, again, dead):
 
 
 NEWER, OLDER, CODE, END = 0, 1, 2, 3
-"""Columns of `tuples`: neighbours in the value's chain + 1, the value's code, when it leaves."""
+"""Columns of `tuples`: neighbours in the value's chain + 1, the value's code, when it expires."""
 
 NEWEST, REPORTED = 0, 1
 """Columns of `values`: the newest tuple of the value + 1, and the one that is reported + 1."""
@@ -123,11 +123,11 @@ def store_and_report(arrivals, due, tuples, values, out, dead):
     """W-Distinct [NEG 5.2]: merge arrivals with the ends of stored tuples, ends first.
 
         arrivals:  [ts, slot]  a line each; the slots of `tuples` have CODE and END already
-        due:       [end, slot]  those that leave by now, arrivals among them
+        due:       [end, slot]  those that expire by now, arrivals among them
         out:       [ts, exp, code]  a line each, with room for all arrivals and ends
 
     `dead` lists values that lost their last tuple, perhaps more than once, perhaps back since.
-    Returns how many are told, and how long `dead` is.
+    Returns how many are emitted, and how long `dead` is.
     """
     n, gone, j = 0, 0, 0
     for i in range(arrivals.shape[1]):

@@ -20,7 +20,7 @@ from __future__ import annotations
 from windrow.kernels.early_folds import COPIES, combinations
 from windrow.kernels.extremes import LIVE, compare, order_key, value_of
 from windrow.kernels.groups import CLOSES, EMISSION, GROUP, WEIGHT
-from windrow.kernels.jit import kernel, melted
+from windrow.kernels.jit import force_inlined, kernel
 from windrow.kernels.ordered import KEY, LEFT, RIGHT, change_copies
 
 HAD, BEFORE, HAS, AFTER = 0, 1, 2, 3
@@ -40,13 +40,26 @@ def end_of_tree(nodes, root, sign):
 
 @kernel
 def move_extremes(
-    told, which, takes, data, kind, sign, arena, starts, lengths, roots, nodes, meta, bests, moves
+    changes,
+    which,
+    takes,
+    data,
+    kind,
+    sign,
+    arena,
+    starts,
+    lengths,
+    roots,
+    nodes,
+    meta,
+    bests,
+    moves,
 ):
     """Let changes into the bags of their entries; fill in `moves`.
 
     `bests` has the extreme of each entry that has a bag. Needs room for a node a change.
     """
-    origin, entry, row, _, rows = told
+    origin, entry, row, _, rows = changes
     all_taken = len(takes) == 0
     for c in range(len(origin)):
         if origin[c] != which:
@@ -66,10 +79,10 @@ def move_extremes(
         moves[c, AFTER] = bests[p]
 
 
-@melted
-def follow_moves(told, start, stop, which, moves, now):
+@force_inlined
+def follow_moves(changes, start, stop, which, moves, now):
     """Let the changes of a stretch count; return where the next begins."""
-    origin, entry, _, weight, _ = told
+    origin, entry, _, weight, _ = changes
     for c in range(start, stop):
         if origin[c] == which:
             now[entry[c], COPIES] += weight[c]
@@ -80,7 +93,7 @@ def follow_moves(told, start, stop, which, moves, now):
 
 @kernel
 def early_extremes(
-    cursor, told, which, moves, events, entries, change, now,
+    cursor, changes, which, moves, events, entries, change, now,
     kind, sign, arena, starts, lengths, roots, nodes, meta, shown, out, valid,
 ):  # fmt: skip
     """Keep the bags of groups; each emission gets the extreme of its group, NULL if there is none.
@@ -88,7 +101,7 @@ def early_extremes(
     `cursor` is where to begin, a CONTRIBUTION and a CHANGE. Stops before a contribution that may
     find no room for its two nodes, or at the end.
     """
-    origin, _, _, weight, _ = told
+    origin, _, _, weight, _ = changes
     pair = len(entries) == 2
     at = cursor[CHANGE]
     for i in range(cursor[CONTRIBUTION], events.shape[1]):
@@ -100,7 +113,7 @@ def early_extremes(
         if w != 0:
             c = change[i]
             if at <= c:
-                at = follow_moves(told, at, c + 1, which, moves, now)
+                at = follow_moves(changes, at, c + 1, which, moves, now)
             out_, in_, n = False, False, 0
             before = after = 0
             if origin[c] != which:
@@ -126,4 +139,4 @@ def early_extremes(
                 shown[g, STALE] = 0
             out[e] = value_of(shown[g, EXTREME], kind)
     cursor[CONTRIBUTION] = events.shape[1]
-    cursor[CHANGE] = follow_moves(told, at, len(origin), which, moves, now)
+    cursor[CHANGE] = follow_moves(changes, at, len(origin), which, moves, now)

@@ -1,6 +1,6 @@
 """Aggregates of a join's results from partial values by entry: one pass over contributions a call.
 
-    told: (origin, entry, row, weight, rows)    changes, see `operators/join/aggregation/parts.py`
+    changes: (origin, entry, row, weight, rows)    see `operators/join/aggregation/parts.py`
     events, entries, change                     contributions, see there
 
                       changes of `which`
@@ -21,7 +21,7 @@ from __future__ import annotations
 import numpy as np
 
 from windrow.kernels.groups import CLOSES, EMISSION, GROUP, WEIGHT
-from windrow.kernels.jit import kernel, melted
+from windrow.kernels.jit import force_inlined, kernel
 from windrow.kernels.prefetch import place
 from windrow.kernels.words import add_words
 
@@ -44,7 +44,7 @@ def rows_spanned(origin, row, which):
     return min(first, end), end
 
 
-@melted
+@force_inlined
 def combinations(total, copies):
     """Return total / copies, which is whole. Most entries change by one copy."""
     if copies == 1:
@@ -54,7 +54,7 @@ def combinations(total, copies):
     return total // copies
 
 
-@melted
+@force_inlined
 def own_weight(total, copies, rows):
     """Return how often a contribution of a change has the change's own value.
 
@@ -63,10 +63,10 @@ def own_weight(total, copies, rows):
     return total if copies == rows else combinations(total, copies) * rows
 
 
-@melted
-def change_counts(told, start, stop, which, takes, partials):
+@force_inlined
+def change_counts(changes, start, stop, which, takes, partials):
     """Let the changes of a stretch into partial counts; return where the next begins."""
-    origin, entry, row, weight, rows = told
+    origin, entry, row, weight, rows = changes
     all_taken = len(takes) == 0
     for at in range(start, stop):
         c = place(at)
@@ -79,12 +79,12 @@ def change_counts(told, start, stop, which, takes, partials):
 
 
 @kernel
-def early_counts(told, which, takes, events, entries, change, partials, counts, out):
+def early_counts(changes, which, takes, events, entries, change, partials, counts, out):
     """Count values; `out` gets the count of each emission.
 
     partials: entry -> [copies, values]; counts: group -> values
     """
-    origin, _, row, weight, rows = told
+    origin, _, row, weight, rows = changes
     all_taken = len(takes) == 0
     pair = len(entries) == 2
     at = START
@@ -94,7 +94,7 @@ def early_counts(told, which, takes, events, entries, change, partials, counts, 
         if w != 0:
             c = place(change[i])
             if at <= change[i]:
-                at = change_counts(told, at, change[i] + 1, which, takes, partials)
+                at = change_counts(changes, at, change[i] + 1, which, takes, partials)
             if origin[c] != which:
                 p = place(entries[place(which), i])
                 times = weight[c] if pair else combinations(w, partials[p, COPIES])
@@ -102,13 +102,13 @@ def early_counts(told, which, takes, events, entries, change, partials, counts, 
             elif all_taken or takes[place(row[c])]:
                 counts[g] += own_weight(w, weight[c], rows[c])
         out[place(events[EMISSION, i])] = counts[g]
-    change_counts(told, at, len(origin), which, takes, partials)
+    change_counts(changes, at, len(origin), which, takes, partials)
 
 
-@melted
-def change_whole(told, start, stop, which, takes, data, partials):
+@force_inlined
+def change_whole(changes, start, stop, which, takes, data, partials):
     """Let the changes of a stretch into partial sums; return where the next begins."""
-    origin, entry, row, weight, rows = told
+    origin, entry, row, weight, rows = changes
     all_taken = len(takes) == 0
     for at in range(start, stop):
         c = place(at)
@@ -123,7 +123,7 @@ def change_whole(told, start, stop, which, takes, data, partials):
 
 @kernel
 def early_whole(
-    told, which, takes, data, events, entries, change, partials, sums, narrow, high, low, valid
+    changes, which, takes, data, events, entries, change, partials, sums, narrow, high, low, valid
 ):
     """Sum int64s; each emission gets 128 bits of its group's sum, `high` and `low`.
 
@@ -132,7 +132,7 @@ def early_whole(
     sums: group -> [high, low, values], as in `sum_whole`; partials: entry -> [copies, then the
     same]. The sums are those of all results one by one.
     """
-    origin, _, row, weight, rows = told
+    origin, _, row, weight, rows = changes
     all_taken = len(takes) == 0
     pair = len(entries) == 2
     at = START
@@ -142,7 +142,7 @@ def early_whole(
         if w != 0:
             c = place(change[i])
             if at <= change[i]:
-                at = change_whole(told, at, change[i] + 1, which, takes, data, partials)
+                at = change_whole(changes, at, change[i] + 1, which, takes, data, partials)
             if origin[c] != which:
                 p = place(entries[place(which), i])
                 times = weight[c] if pair else combinations(w, partials[p, COPIES])
@@ -157,13 +157,13 @@ def early_whole(
             valid[e] = sums[g, 2] > 0 and (not narrow or sums[g, 0] == sums[g, 1] >> 63)
             if not narrow:
                 high[e] = sums[g, 0]
-    change_whole(told, at, len(origin), which, takes, data, partials)
+    change_whole(changes, at, len(origin), which, takes, data, partials)
 
 
-@melted
-def change_wide(told, start, stop, which, takes, upper, lower, partials):
+@force_inlined
+def change_wide(changes, start, stop, which, takes, upper, lower, partials):
     """Let the changes of a stretch into partial sums; return where the next begins."""
-    origin, entry, row, weight, rows = told
+    origin, entry, row, weight, rows = changes
     all_taken = len(takes) == 0
     for at in range(start, stop):
         c = place(at)
@@ -178,13 +178,13 @@ def change_wide(told, start, stop, which, takes, upper, lower, partials):
 
 @kernel
 def early_wide(
-    told, which, takes, upper, lower, events, entries, change, partials, sums, high, low, valid
+    changes, which, takes, upper, lower, events, entries, change, partials, sums, high, low, valid
 ):
     """Sum 128-bit numbers; each emission gets its group's sum, NULL if it has no 128 bits.
 
     sums: group -> [three words, values], as in `sum_wide`; partials: entry -> [copies, the same]
     """
-    origin, _, row, weight, rows = told
+    origin, _, row, weight, rows = changes
     all_taken = len(takes) == 0
     pair = len(entries) == 2
     at = START
@@ -194,7 +194,7 @@ def early_wide(
         if w != 0:
             c = place(change[i])
             if at <= change[i]:
-                at = change_wide(told, at, change[i] + 1, which, takes, upper, lower, partials)
+                at = change_wide(changes, at, change[i] + 1, which, takes, upper, lower, partials)
             if origin[c] != which:
                 p = place(entries[place(which), i])
                 times = weight[c] if pair else combinations(w, partials[p, COPIES])
@@ -207,13 +207,13 @@ def early_wide(
         if events[CLOSES, e] == n:
             high[e], low[e] = sums[g, 1], sums[g, 2]
             valid[e] = sums[g, 3] > 0 and sums[g, 0] == sums[g, 1] >> 63
-    change_wide(told, at, len(origin), which, takes, upper, lower, partials)
+    change_wide(changes, at, len(origin), which, takes, upper, lower, partials)
 
 
-@melted
-def change_words(told, start, stop, which, takes, words, partials):
+@force_inlined
+def change_words(changes, start, stop, which, takes, words, partials):
     """Let the changes of a stretch into partial sums; return where the next begins."""
-    origin, entry, row, weight, rows = told
+    origin, entry, row, weight, rows = changes
     all_taken = len(takes) == 0
     for at in range(start, stop):
         c = place(at)
@@ -227,12 +227,12 @@ def change_words(told, start, stop, which, takes, words, partials):
 
 
 @kernel
-def early_words(told, which, takes, words, events, entries, change, partials, sums, out):
+def early_words(changes, which, takes, words, events, entries, change, partials, sums, out):
     """Sum rows of words, column by column; `out` gets the sums of each emission.
 
     words: row -> [...]; sums: group -> [...]; partials: entry -> [copies, ...]
     """
-    origin, _, row, weight, rows = told
+    origin, _, row, weight, rows = changes
     all_taken = len(takes) == 0
     pair = len(entries) == 2
     width = sums.shape[1]
@@ -243,7 +243,7 @@ def early_words(told, which, takes, words, events, entries, change, partials, su
         if w != 0:
             c = place(change[i])
             if at <= change[i]:
-                at = change_words(told, at, change[i] + 1, which, takes, words, partials)
+                at = change_words(changes, at, change[i] + 1, which, takes, words, partials)
             if origin[c] != which:
                 p = place(entries[place(which), i])
                 times = weight[c] if pair else combinations(w, partials[p, COPIES])
@@ -256,4 +256,4 @@ def early_words(told, which, takes, words, events, entries, change, partials, su
         if events[CLOSES, e] == n:
             for k in range(width):
                 out[e, place(k)] = sums[g, place(k)]
-    change_words(told, at, len(origin), which, takes, words, partials)
+    change_words(changes, at, len(origin), which, takes, words, partials)

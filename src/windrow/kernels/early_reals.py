@@ -14,7 +14,7 @@ import numpy as np
 
 from windrow.kernels.early_folds import START, combinations, own_weight
 from windrow.kernels.groups import CLOSES, EMISSION, GROUP, WEIGHT
-from windrow.kernels.jit import kernel, melted
+from windrow.kernels.jit import force_inlined, kernel
 from windrow.kernels.prefetch import place
 from windrow.kernels.spreads import ONLY, add_square, real_spread
 from windrow.kernels.sums import (
@@ -60,7 +60,7 @@ def limbs_spanned(takes, bits):
     return low, high
 
 
-@melted
+@force_inlined
 def add_value(sums, at, base, bits, w):
     """Add w copies of a double."""
     limbs, squares, tallies = sums
@@ -82,7 +82,7 @@ def add_value(sums, at, base, bits, w):
         w -= step
 
 
-@melted
+@force_inlined
 def add_limbs(limbs, at, more, p, w):
     """Add w times a settled row to another, and take its carries."""
     top = limbs.shape[1] - 1
@@ -95,7 +95,7 @@ def add_limbs(limbs, at, more, p, w):
         limbs[place(at), place(top)] += more[place(p), place(top)] * w + carry
 
 
-@melted
+@force_inlined
 def add_partial(sums, at, partial, p, w):
     """Add w times a partial sum."""
     limbs, squares, tallies = sums
@@ -113,7 +113,7 @@ def add_partial(sums, at, partial, p, w):
         w -= step
 
 
-@melted
+@force_inlined
 def become(sums, base, bits):
     """Make row 0 that of one double."""
     limbs, squares, tallies = sums
@@ -123,10 +123,10 @@ def become(sums, base, bits):
     add_value(sums, ONLY, base, bits, ONCE)
 
 
-@melted
-def change_reals(told, start, stop, which, takes, bits, base, partial):
+@force_inlined
+def change_reals(changes, start, stop, which, takes, bits, base, partial):
     """Let the changes of a stretch into partial sums; return where the next begins."""
-    origin, entry, row, weight, rows = told
+    origin, entry, row, weight, rows = changes
     all_taken = len(takes) == 0
     for at in range(start, stop):
         c = place(at)
@@ -140,15 +140,15 @@ def change_reals(told, start, stop, which, takes, bits, base, partial):
 
 @kernel
 def early_reals(
-    told, which, takes, bits, events, entries, change,
+    changes, which, takes, bits, events, entries, change,
     base, partial, own, sums, work, kind, out, valid,
 ):  # fmt: skip
     """Sum doubles, given as bits; each emission gets what `kind` asks for of its group.
 
-    Needs limbs for all values: `limbs_spanned` tells which. `own` is one row, for the value of a
+    Needs limbs for all values: `limbs_spanned` says which. `own` is one row, for the value of a
     change that contributes to many groups.
     """
-    origin, _, row, weight, rows = told
+    origin, _, row, weight, rows = changes
     limbs, squares, tallies = sums
     all_taken = len(takes) == 0
     pair = len(entries) == 2
@@ -160,7 +160,7 @@ def early_reals(
         if w != 0:
             c = place(change[i])
             if at <= change[i]:
-                at = change_reals(told, at, change[i] + 1, which, takes, bits, base, partial)
+                at = change_reals(changes, at, change[i] + 1, which, takes, bits, base, partial)
             if origin[c] != which:
                 p = entries[place(which), i]
                 times = weight[c] if pair else combinations(w, partial[2][place(p), COPIES])
@@ -177,4 +177,4 @@ def early_reals(
             out[e] = real_sum(base, limbs, tallies, g, kind == MEAN)
         elif valid[e]:
             out[e] = real_spread(base, limbs, squares, tallies, g, work, kind)
-    change_reals(told, at, len(origin), which, takes, bits, base, partial)
+    change_reals(changes, at, len(origin), which, takes, bits, base, partial)

@@ -111,7 +111,7 @@ def best_alive(
 ):
     """Keep the tuples that can still win; each emission gets the best, NULL if there is none.
 
-    `sign` is 1 for MAX, -1 for MIN. A tuple leaves by its own expiry, at the first event of
+    `sign` is 1 for MAX, -1 for MIN. A tuple expires by its own expiry, at the first event of
     its group from then on. Needs room for a node an event. O(1) an event, amortised, if
     expiries ascend; else an event also passes those of its group that leave later.
     """

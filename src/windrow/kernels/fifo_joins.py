@@ -1,4 +1,4 @@
-"""The symmetric hash join of rows that leave as they came, in two passes.
+"""The symmetric hash join of rows that expire in order of arrival, in two passes.
 
     heads:  code -> [newest left + 1, newest right + 1, left rows of use, right rows of use]
     ring:   keep, exp, code, back      a row number's slot is ``number & mask``
@@ -7,7 +7,7 @@
         0     tail                      head
 
 The first pass goes through both inputs by time. It counts rows in and out of their key, so one
-look at `heads` tells with how many rows an arrival matches, and which is the newest. The second
+look at `heads` shows with how many rows an arrival matches, and which is the newest. The second
 pass follows the chains: from a row to the next older one of its key it is `back` rows.
 
 A walk alone waits for memory at each row, and its end is a surprise to the processor: 175 ns a

@@ -5,7 +5,7 @@
     hashes:  entry -> its hash                     so that growing and deleting need no re-hashing
 
 A tag is the upper 31 bits of a hash, a row's home slot the upper bits of its tag. So rows that
-differ are told apart in the slot, almost always, and gaps are closed without a look elsewhere.
+differ are distinguished in the slot, almost always, and gaps are closed without a look elsewhere.
 Codes are entry numbers. A released entry's number is given out again, newest first.
 `meta` holds: [entries ever used, free entries].
 
@@ -47,7 +47,7 @@ def hash_words(words, row):
 
 @inlined
 def same_words(left, i, right, j):
-    """Tell whether row i of `left` equals row j of `right`."""
+    """Return whether row i of `left` equals row j of `right`."""
     for k in range(left.shape[1]):
         if left[i, k] != right[j, k]:
             return False

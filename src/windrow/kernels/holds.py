@@ -1,25 +1,25 @@
-"""Results that wait before they are told: of each row, how often its count has risen of late.
+"""Results that wait before they are emitted: of each row, how often its count has risen of late.
 
-    copies of a row    ┌──┐   ┌───────────        a rise waits for h; a fall takes back the rise
-                    ───┘  └───┘                   before it, and only if none waits is it told
+    copies of a row    ┌──┐   ┌───────────        a rise waits for h; a fall retracts the rise
+                    ───┘  └───┘                   before it, and only if none waits is emitted
                        rise   rise  ── h ──► +1
 
     ring:   number -> [time, row, copies, below]   rises, oldest first; `below` is the one before
-    rows:   row    -> [top, waiting, net, due, told, open]
-    marks:  [first, last, now, opened, held, untold]
+    rows:   row    -> [top, waiting, net, due, emitted, open]
+    marks:  [first, last, now, opened, held, suppressed]
 
 `waiting` are the copies of a row that rose within h, `top` their newest rise. One instant, `now`,
 may still go on: of its `opened` rows, `net` is what has come at it, `due` the copies whose time has
-come, `told` what was told of both so far. Rows change for good once the instant is over.
+come, `emitted` what was emitted of both so far. Rows change for good once the instant is over.
 """
 
 from __future__ import annotations
 
-from windrow.kernels.jit import inlined, kernel, melted
+from windrow.kernels.jit import force_inlined, inlined, kernel
 
 TIME, ROW, COPIES, BELOW = 0, 1, 2, 3
-TOP, WAITING, NET, DUE, TOLD, OPEN = 0, 1, 2, 3, 4, 5
-FIRST, LAST, NOW, OPENED, HELD, UNTOLD = 0, 1, 2, 3, 4, 5
+TOP, WAITING, NET, DUE, EMITTED, OPEN = 0, 1, 2, 3, 4, 5
+FIRST, LAST, NOW, OPENED, HELD, SUPPRESSED = 0, 1, 2, 3, 4, 5
 NEVER = 2**63 - 1
 
 
@@ -39,15 +39,15 @@ def open_row(row, rows, opened, marks):
 
 
 @inlined
-def tell_row(row, rows, now, out, n):
-    """Tell what the present instant changes of a row, but for what was told; return the next line.
+def emit_row(row, rows, now, out, n):
+    """Emit what the present instant changes of a row beyond `emitted`; return the next line.
 
     Of `waiting` copies those that are `due` come; of copies that leave, those that wait leave
     first, the newest of them first: min(due, waiting + net).
     """
-    change = min(rows[row, DUE], rows[row, WAITING] + rows[row, NET]) - rows[row, TOLD]
+    change = min(rows[row, DUE], rows[row, WAITING] + rows[row, NET]) - rows[row, EMITTED]
     if change != 0:
-        rows[row, TOLD] += change
+        rows[row, EMITTED] += change
         out[0, n] = now
         out[1, n] = row
         out[2, n] = change
@@ -55,7 +55,7 @@ def tell_row(row, rows, now, out, n):
     return n
 
 
-@melted
+@force_inlined
 def close_instant(rows, ring, opened, marks, idle, gone):
     """Let the present instant be over; `idle` gets the rows that no longer wait. Return how many.
 
@@ -66,7 +66,7 @@ def close_instant(rows, ring, opened, marks, idle, gone):
         row = opened[k]
         net, due = rows[row, NET], rows[row, DUE]
         waiting = rows[row, WAITING] - due
-        marks[UNTOLD] += min(max(-net, 0), waiting + due)
+        marks[SUPPRESSED] += min(max(-net, 0), waiting + due)
         back = min(max(-net, 0), waiting)
         waiting -= back
         while back > 0:
@@ -87,7 +87,7 @@ def close_instant(rows, ring, opened, marks, idle, gone):
             marks[HELD] += net
             waiting += net
         rows[row, WAITING] = waiting
-        rows[row, NET] = rows[row, DUE] = rows[row, TOLD] = rows[row, OPEN] = 0
+        rows[row, NET] = rows[row, DUE] = rows[row, EMITTED] = rows[row, OPEN] = 0
         if waiting == 0:
             idle[gone] = row
             gone += 1
@@ -97,14 +97,14 @@ def close_instant(rows, ring, opened, marks, idle, gone):
 
 @kernel
 def hold_changes(changes, clock, length, rows, ring, opened, marks, out, idle):
-    """Take changes up to and at `clock`; tell rises that have lasted for `length`, and falls.
+    """Take changes up to and at `clock`; emit rises that have lasted for `length`, and falls.
 
         changes:  (ts, rows, weights), ascending in ts
         out:      [ts, row, weight]  a line each
 
     Needs room: in `ring` for a rise of each change and each opened row, in `out` and `idle` for a
-    line of each of these and each rise. Returns how many changes are told, and how many rows, each
-    once, are left in `idle` that neither wait nor are open.
+    line of each of these and each rise. Returns how many changes are emitted, and how many rows,
+    each once, are left in `idle` that neither wait nor are open.
     """
     ts, codes, weights = changes
     mask = len(ring) - 1
@@ -116,9 +116,9 @@ def hold_changes(changes, clock, length, rows, ring, opened, marks, out, idle):
             rows[codes[i], NET] += weights[i]
             i += 1
         for k in range(first, i):
-            n = tell_row(codes[k], rows, marks[NOW], out, n)
+            n = emit_row(codes[k], rows, marks[NOW], out, n)
         for k in range(known, marks[OPENED]):
-            n = tell_row(opened[k], rows, marks[NOW], out, n)
+            n = emit_row(opened[k], rows, marks[NOW], out, n)
         if marks[NOW] >= clock:  # more of this instant may follow
             break
         gone = close_instant(rows, ring, opened, marks, idle, gone)

@@ -9,7 +9,7 @@ import numba
 
 from windrow.kernels.cache import cache_folder, kernels_are_cold, remove_unused
 
-__all__ = ["inlined", "kernel", "kernels_are_cold", "melted"]
+__all__ = ["force_inlined", "inlined", "kernel", "kernels_are_cold"]
 
 # Numba asks for the folder when a decorator runs, so this stands before the first. Functions of
 # the user's own that are decorated later are kept there too; they are only compiled again sooner.
@@ -20,7 +20,7 @@ remove_unused()
 FLAGS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy"}
 INLINE: dict[str, Any] = {**FLAGS, "inline": "always"}
 LEAN: dict[str, Any] = {**FLAGS, "_nrt": False}
-MELT: dict[str, Any] = {**LEAN, "forceinline": True}
+FORCE_INLINE: dict[str, Any] = {**LEAN, "forceinline": True}
 
 
 def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -40,15 +40,15 @@ def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile a small step that kernels call; it melts into them."""
+    """Compile a small step that kernels call; numba inlines it."""
     compiled: Callable[..., Any] = numba.njit(**INLINE)(function)
     return compiled
 
 
-def melted(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile a larger step that one kernel calls; it melts into it once both are machine code.
+def force_inlined(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile a larger step that one kernel calls; LLVM inlines it.
 
-    Numba's own melting of what is `inlined` takes time that grows with the kernel.
+    Numba's own inlining (`inlined`) takes time that grows with the kernel.
     """
-    compiled: Callable[..., Any] = numba.njit(**MELT)(function)
+    compiled: Callable[..., Any] = numba.njit(**FORCE_INLINE)(function)
     return compiled

@@ -1,4 +1,4 @@
-"""The symmetric hash join of tuples that say when they will leave.
+"""The symmetric hash join of tuples that carry `exp`.
 
     left  ──●────────●───●──►   ┐ merged by ts: each arrival walks the other side's chain,
     right ─────●──●──────●──►   ┘ then becomes the newest row of its own
@@ -55,7 +55,7 @@ def probe(
 ):
     """Add to the results the rows of the chain at `at` that match an arrival in slot `me`.
 
-    Returns the results made, or -1 if there is no room, and the rows looked at. Where rows leave
+    Returns the results made, or -1 if there is no room, and the rows looked at. Where rows expire
     in order, the first useless row ends the walk. Without bands, `keep` is exp.
     """
     looked = 0
@@ -150,12 +150,12 @@ def join_arrivals(left, right, lstate, rstate, shapes, heads, bounds, gone, out,
     """Join both inputs' new rows with all that is alive, in time order; stop if `out` is full.
 
     `left` and `right` are (ts, exp, references, keep, codes, band times), their states (walk,
-    rows); `shapes` of each (tail, mask, whether rows leave in the order they came, slots that a
+    rows); `shapes` of each (tail, mask, whether rows expire in the order they came, slots that a
     scan looks at); `bounds` (low, high); `out` (left slots, right slots, ts, exp).
 
     Goes on where `work` says, and leaves there how far it came: to be called again with more
     room until both inputs are done. Where `work` asks for it, plain lists are scanned for rows
-    that have left, which are named in `gone`.
+    that have expired, which are named in `gone`.
     """
     lts, lexp, lrefs, lkeep, lcodes, lbands = left
     rts, rexp, rrefs, rkeep, rcodes, rbands = right

@@ -40,7 +40,7 @@ def merge_runs(ts, bounds, at, order):
 
 @kernel
 def compare_rows(words, a, b, how, null_word, text):
-    """Return -1 if row a of `words` comes before row b, 1 if after, 0 if no term tells.
+    """Return -1 if row a of `words` comes before row b, 1 if after, 0 if all terms are equal.
 
     Floats are canonical bits: flipping those of negative numbers makes their order that of
     integers, with NaN last.

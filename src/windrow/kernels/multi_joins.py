@@ -97,7 +97,7 @@ def store(k, slot, keep, arrivals, rows, exp_column, first):
 
 @inlined
 def enter(k, which, arrivals, state, exp_column, first, live, group):
-    """Take in an arrival that says when it leaves."""
+    """Take in an arrival that carries `exp`."""
     _, _, keep, refs, _, _, _ = arrivals
     rows, born, heads, shapes, classes, bases = state
     number = refs[place(k)]
@@ -141,7 +141,7 @@ def change(k, which, arrivals, state, first, live, dead, gone):
 
 @inlined
 def alike(j, k, codes, values):
-    """Tell whether two arrivals have equal codes and values."""
+    """Return whether two arrivals have equal codes and values."""
     for p in range(codes.shape[0]):
         if codes[place(p), place(j)] != codes[place(p), place(k)]:
             return False
@@ -153,7 +153,7 @@ def alike(j, k, codes, values):
 
 @inlined
 def promising(origin, slot, steps, rows, heads, bases, inputs):
-    """Tell whether each loop that is led to by the new row's own codes has a row."""
+    """Return whether each loop that is led to by the new row's own codes has a row."""
     for d in range(1, inputs):
         step = place(origin * inputs + d)
         if steps[step, LINK] >= 0 and steps[step, SOURCE] == origin:
@@ -181,7 +181,7 @@ def begin(origin, depth, steps, rows, heads, shapes, bases, stack, counts):
 
 @inlined
 def passes(slot, rows, checks, start, stop, stack):
-    """Tell whether a row passes checks against those of the outer loops."""
+    """Return whether a row passes checks against those of the outer loops."""
     for c in range(start, stop):
         check = place(c)
         mine = rows[slot, place(checks[check, MINE])]
@@ -257,7 +257,7 @@ def fill(
 
 @inlined
 def look_at(slot, row, column, now, group, signed, ring, fresh, rows, born):
-    """Tell whether a row is there, and new where only new ones count; return the next row + 1.
+    """Return whether a row is there, and new where only new ones count; return the next row + 1.
 
     Behind a row of a ring that is gone there are only such; behind an old one of a chain, old ones.
     """
@@ -349,8 +349,8 @@ def take_in(
 ):  # fmt: skip
     """Enter the rows of the next group, `origin`'s of this instant; return where it ends.
 
-    Before it, what has left is let go of if that is due, and the heads of a block of arrivals are
-    fetched.
+    Before it, what has expired is let go of if that is due, and the heads of a block of arrivals
+    are fetched.
     """
     ts, _, _, _, codes, _, _ = arrivals
     rows, _, heads, shapes, classes, bases = state

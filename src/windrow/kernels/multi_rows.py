@@ -100,7 +100,7 @@ def pass_tail(slot, which, rows, first, heads, shapes, classes, bases, inputs, l
 
 @inlined
 def announce(number, which, rows, first, heads, shapes, classes, bases):
-    """Tell which heads a row of a ring will be counted out of."""
+    """Return which heads a row of a ring will be counted out of."""
     slot = place(shapes[which, BASE] + (number & shapes[which, MASK]))
     for p in range(shapes[which, PORTS]):
         code = rows[slot, place(first + PORT_WORDS * p + CODE)]

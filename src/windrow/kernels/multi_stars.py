@@ -1,9 +1,9 @@
-"""The join of many inputs by one key alone, where rows leave as they came: in two passes.
+"""The join of many inputs by one key alone, where rows expire in order of arrival: in two passes.
 
     heads:  code -> [newest + 1 of each input ..., rows of use of each input ...]
 
 The first pass goes through all inputs by time and counts rows in and out of their key: one look at
-`heads` tells, for each other input, with how many rows an arrival matches and which is the newest.
+`heads` shows, for each other input, with how many rows an arrival matches and which is the newest.
 The second follows each of these chains once, those of many arrivals in turn so that their reads
 overlap, and writes out all combinations. Loops inside one another would follow the chain of the
 innermost input once for each combination of the others, and wait for memory at each row.

@@ -1,9 +1,9 @@
 """Netting the changes of an instant: copies of a row that leave and come at one τ cancel.
 
     ts       3  5  5  5  9  9
-    weights  +  -  +  +  -  -      mixed: the three of instant 5; only they can cancel
+    weights  +  -  +  +  -  -      the three of instant 5 have both signs: only they can cancel
 
-Rows of one sign are not added up: few of them meet, and each would be told apart again.
+Rows of one sign are not added up: few of them meet, and each would be distinguished again.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from windrow.kernels.jit import kernel
 
 @kernel
 def signs_of(weights, signs):
-    """Write the sign of each weight; tell whether each is of one copy."""
+    """Write the sign of each weight; return whether each is of one copy."""
     alone = True
     for i in range(len(weights)):
         w = weights[i]
@@ -26,7 +26,7 @@ def signs_of(weights, signs):
 
 
 @kernel
-def mixed_rows(ts, weights, rows):
+def rows_that_may_cancel(ts, weights, rows):
     """List the rows of instants that have both signs.
 
     Returns how many they are, how many of one instant at most, and whether in each of them what
@@ -57,7 +57,7 @@ def mixed_rows(ts, weights, rows):
 def cancel(rows, words, ts, weights, slots, equals, left):
     """Cancel what comes against what leaves, instant by instant; return how many copies.
 
-        rows:    the mixed rows, ascending; words[k] are those of row rows[k]
+        rows:    rows that may cancel, ascending; words[k] are those of row rows[k]
         slots:   a table of the instant's leaving rows: k + 1, stale if it is of an older instant
         equals:  k -> the first leaving row of the instant with the same words, as k; or -1
         left:    k -> copies that leave and are not cancelled, then copies to cancel
@@ -114,7 +114,7 @@ def keep_leaving(rows, weights, equals, left, start, end):
 
 @kernel
 def leaving_first(ts, weights, kept):
-    """List the rows of weight, instant by instant, those that leave first; return how many."""
+    """List the rows of weight, instant by instant, those that expire first; return how many."""
     n = 0
     start = 0
     while start < len(ts):

@@ -1,12 +1,12 @@
 """Joins with a table that does not reach back: each row meets the version of its own time.
 
-A row that is taken back takes back what it made, whatever the table is by then:
+A row that is retracted retracts what it made, whatever the table is by then:
 
     left row ─► top ─► making ─► making ─► ...        one making a copy, newest first
                          │
                          └─► result ─► result ─► ...  (table row, copies)
 
-Makings taken back during an instant wait beside the stack (`redo`) until the instant is over: if
+Makings retracted during an instant wait beside the stack (`redo`) until the instant is over: if
 the instant also brings the row, they return. So only the net of an instant counts, in any order.
 
 `nodes` hold makings [below, first result, 0] and results [next, table slot, copies]; references
@@ -27,7 +27,7 @@ WORK_WORDS = 6
 NO_OUTPUT, NO_NODES = -1, -2
 
 TOP, REDO, DEBT, NEXT_REDO, MARK = range(5)
-"""Columns of left rows. A debt is a copy taken back before it came, inside an instant."""
+"""Columns of left rows. A debt is a copy retracted before it came, inside an instant."""
 
 FREE_HEAD, FREE_NODES, USED, REDO_HEAD, INSTANT = range(5)
 """Places of `meta`: the free nodes, how many nodes were ever used, rows with redo, their time."""
@@ -94,7 +94,7 @@ def free_node(node, nodes, meta):
 
 @kernel
 def forget_redo(lefts, rows, nodes, meta):
-    """Forget what was taken back for good: the instant is over."""
+    """Forget what was retracted for good: the instant is over."""
     at = meta[REDO_HEAD]
     while at > 0:
         slot = at - 1
@@ -118,7 +118,7 @@ def forget_redo(lefts, rows, nodes, meta):
 
 
 @kernel
-def tell_making(making, slot, now, sign, nodes, made, out):
+def emit_making(making, slot, now, sign, nodes, made, out):
     """Add the results of a making, or their end; return the results made, or what is lacking."""
     lefts, slots, ts, weight = out
     result = nodes[making - 1, FIRST]
@@ -171,12 +171,12 @@ def make(slot, now, code, lefts, rows, heads, nodes, meta, made, out):
         nodes[making, FIRST] = result + 1
         rows[at - 1, EXTRA] += 1
         at = rows[at - 1, OLDER]
-    return tell_making(making + 1, slot, now, 1, nodes, made, out)
+    return emit_making(making + 1, slot, now, 1, nodes, made, out)
 
 
 @kernel
-def remember_and_join(left, table, lefts, rows, heads, nodes, meta, out, work):
-    """Join changes of left rows with the table as of their ts; take back what each made.
+def store_and_join(left, table, lefts, rows, heads, nodes, meta, out, work):
+    """Join changes of left rows with the table as of their ts; retract what each made.
 
     `left` and `table` are (ts, weights, slots, codes, no bands). Stops if `out` or `nodes` is
     full, to be called again with more room, and goes on where `work` says.
@@ -197,7 +197,7 @@ def remember_and_join(left, table, lefts, rows, heads, nodes, meta, out, work):
         found = made
         while work[UNITS] < abs(lweight[i]):
             if lweight[i] < 0 and lefts[slot, TOP] > 0:
-                found = tell_making(lefts[slot, TOP], slot, now, -1, nodes, made, out)
+                found = emit_making(lefts[slot, TOP], slot, now, -1, nodes, made, out)
                 if found >= 0:
                     move_making(slot, TOP, REDO, lefts, nodes, meta)
             elif lweight[i] < 0:
@@ -205,7 +205,7 @@ def remember_and_join(left, table, lefts, rows, heads, nodes, meta, out, work):
             elif lefts[slot, DEBT] > 0:
                 lefts[slot, DEBT] -= 1
             elif lefts[slot, REDO] > 0:
-                found = tell_making(lefts[slot, REDO], slot, now, 1, nodes, made, out)
+                found = emit_making(lefts[slot, REDO], slot, now, 1, nodes, made, out)
                 if found >= 0:
                     move_making(slot, REDO, TOP, lefts, nodes, meta)
             else:

@@ -8,7 +8,7 @@
     meta:           nodes used, first free node (chained by LEFT), live nodes, comparisons, seed
 
 Insert, remove and the k-th copy take O(log n) steps of one cache line each. Within an instant
-COPIES may be negative for a while: what is removed may be told before what is inserted.
+COPIES may be negative for a while: what is removed may be emitted before what is inserted.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ def emission_weights(events, weights):
 
 @kernel
 def take_out(limbs, g, base, value):
-    """Take a double out of a row of limbs that it is the sum of, rounded; tell whether it could be.
+    """Subtract a double from a row of limbs that rounds to it; return whether that was possible.
 
     Bits of it below the base are 0, as the row has none there. There may be no limb for its
     highest, if it was rounded up: then nothing is taken.

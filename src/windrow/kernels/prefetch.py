@@ -1,4 +1,4 @@
-"""Tell the processor which line of memory is read soon."""
+"""Prefetch: load a line of memory that is read soon."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ AHEAD = 16
 
 
 def soon_untyped(array: Any, index: Any) -> None:
-    """Do nothing: without a compiler there is nothing to tell."""
+    """Do nothing: without a compiler there is nothing to prefetch."""
 
 
 @intrinsic
@@ -32,8 +32,8 @@ def soon_compiled(context: Any, array: Any, index: Any) -> Any:
         pointer = builder.inttoptr(spot, cgutils.voidptr_t)
         word = ir.IntType(32)
         kind = ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t, word, word, word])
-        tell = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
-        builder.call(tell, [pointer, word(1), word(3), word(1)])
+        prefetch_call = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
+        builder.call(prefetch_call, [pointer, word(1), word(3), word(1)])
         return ctx.get_dummy_value()
 
     return types.void(array, index), generate

@@ -1,4 +1,4 @@
-"""Loops over stored rows: gather them, merge births with ends, scan a plain list for ends."""
+"""Loops over stored rows: gather them, merge arrivals with ends, scan a plain list for ends."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def gather_rows(words, valid, at, out, out_valid):
 
 @kernel
 def count_stillborn(ts, exp):
-    """Count the rows that end at or before their birth."""
+    """Count the rows that end at or before their arrival."""
     count = 0
     for i in range(len(ts)):
         if exp[i] <= ts[i]:
@@ -58,7 +58,7 @@ def scatter_words(line, at, values):
 
 @kernel
 def merge_ends(born, born_at, ends, ends_at, ts, weight, at):
-    """Merge births and ends, both ascending, into signed changes; ends first at one instant.
+    """Merge arrivals and ends, both ascending, into signed changes; ends first at one instant.
 
     born [ 3  5  5 ]   ends [ 5  9 ]   ->   ts [ 3  5  5  5  9 ]   weight [ + - + + - ]
 
@@ -91,11 +91,11 @@ def merge_ends(born, born_at, ends, ends_at, ts, weight, at):
 def scan_list(born, exp, rows, clock, kept_exp, kept_rows, meta, out_exp, out_rows):
     """Scan the whole list at every instant up to `clock`; return how many rows ended.
 
-        instants: each distinct birth, and each end      kept: rows in order of birth
+        instants: each distinct arrival, and each end      kept: rows in order of arrival
 
     A scan compares every kept row with the instant: the cost of not knowing more about the
-    order of ends than that [THESIS 2.3.3]. Needs room in `kept` for all births, in `out` for
-    all kept rows and births. `meta` holds [length, first end among the kept, comparisons].
+    order of ends than that [THESIS 2.3.3]. Needs room in `kept` for all arrivals, in `out` for
+    all kept rows and arrivals. `meta` holds [length, first end among the kept, comparisons].
     """
     length = meta[LENGTH]
     first_end = meta[FIRST_END]

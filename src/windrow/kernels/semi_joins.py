@@ -23,13 +23,13 @@ NEXT_LEFT, NEXT_RIGHT, MADE, COMPARED, OPEN, KEYS, ROWS, NOW = range(8)
 TOTAL, NULLS, TOTAL_BEFORE, NULLS_BEFORE = range(8, 12)
 """And for NOT IN: all copies on the right, and those of NULL; now, and before the instant."""
 PREMATURE = 12
-"""And the results that were taken back though their left tuples are still there: copies."""
+"""And the results that were retracted though their left tuples are still there: copies."""
 WORK_WORDS = 13
 
 
 @inlined
 def passes(kind, weight, code, null_code, total, nulls):
-    """Tell whether the left rows of a key with `weight` copies on the right are in the answer."""
+    """Return whether the left rows of a key with `weight` copies on the right are in the answer."""
     if kind == SEMI:
         return weight > 0
     if kind == ANTI:
@@ -82,7 +82,7 @@ def apply_instant(left, right, rows, heads, touched_keys, touched_rows, null_cod
 
 
 @kernel
-def tell_row(slot, was, is_, rows, touched_rows, made, out, work):
+def emit_row(slot, was, is_, rows, touched_rows, made, out, work):
     """Add what a left row's part in the answer changed by; return the rows made, -1 if full."""
     slots, ts, weight = out
     before, ended = rows[slot, COUNT], 0
@@ -102,8 +102,8 @@ def tell_row(slot, was, is_, rows, touched_rows, made, out, work):
 
 
 @kernel
-def tell_all(kind, rows, heads, touched_keys, touched_rows, null_code, out, work):
-    """Tell the changes of an instant that turned the rule itself: any left row may be one."""
+def emit_all(kind, rows, heads, touched_keys, touched_rows, null_code, out, work):
+    """Emit the changes of an instant that turned the rule itself: any left row may be one."""
     made = work[MADE]
     for slot in range(len(rows)):
         code = rows[slot, CODE] - 1
@@ -113,7 +113,7 @@ def tell_all(kind, rows, heads, touched_keys, touched_rows, null_code, out, work
                 before = touched_keys[heads[code, SEEN] - 2, 1]
             was = passes(kind, before, code, null_code, work[TOTAL_BEFORE], work[NULLS_BEFORE])
             is_ = passes(kind, weight, code, null_code, work[TOTAL], work[NULLS])
-            made = tell_row(slot, was, is_, rows, touched_rows, made, out, work)
+            made = emit_row(slot, was, is_, rows, touched_rows, made, out, work)
             if made < 0:
                 return False
     work[MADE] = made
@@ -121,8 +121,8 @@ def tell_all(kind, rows, heads, touched_keys, touched_rows, null_code, out, work
 
 
 @kernel
-def tell_touched(kind, rows, heads, touched_keys, touched_rows, null_code, out, work):
-    """Tell the changes of an instant; return False, having told none, if there is no room."""
+def emit_touched(kind, rows, heads, touched_keys, touched_rows, null_code, out, work):
+    """Emit the changes of an instant; return False, with none written, if there is no room."""
     made = work[MADE]
     total, nulls = work[TOTAL], work[NULLS]
     for k in range(work[KEYS]):
@@ -132,7 +132,7 @@ def tell_touched(kind, rows, heads, touched_keys, touched_rows, null_code, out, 
         if was != is_:
             at = heads[code, LEFT]
             while at > 0:
-                made = tell_row(at - 1, was, is_, rows, touched_rows, made, out, work)
+                made = emit_row(at - 1, was, is_, rows, touched_rows, made, out, work)
                 if made < 0:
                     return False
                 at = rows[at - 1, OLDER]
@@ -143,7 +143,7 @@ def tell_touched(kind, rows, heads, touched_keys, touched_rows, null_code, out, 
         was = passes(kind, before, code, null_code, total, nulls)
         is_ = passes(kind, heads[code, RIGHT], code, null_code, total, nulls)
         if was and is_:
-            made = tell_row(slot, was, is_, rows, touched_rows, made, out, work)
+            made = emit_row(slot, was, is_, rows, touched_rows, made, out, work)
             if made < 0:
                 return False
     work[MADE] = made
@@ -152,7 +152,7 @@ def tell_touched(kind, rows, heads, touched_keys, touched_rows, null_code, out, 
 
 @kernel
 def semi_changes(kind, left, right, rows, heads, touched_keys, touched_rows, null_code, out, work):
-    """Tell how left rows enter and leave the answer, instant by instant; stop if `out` is full.
+    """Emit how left rows enter and leave the answer, instant by instant; stop if `out` is full.
 
     `left` is (ts, weights, slots, codes), `right` (ts, weights, codes), `out` (slots, ts,
     weights). `touched_rows` of an instant: slot, copies before, copies that end. Goes on where
@@ -167,10 +167,12 @@ def semi_changes(kind, left, right, rows, heads, touched_keys, touched_rows, nul
             or (work[NULLS] <= 0) != (work[NULLS_BEFORE] <= 0)
         )
         if turned:
-            told = tell_all(kind, rows, heads, touched_keys, touched_rows, null_code, out, work)
+            emitted = emit_all(kind, rows, heads, touched_keys, touched_rows, null_code, out, work)
         else:
-            told = tell_touched(kind, rows, heads, touched_keys, touched_rows, null_code, out, work)
-        if not told:
+            emitted = emit_touched(
+                kind, rows, heads, touched_keys, touched_rows, null_code, out, work
+            )
+        if not emitted:
             work[PREMATURE] = premature
             return
         for k in range(work[ROWS]):
@@ -185,7 +187,7 @@ def semi_changes(kind, left, right, rows, heads, touched_keys, touched_rows, nul
 
 @kernel
 def count_partners(kind, left, pairs, copies, partners, marks, touched, out):
-    """Tell how left rows enter and leave the answer, from the changes of their pairs.
+    """Emit how left rows enter and leave the answer, from the changes of their pairs.
 
     `left` is (ts, weights, slots), `pairs` (ts, weights, left slots), both in time order;
     `copies` and `partners` are kept by slot, `marks` is 0 everywhere between instants. `out`

@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 from windrow.kernels.extents import HEAD, LARGEST, LINE, USED, free_extent, take_extent
 from windrow.kernels.extremes import BYTES, compare, order_key, value_of
 from windrow.kernels.groups import CLOSES, EMISSION, GROUP, WEIGHT
-from windrow.kernels.jit import kernel, melted
+from windrow.kernels.jit import force_inlined, kernel
 from windrow.kernels.prefetch import place
 
 LINKS, FIRST = 1, 2
@@ -47,7 +47,7 @@ LEVELS = 16
 """No tree is higher: a level has twelve times the blocks of the level above it, in the mean."""
 
 
-class Order(NamedTuple):
+class KeyOrder(NamedTuple):
     """How keys compare (see `extremes.compare`)."""
 
     kind: Any
@@ -74,19 +74,19 @@ class Quantiles(NamedTuple):
     valid: Any
 
 
-@melted
+@force_inlined
 def count_of(words, x):
     """Return how many entries a block has."""
     return words[x * LINE + HEAD] >> 2
 
 
-@melted
+@force_inlined
 def values_at(words, x):
     """Return where the values of a block begin."""
     return x * LINE + FIRST + (4 << (words[x * LINE + HEAD] & 3)) - 1
 
 
-@melted
+@force_inlined
 def up_to(words, at, n, key, order, meta):
     """Return how many of the n ascending keys from `at` on are not above a key."""
     first, looks = at, 0
@@ -113,7 +113,7 @@ def up_to(words, at, n, key, order, meta):
     return at - first
 
 
-@melted
+@force_inlined
 def put_entry(words, x, at, key, value):
     """Insert an entry into a block that has room."""
     keys, values, n = x * LINE + FIRST, values_at(words, x), count_of(words, x)
@@ -126,7 +126,7 @@ def put_entry(words, x, at, key, value):
     words[x * LINE + HEAD] += 4
 
 
-@melted
+@force_inlined
 def cut_entry(words, x, at):
     """Remove an entry from a block."""
     keys, values, n = x * LINE + FIRST, values_at(words, x), count_of(words, x)
@@ -150,7 +150,7 @@ def move_entries(words, source, start, target):
     words[target * LINE + HEAD] += (n - start) << 2
 
 
-@melted
+@force_inlined
 def copies_in(words, x):
     """Return the copies in a leaf."""
     values, total = values_at(words, x), 0
@@ -192,7 +192,7 @@ def plant(bags, g):
     return record
 
 
-@melted
+@force_inlined
 def leaf_of(bags, record, key, order):
     """Return the leaf where a key is or belongs; `path` gets the way there."""
     words, path, at = bags.words, bags.path, record * LINE
@@ -357,9 +357,9 @@ def shrink(bags, g):
     shrink_tree(bags, g, record)
 
 
-@melted
+@force_inlined
 def has_room(bags, g):
-    """Tell whether a change of a group's bag finds lines enough, even if every block is split."""
+    """Return whether a change of a group's bag finds lines enough, even if every block is split."""
     root, blocks = bags.roots[g], 1
     if root < 0:
         blocks = 2 + bags.words[-root * LINE + HEIGHT]
@@ -368,7 +368,7 @@ def has_room(bags, g):
     return (bags.meta[USED] + (blocks << LARGEST)) * LINE <= len(bags.words)
 
 
-@melted
+@force_inlined
 def add_copies(bags, g, key, w, order):
     """Add w copies of a value to a group's bag. Needs room (see `has_room`)."""
     words = bags.words
@@ -381,7 +381,7 @@ def add_copies(bags, g, key, w, order):
         leaf = leaf_of(bags, -leaf, key, order)
         words[at + TOTAL] += w
         cursor = words[at + CURSOR]
-        # leaves hold disjoint ranges: any key of the cursor's tells which of both is first
+        # leaves hold disjoint ranges: any key of the cursor's shows which of both is first
         first = words[cursor * LINE + FIRST]
         if cursor != leaf and (
             compare(key, first, order.kind, order.arena, order.starts, order.lengths) < 0
@@ -407,7 +407,7 @@ def add_copies(bags, g, key, w, order):
             shrink(bags, g)
 
 
-@melted
+@force_inlined
 def size_of(bags, g):
     """Return the copies in a group's bag."""
     x = bags.roots[g]
@@ -416,7 +416,7 @@ def size_of(bags, g):
     return copies_in(bags.words, x) if x else 0
 
 
-@melted
+@force_inlined
 def find_copy(bags, g, k):
     """Return leaf and place of the k-th copy, from 0, and the copies up to that value's last."""
     words, root = bags.words, bags.roots[g]
@@ -439,7 +439,7 @@ def find_copy(bags, g, k):
     return leaf, i, passed + words[values + i]
 
 
-@melted
+@force_inlined
 def read_quantile(bags, g, fraction, kind, e, out):
     """Fill in emission e: the two values about (n - 1)·fraction of a group."""
     words, n = bags.words, size_of(bags, g)

@@ -27,7 +27,7 @@ WORK_WORDS = 5
 
 
 @inlined
-def tell(rows, lists, work, out):
+def emit(rows, lists, work, out):
     """Bring what is shown up to date at the current multiple."""
     now = work[CURRENT]
     for k in range(work[DIRTIES]):
@@ -70,7 +70,7 @@ def close(rows, lists, work):
 
 @kernel
 def restore_changes(changes, clock, slide, rows, lists, work, out):
-    """Fold changes into `rows`; tell at each multiple up to `clock` what differs.
+    """Fold changes into `rows`; emit at each multiple up to `clock` what differs.
 
         changes:  [ts, multiple, code, weight]  a line each, ts ascending
         lists:    dirty, settled and dead codes, each as long as there may be codes
@@ -81,7 +81,7 @@ def restore_changes(changes, clock, slide, rows, lists, work, out):
     for i in range(changes.shape[1]):
         now, due, code = changes[0, i], changes[1, i], changes[2, i]
         while due > work[CURRENT]:
-            tell(rows, lists, work, out)
+            emit(rows, lists, work, out)
             close(rows, lists, work)
             work[CURRENT] = work[CURRENT] + slide if work[DIRTIES] > 0 else due
         if rows[code, INTERVAL] != due:  # its first change since the last multiple
@@ -101,7 +101,7 @@ def restore_changes(changes, clock, slide, rows, lists, work, out):
             lists[0, work[DIRTIES]] = code
             work[DIRTIES] += 1
     while work[CURRENT] <= clock and work[DIRTIES] + work[SETTLEDS] > 0:
-        tell(rows, lists, work, out)
+        emit(rows, lists, work, out)
         if work[CURRENT] == clock:
             break
         close(rows, lists, work)

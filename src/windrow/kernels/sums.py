@@ -7,7 +7,7 @@ place mod 32, falls on three limbs:
              ├────┼────┼ ... ┼────┼────┼────┼ ... ┼────┼────┤
                               m << (place % 32)         head room
 
-A limb is an int64 that is worth 2^32 times the one below it. Adding and taking back are whole
+A limb is an int64 that is worth 2^32 times the one below it. Adding and subtracting are whole
 operations on limbs, so they are exact; carries wait until somebody reads [Kulisch 1981].
 """
 
@@ -18,7 +18,7 @@ import math
 import numpy as np
 
 from windrow.kernels.groups import CLOSES, EMISSION, GROUP, WEIGHT
-from windrow.kernels.jit import kernel, melted
+from windrow.kernels.jit import force_inlined, kernel
 from windrow.kernels.prefetch import place
 from windrow.kernels.words import add_words
 
@@ -92,7 +92,7 @@ def add_real(limbs, g, limb, shift, m, w):
     limbs[place(g), place(limb + 2)] += (high >> 32) * w
 
 
-@melted
+@force_inlined
 def settle(limbs, g):
     """Take the carries of a row of limbs; return the lowest that is not 0, or their number.
 
@@ -122,7 +122,7 @@ def settle_all(limbs):
         settle(limbs, g)
 
 
-@melted
+@force_inlined
 def digit(limbs, g, k, lowest):
     """Return the k-th 32 bits of the absolute value of a settled row; 0 of a limb below all."""
     if k < lowest:
@@ -135,7 +135,7 @@ def digit(limbs, g, k, lowest):
     return d - sign if k == lowest else d
 
 
-@melted
+@force_inlined
 def rounded(limbs, g):
     """Return (f, e) with f · 2^e the value of a row of limbs, rounded to nearest, ties to even.
 
@@ -162,7 +162,7 @@ def rounded(limbs, g):
     return (-f if limbs[place(g), place(top)] < 0 else f), 32 * h + 32
 
 
-@melted
+@force_inlined
 def scaled(f, e):
     """Return f · 2^e, infinite if too large. |f| <= 2."""
     if abs(e) < COMMON:
@@ -194,7 +194,7 @@ def tally(tallies, g, bits, w):
 
 @kernel
 def fits(bits, base, limbs, w, spent):
-    """Tell whether a value can be added: its limbs are kept, and carries can still wait."""
+    """Return whether a value can be added: its limbs are kept, and carries can still wait."""
     place = (bits >> 52) & SPECIAL
     if place == SPECIAL or bits & MAGNITUDE == 0:
         return True

@@ -106,7 +106,7 @@ def hash_bytes(data, start, length):
 
 @kernel
 def same_bytes(left, i, right, j, length):
-    """Tell whether `length` bytes from i on in `left` equal those from j on in `right`."""
+    """Return whether `length` bytes from i on in `left` equal those from j on in `right`."""
     if length < 8:
         return short_word(left, i, length) == short_word(right, j, length)
     last = length - 8

@@ -200,14 +200,14 @@ def change_copies(code, change, order, nodes, hashes, marks, touched, path, cut,
 
 @kernel
 def top_changes(changes, at, order, nodes, hashes, marks, lists, path, cut, work, out):
-    """Fold changes instant by instant; tell how the rows of the cut change.
+    """Fold changes instant by instant; emit how the rows of the cut change.
 
         changes:  (ts, codes, weights), ts ascending; to be gone on with at number `at`
         lists:    [touched rows, rows of the instant], each as long as there may be codes
         out:      [ts, code, weight]  a line each
 
     Stops where `out` has no room for an instant: work[TOUCHED] is then positive, and the next
-    call tells it first. Returns where to go on.
+    call emits it first. Returns where to go on.
     """
     ts, codes, weights = changes
     touched, coming = lists[0], lists[1]

@@ -1,7 +1,7 @@
 """Versions of a table: which rows are in it since which version, and which were until another.
 
     version      1       2       3
-    row x        +               -       told as   x [1, OPEN)  at 1;  gone at 3: x [1, 3) instead
+    row x        +               -       emitted   x [1, OPEN)  at 1;  gone at 3: x [1, 3) instead
 
 Copies of a row that came with different versions are nodes of a chain, newest first; which of them
 leaves is all one, as each version has as many copies either way.
@@ -22,7 +22,7 @@ USED, FREE, META_WORDS = range(3)
 """Nodes ever used, and the first free one + 1."""
 
 CHANGE, SINCE, UNTIL, WEIGHT, LINES = range(5)
-"""Of what is told: the change that it is of, versions, and copies that come (+) or go (-)."""
+"""Of what is emitted: the change that it is of, versions, and copies that come (+) or go (-)."""
 
 
 @kernel
@@ -30,7 +30,7 @@ def follow_versions(slots, weights, versions, heads, debts, nodes, meta, out):
     """Write what changes of a table do to its versions; return how many lines.
 
     Needs of each row at most one sign in a version, and room: in `out` for a line a change and two
-    more a copy that leaves, in `nodes` for one a change. A row that leaves before it has come is a
+    more a copy that leaves, in `nodes` for one a change. A row that expires before it has come is a
     debt.
     """
     made = 0

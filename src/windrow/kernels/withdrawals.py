@@ -1,4 +1,4 @@
-"""Loops over the withdrawals of a mixed edge: entries (row, end) with copies taken back early."""
+"""Loops over the early retractions of a partly signed edge: entries (row, end) with copies."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from windrow.kernels.jit import kernel
 
 @kernel
 def note_withdrawals(codes, weight, pending, queued):
-    """Note copies that are taken back, and let a copy that comes again undo that.
+    """Note copies that are retracted, and let a copy that comes again undo that.
 
-    `codes` are those of (row, end), in the order of the changes, -1 for a birth of which none was
-    taken back; `queued` gets 1 for each birth that is to wait for its end. A birth whose copy
-    still waits, though withdrawn, is not queued again, so that a copy waits once however often
+    `codes` are those of (row, end), in the order of the changes, -1 for an arrival of which none
+    was retracted; `queued` gets 1 for each arrival that is to wait for its end. An arrival whose
+    copy still waits, though withdrawn, is not queued again, so that a copy waits once however often
     it comes and goes.
     """
     for k in range(len(codes)):
@@ -28,7 +28,7 @@ def note_withdrawals(codes, weight, pending, queued):
 
 @kernel
 def pass_over(codes, pending, kept):
-    """Mark with 0 in `kept` the rows that were withdrawn, one for each copy taken back.
+    """Mark with 0 in `kept` the rows that were withdrawn, one for each copy retracted.
 
     A code of -1 is a row of which none was; `pending` loses what is passed over.
     """

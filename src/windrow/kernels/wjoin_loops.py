@@ -21,7 +21,7 @@ How a frame finds its rows is all that the algorithms differ in:
 
 from __future__ import annotations
 
-from windrow.kernels.jit import inlined, kernel, melted
+from windrow.kernels.jit import force_inlined, inlined, kernel
 from windrow.kernels.prefetch import place
 from windrow.kernels.wjoin_rows import END, FIRST, SHIFT, let_go, link, next_stream
 
@@ -51,9 +51,9 @@ BLOCK, SMALL_BLOCK = 64, 16
 """Rows that are looked at together where one value is sought."""
 
 
-@melted
+@force_inlined
 def admit(i, now, spans, times, windows):
-    """Find the stretch of each other stream that an arrival can match; tell if all have rows.
+    """Find the stretch of each other stream that an arrival can match; return if all have rows.
 
     Stretches only move on from one arrival of a stream to its next.
     """
@@ -76,9 +76,9 @@ def admit(i, now, spans, times, windows):
     return True
 
 
-@melted
+@force_inlined
 def has_partners(i, at, spans, members, links):
-    """Tell whether every stream that an equality ties to an arrival has a row of its key.
+    """Return whether every stream that an equality ties to an arrival has a row of its key.
 
     The newest rows of a key lie side by side: one look at memory for all streams.
     """
@@ -93,9 +93,9 @@ def has_partners(i, at, spans, members, links):
     return True
 
 
-@melted
+@force_inlined
 def is_met(i, now, how, spans, times, windows, members, links):
-    """Tell whether an arrival may have a match in every other stream, as far as it is known."""
+    """Return whether an arrival may have a match in every other stream, as far as it is known."""
     if how[METHOD] == MERGE:
         return admit(i, now, spans, times, windows)
     if how[METHOD] == HASH and how[EVERY] == 1:
@@ -103,7 +103,7 @@ def is_met(i, now, how, spans, times, windows, members, links):
     return True
 
 
-@melted
+@force_inlined
 def order_by_rows(i, friends, starts, stops, order):
     """Order the loops: always the stream with the fewest rows among those that a condition ties.
 
@@ -124,7 +124,7 @@ def order_by_rows(i, friends, starts, stops, order):
         bound |= 1 << best
 
 
-@melted
+@force_inlined
 def first_at_least(times, start, stop, instant):
     """Return the first position of [start, stop) whose time is not before an instant."""
     while start < stop:
@@ -145,7 +145,7 @@ def lowest(members):
     return k
 
 
-@melted
+@force_inlined
 def known_conditions(j, bound, skipped, chosen, words, terms, found):
     """List what must hold of a row of stream j, given those chosen; return how many there are.
 
@@ -177,7 +177,7 @@ def known_conditions(j, bound, skipped, chosen, words, terms, found):
     return count
 
 
-@melted
+@force_inlined
 def open_loop(d, how, spans, state, links, windows, terms, stack):
     """Prepare the loop at a depth for the rows chosen so far."""
     times, words = state
@@ -214,9 +214,9 @@ def open_loop(d, how, spans, state, links, windows, terms, stack):
     frames[d, CONDITIONS] = known_conditions(j, bound, chain, chosen, words, terms, conditions[d])
 
 
-@melted
+@force_inlined
 def holds(words, at, found, count):
-    """Tell whether a row meets all conditions."""
+    """Return whether a row meets all conditions."""
     for m in range(count):
         value, known, op = words[found[m, 1], at], found[m, 2], found[m, 0]
         if op == EQ:
@@ -239,7 +239,7 @@ def holds(words, at, found, count):
     return True
 
 
-@melted
+@force_inlined
 def seek_key(at, last, words, line, known):
     """Go back from `at` to the first row with a known value; return where it was sought up to.
 
@@ -265,7 +265,7 @@ def seek_key(at, last, words, line, known):
     return at
 
 
-@melted
+@force_inlined
 def seek_in_period(at, frame, times, words, line, known, ends):
     """Do the same, testing each row for the period first; if it `ends`, one before it does."""
     last, low, high = frame[LAST], frame[LOW], frame[HIGH]
@@ -279,7 +279,7 @@ def seek_in_period(at, frame, times, words, line, known, ends):
     return at
 
 
-@melted
+@force_inlined
 def follow(how, at, frame, found, times, words, back):
     """Go back through the rows of a key, or all, testing each for the period and all conditions."""
     last, low, high, count = frame[LAST], frame[LOW], frame[HIGH], frame[CONDITIONS]
@@ -297,7 +297,7 @@ def follow(how, at, frame, found, times, words, back):
     return row, at, looked
 
 
-@melted
+@force_inlined
 def next_row(how, at, frame, found, times, words, back):
     """Return the next row of a loop (-1: none), where to go on, and how many were looked at.
 
@@ -324,9 +324,9 @@ def next_row(how, at, frame, found, times, words, back):
     return row, at, looked
 
 
-@melted
+@force_inlined
 def within_all(chosen, times, exact):
-    """Tell whether every two chosen rows are within their window."""
+    """Return whether every two chosen rows are within their window."""
     for j in range(1, len(chosen)):
         for k in range(j):
             apart = times[chosen[j]] - times[chosen[k]]
@@ -335,11 +335,11 @@ def within_all(chosen, times, exact):
     return True
 
 
-@melted
+@force_inlined
 def run_loops(opening, how, spans, state, links, windows, terms, stack, out, work):
     """Go through the loops of one arrival from depth ``work[DEPTH]`` on, which `opening` opens.
 
-    Tells False, with that depth noted, where `out` is full: to be called again with room.
+    Returns False, with that depth noted, where `out` is full: to be called again with room.
     """
     times, words = state
     frames, conditions, chosen, order = stack
@@ -380,7 +380,7 @@ def join_arrivals(how, spans, state, links, windows, terms, orders, stack, out, 
     `state` is (times, words), `links` (codes, back, heads), `windows` (most, exact, keep, starts,
     stops), `terms` (equalities, comparisons, the streams that each index has, the streams that
     each is tied to), `stack` (frames, conditions, rows chosen, the order), `out` a line of
-    positions a stream, and one of times. Tells whether all have come: else to be called again.
+    positions a stream, and one of times. Returns whether all have come: else to be called again.
     """
     times = state[0]
     frames, _, chosen, order = stack

@@ -13,14 +13,14 @@ number is its position + SHIFT: it stays when rows are moved.
 
 from __future__ import annotations
 
-from windrow.kernels.jit import kernel, melted
+from windrow.kernels.jit import force_inlined, kernel
 
 FIRST, END, STOP, SHIFT = 0, 1, 2, 3
 """Columns of `spans`, one row a stream."""
 SPAN_WORDS = 4
 
 
-@melted
+@force_inlined
 def next_stream(spans, times):
     """Return the stream whose next row comes first, of one instant the first stream; -1: none."""
     found = -1
@@ -31,7 +31,7 @@ def next_stream(spans, times):
     return found
 
 
-@melted
+@force_inlined
 def let_go(now, spans, times, keep):
     """Move each stream's first row of use past those that no row from `now` on can match."""
     for j in range(len(spans)):
@@ -41,7 +41,7 @@ def let_go(now, spans, times, keep):
         spans[j, FIRST] = first
 
 
-@melted
+@force_inlined
 def link(i, at, spans, members, links):
     """Make a row the newest of its keys."""
     codes, back, heads = links

@@ -62,7 +62,7 @@ class Cursor(SparkParser):
         return " ".join(token.text.upper().split())
 
     def at(self, *words: str) -> bool:
-        """Tell whether these words come next."""
+        """Return whether these words come next."""
         return all(self.word(ahead) == word for ahead, word in enumerate(words))
 
     def take(self, *words: str) -> bool:

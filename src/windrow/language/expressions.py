@@ -80,7 +80,7 @@ class ExpressionParser(WindowParser):
 
     @abstractmethod
     def at_query(self, *, brackets: bool = True) -> bool:
-        """Tell whether a query begins here."""
+        """Return whether a query begins here."""
 
     # -- places --------------------------------------------------------------------------------
 
@@ -380,7 +380,7 @@ class ExpressionParser(WindowParser):
     # -- stream functions ----------------------------------------------------------------------
 
     def at_stream_function(self) -> bool:
-        """Tell whether ``ISTREAM(`` or ``Istream-restore(`` comes next."""
+        """Return whether ``ISTREAM(`` or ``Istream-restore(`` comes next."""
         if self.word().lower() not in STREAM_FUNCTIONS:
             return False
         after = 3 if self.word(1) == "-" and self.word(2) == "RESTORE" else 1

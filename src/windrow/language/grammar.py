@@ -213,7 +213,7 @@ def check_type(node: exp.DataType) -> None:
 
 
 def is_field(node: exp.Dot | exp.Column) -> bool:
-    """Tell whether ``x.y`` takes the field y of a value x, or a column is named by a name."""
+    """Return whether ``x.y`` takes the field y of a value x, or a column is named by a name."""
     if isinstance(node, exp.Column):
         return isinstance(node.this, exp.Identifier | exp.Star)
     holders = (exp.Column, exp.Dot, exp.Bracket, exp.Paren, exp.Anonymous)
@@ -274,5 +274,5 @@ QUERY_PLACES = (type(None), exp.Subquery, exp.Exists, exp.CTE)
 
 
 def is_query(node: object) -> bool:
-    """Tell whether a node is a query rather than an expression."""
+    """Return whether a node is a query rather than an expression."""
     return isinstance(node, exp.Query)

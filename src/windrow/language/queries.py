@@ -37,7 +37,7 @@ class QueryParser(ExpressionParser):
     QUERY_MODIFIER_TOKENS: ClassVar = set(QUERY_MODIFIER_PARSERS) - {TokenType.WINDOW}
 
     def at_query(self, *, brackets: bool = True) -> bool:
-        """Tell whether a query begins here: SELECT, WITH or a stream function.
+        """Return whether a query begins here: SELECT, WITH or a stream function.
 
         With `brackets`, also one in brackets; where an expression could stand as well, those
         may belong to it: ``((SELECT 1) + 2)``.
@@ -52,7 +52,7 @@ class QueryParser(ExpressionParser):
         return found
 
     def _stream_function_holds_query(self) -> bool:
-        """Tell whether the stream function here stands around a query."""
+        """Return whether the stream function here stands around a query."""
         self._advance()
         self.take("-", "RESTORE")
         return self.at_query()

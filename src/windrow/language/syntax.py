@@ -88,7 +88,7 @@ class StreamFunction(exp.Expression):
     """A relation turned into a stream: istream, dstream, rstream or wstream.
 
     `this` is a query, or an expression inside an aggregate. Only wstream has a `window`;
-    `restore` asks for results born and gone between two refreshes.
+    `restore` asks for results that appear and disappear between two refreshes.
     """
 
     arg_types: ClassVar[dict[str, bool]] = {

@@ -43,7 +43,7 @@ def room_for(rows: int, columns: int) -> npt.NDArray[np.int64]:
     """Return words to be filled that are to leave as Arrow arrays, shape (rows, columns).
 
     Much of it Arrow asks the system for, in small pages. What its own pool gives back comes again
-    in huge ones, each cleared whole: a GROUP BY that tells 300 rows a tuple took 11 µs a tuple with
+    in huge ones, each cleared whole: a GROUP BY that emits 300 rows a tuple took 11 µs a tuple with
     it, and 8 without; joins take as long.
     """
     size = 8 * rows * columns

@@ -29,7 +29,7 @@ class RowCodec:
 
     @cached_property
     def nullable(self) -> bool:
-        """Tell whether there is a word of NULL bits."""
+        """Return whether there is a word of NULL bits."""
         return any(f.nullable for f in self.fields)
 
     @cached_property

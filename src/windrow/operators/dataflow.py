@@ -29,14 +29,14 @@ class Closing(Protocol):
         """Return what the instant of the clock gives, as nothing will follow."""
 
 
-class Watch(Protocol):
+class TaskWatch(Protocol):
     """Looks at a task after each step; may change how it works, never what it gives."""
 
     def look(self, rows: int) -> None:
         """A step has taken so many rows."""
 
     def notes(self) -> list[str]:
-        """Return in lines what EXPLAIN tells of the task beside its structure."""
+        """Return in lines what EXPLAIN shows of the task beside its structure."""
 
     def facts(self) -> dict[str, object]:
         """Return the same for other programs."""
@@ -61,16 +61,16 @@ class Stage:
     inputs: tuple[int, ...] = ()
     task: Task | None = None
     lags: bool = False
-    mixed: bool = False
+    partly_signed: bool = False
     structure: str = ""
     node: Plan | None = None
-    watch: Watch | None = None
+    watch: TaskWatch | None = None
     begins: bool = True
 
     @property
-    def sort(self) -> tuple[bool, bool]:
+    def edge_kind(self) -> tuple[bool, bool]:
         """Which departures travel on the edge that leaves it."""
-        return self.signed, self.mixed
+        return self.signed, self.partly_signed
 
     @property
     def form(self) -> str:
@@ -78,7 +78,7 @@ class Stage:
         return self.structure.partition("; ")[0]
 
     def counts(self) -> dict[str, Any]:
-        """Return what its task remembers, and has counted; {} of a source."""
+        """Return what its task stores, and has counted; {} of a source."""
         task = self.task
         if task is None:
             return {}
@@ -106,13 +106,13 @@ class Dataflow:
     ends: dict[int, Delta] = field(default_factory=dict)
     begun: bool = False
     lag: int = field(init=False)
-    _mixed: set[int] = field(init=False)
+    _aligned_stages: set[int] = field(init=False)
     _nothing: dict[int, Delta] = field(init=False)
 
     def __post_init__(self) -> None:
         self.clocks = [BEGINNING] * len(self.stages)
         lags = [0] * len(self.stages)
-        self._mixed = set()
+        self._aligned_stages = set()
         self._nothing = {
             i: Delta.empty(s.schema, signed=True)
             for i, s in enumerate(self.stages)
@@ -121,14 +121,14 @@ class Dataflow:
         for i, stage in enumerate(self.stages):
             below = [lags[j] for j in stage.inputs]
             if len(below) > 1 and any(below):
-                self._mixed.add(i)
+                self._aligned_stages.add(i)
             lags[i] = stage.lags + max(below, default=0)
         self.lag = lags[-1]
 
     @property
     def aligns(self) -> bool:
-        """Tell whether edges that lag meet faster ones, whose changes then wait."""
-        return bool(self._mixed)
+        """Return whether edges that lag meet faster ones, whose changes then wait."""
+        return bool(self._aligned_stages)
 
     @property
     def root(self) -> Stage:
@@ -182,7 +182,7 @@ class Dataflow:
             inputs += tuple([outputs[j] for j in others])
         if not self.begun:
             at = max(at, start)  # all that is there before the first event has come
-        elif i in self._mixed:
+        elif i in self._aligned_stages:
             inputs = self._aligned(i, inputs, at)
         return self.run_task(i, inputs, at, start=start, ends=ends)
 

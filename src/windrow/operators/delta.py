@@ -1,20 +1,21 @@
 """The unit between operators: a batch of changes in time order.
 
-Three sorts of edge, fixed when the plan is lowered:
+An edge of a plan is of one of three kinds, fixed when the plan is lowered:
 
-- *predicted*: `exp` is set. Only births travel; each tuple says at birth when it will leave, and
-  whoever remembers it lets it go by itself. Edges of pattern MON, WKS and WK.
-- *signed*: `exp` is None. Every change travels: `weight` +n for n copies that appear, -n for n
-  that leave (None: all +1). Edges of pattern STR, and all edges under `negative`.
-- *mixed*: both are set. A birth (+1) says when it will leave, as on a predicted edge; only a copy
-  that leaves earlier travels again, as -1 with the same `exp`, at `ts` < `exp`. Whoever remembers
-  the copy finds it by row and `exp`, and lets the others go by themselves. Each row is one copy.
+- *unsigned*: `exp` is set. Only insertions travel. Each tuple carries the instant at which it
+  expires, and operators that store it drop it then by themselves. Edges of pattern MON, WKS and WK;
+  an edge of pattern MON is *append-only*: its tuples never expire.
+- *signed*: `exp` is None. Every change travels: `weight` +n inserts n copies of a row, -n retracts
+  n copies (None: all +1). Edges of pattern STR, and all edges under `negative`.
+- *partly signed*: both are set. An insertion (+1) carries `exp`, as on an unsigned edge; only a
+  copy that ends earlier is retracted, by -1 with the same `exp`, at `ts` < `exp`. An operator finds
+  the copy by row and `exp`, and drops the others when they expire. Each row is one copy.
   For edges of pattern STR most of whose tuples live to their known end [THESIS 3.5.2].
 
          ts  exp  weight
           1    6    +        there in [1, 6), unless
-          3    6    -        it is taken back: then in [1, 3);
-          4    6    +        and given again: in [1, 3) and [4, 6); its end at 6 is not told
+          3    6    -        it is retracted: then in [1, 3);
+          4    6    +        and inserted again: in [1, 3) and [4, 6); nothing travels at 6
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ class Delta:
 
     @property
     def signed(self) -> bool:
-        """Tell whether all departures travel as negative weights."""
+        """Return whether every removal travels, as a negative weight."""
         return self.exp is None
 
     def weights(self) -> I64:
@@ -61,8 +62,8 @@ class Delta:
         )
 
     def living(self) -> Delta:
-        """Return the rows of a predicted edge that live for at least an instant."""
-        assert self.exp is not None, "only a predicted edge knows ends"
+        """Return the rows of an unsigned edge that live for at least an instant."""
+        assert self.exp is not None, "only an unsigned edge knows ends"
         if not count_stillborn(self.ts, self.exp):
             return self
         return self.take(np.flatnonzero(self.exp > self.ts))

@@ -10,12 +10,12 @@ from windrow.operators.early_measures import measured_facts
 from windrow.operators.join.aggregation.task import AggregationJoinTask
 from windrow.operators.lowering.early_watching import EarlyWatch
 from windrow.optimize.choose_early import EarlyFacts
-from windrow.optimize.early_costs import remembered
+from windrow.optimize.early_costs import stored_graph
 from windrow.optimize.join_orders import best_orders
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class CountedStages:
     """Stages at work, up to which instant, and since when their operators count."""
 
     stages: list[Stage]
@@ -32,7 +32,7 @@ def watches_of(stages: Iterable[Stage]) -> list[EarlyWatch]:
     return [s.watch for s in stages if isinstance(s.watch, EarlyWatch)]
 
 
-def better_placements(at_work: Counted) -> dict[str, str]:
+def better_placements(at_work: CountedStages) -> dict[str, str]:
     """Measure what is due; return by join the placements that are clearly cheaper.
 
     Aggregation joins follow the orders that are best for what is alive.
@@ -45,9 +45,9 @@ def better_placements(at_work: Counted) -> dict[str, str]:
         facts = at_work.facts(watch)
         choice = watch.looked(facts)
         if facts is not None and isinstance(stage.task, AggregationJoinTask):
-            stage.task.reorder(best_orders(remembered(facts, watch.choice.placement)))
+            stage.task.reorder(best_orders(stored_graph(facts, watch.choice.placement)))
         if choice is not None:
-            better[watch.key] = choice.told
+            better[watch.key] = choice.early_aggregation
     return better
 
 

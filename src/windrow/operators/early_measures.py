@@ -70,7 +70,7 @@ def measured_facts(
         count = _Counter(rows, watch.interner)
         classes = (c.members[which] for c in joined.flat.classes)
         values = tuple(max(1.0, count.distinct(m)) if m else 0.0 for m in classes)
-        inputs.append(GraphInput(_births(stages[feed]), max(1.0, count.rows), values))
+        inputs.append(GraphInput(_arrival_rate(stages[feed]), max(1.0, count.rows), values))
         counts.append((count.distinct(columns.all), max(1.0, count.distinct(columns.grouped))))
     elapsed = clock - since if since is not None and any(i.rate for i in inputs) else 0
     if not any(i.rate for i in inputs):
@@ -102,7 +102,7 @@ def _feed(stages: list[Stage], plan: Plan) -> int:
 
 
 def _rows(stages: list[Stage], feed: int, clock: int) -> Delta | None:
-    """Return the live rows of an edge, from the first operator above it that remembers them."""
+    """Return the live rows of an edge, from the first operator above it that stores them."""
     at = feed
     while True:
         above = [i for i, s in enumerate(stages) if at in s.inputs]
@@ -119,7 +119,7 @@ def _rows(stages: list[Stage], feed: int, clock: int) -> Delta | None:
     return alive(held[port], clock) if port < len(held) else None
 
 
-def _births(stage: Stage) -> float:
+def _arrival_rate(stage: Stage) -> float:
     """Return how many tuples have come; of a relation, none: its changes are few."""
     if stage.task is None:
         return 0.0

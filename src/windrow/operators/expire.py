@@ -1,4 +1,4 @@
-"""From births with known ends to births and deaths: EXPIRE of NEG 4.2.1 as an operator."""
+"""From unsigned to signed edges: EXPIRE of NEG 4.2.1 as an operator."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from windrow.operators.task import Counters, Saved
 from windrow.operators.vector import I64
 
 
-class BirthsTask(Stateless):
-    """From a predicted edge to one of births: for what never leaves, or is only asked to come."""
+class InsertionsTask(Stateless):
+    """Drops `exp`: a stream of insertions, where expirations do not happen or do not matter."""
 
     def __init__(self) -> None:
         self.counters = Counters()
 
     def step(self, inputs: tuple[Delta, ...], clock: int) -> Delta:
-        """Hand on the births."""
+        """Hand on the insertions."""
         (delta,) = inputs
         out = Delta(delta.ts, delta.columns)
         self._count(delta, out)
@@ -26,7 +26,7 @@ class BirthsTask(Stateless):
 
 
 class ExpireTask:
-    """An `Expirer` at work: predicted or mixed edge in, signed edge out."""
+    """An `Expirer` at work: unsigned or partly signed edge in, signed edge out."""
 
     def __init__(self, expirer: Expirer) -> None:
         self.counters = Counters()
@@ -37,7 +37,7 @@ class ExpireTask:
         return None
 
     def step(self, inputs: tuple[Delta, ...], clock: int) -> Delta:
-        """Hand on the births, and the deaths that are due."""
+        """Hand on the changes, and a retraction for each tuple that expires by `clock`."""
         (delta,) = inputs
         out = self._expirer.turn(delta, clock)
         counters = self.counters
@@ -76,7 +76,7 @@ class ExpireTask:
         return self._expirer.live()
 
     def leaving(self) -> Delta | None:
-        """See `task.Leaving`: the rows with their ends, if these ascend as the births do."""
+        """See `task.Leaving`: the rows with their ends, if these ascend with the arrivals."""
         return self._expirer.live() if isinstance(self._expirer, FifoExpirer) else None
 
     def held(self, clock: int) -> tuple[Delta, ...]:

@@ -1,4 +1,4 @@
-"""Results of a negation that are told once they have lasted [THESIS 9.2]."""
+"""Results of a negation that are emitted once they have lasted [THESIS 9.2]."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from windrow.kernels.holds import (
     OPEN,
     OPENED,
     ROW,
+    SUPPRESSED,
     TIME,
     TOP,
-    UNTOLD,
     WAITING,
     hold_changes,
 )
@@ -39,12 +39,12 @@ class HoldTask:
 
         copies     1     0     1  2        1
                    ├─────┤     ├──┼────────┼───
-        told                      h: +1         the first is gone before h is over: never told;
-                               ◄──►             a fall takes back what has not been told yet
+        emitted                   h: +1         the first is gone before h is over: never emitted;
+                               ◄──►             a fall retracts what has not been emitted yet
 
     Of n copies the j-th is there since their number last rose to j, so what came last leaves first.
-    A mixed edge would not do: which copies wait depends on every departure of the row.
-    O(changes + rises that end) a step; remembers the rises of the last h, and the rows of the
+    A partly signed edge would not do: which copies wait depends on every departure of the row.
+    O(changes + rises that end) a step; stores the rises of the last h, and the rows of the
     instant that may still go on. Invariants, asserted by `check`:
       1. the rows of the table are those that wait, or that the present instant concerns;
       2. the copies of a row that wait are those of its rises, and those that are due now;
@@ -70,7 +70,7 @@ class HoldTask:
         return None
 
     def step(self, inputs: tuple[Delta, ...], clock: int) -> Delta:
-        """Take changes; tell departures, and what has lasted."""
+        """Take changes; emit departures, and the results that have lasted."""
         (delta,) = inputs
         if not len(delta) and self._next() > clock:
             return self._empty
@@ -83,13 +83,13 @@ class HoldTask:
         made, gone = hold_changes(
             changes, clock, self.length, self.rows, self.ring, self.opened, self.marks, out, idle
         )
-        result = self._told(out[:, :made].copy()) if made else self._empty
+        result = self._delta(out[:, :made].copy()) if made else self._empty
         self.table.release(idle[:gone])
         self._count(delta, result)
         return result
 
     def _next(self) -> int:
-        """Return when something may be told though nothing comes."""
+        """Return when something may be emitted though no change arrives."""
         first, last, now, opened = self.marks[: OPENED + 1].tolist()
         if first == last and not opened:
             return NEVER
@@ -117,7 +117,7 @@ class HoldTask:
         rises: I64 = self.ring[numbers & (len(self.ring) - 1)]
         return rises
 
-    def _told(self, changes: I64) -> Delta:
+    def _delta(self, changes: I64) -> Delta:
         ts, codes, weight = changes
         columns = self.codec.columns_at(self.table.words, codes)
         return Delta(ts, dict(zip(self.schema.names, columns, strict=True)), None, weight)
@@ -130,8 +130,8 @@ class HoldTask:
             counters.negatives_in += int(np.count_nonzero(given.weight < 0))
         counters.negatives_out += int(np.count_nonzero(made.weights() < 0))
         counters.held += int(marks[HELD])
-        counters.untold += int(marks[UNTOLD])
-        marks[HELD] = marks[UNTOLD] = 0
+        counters.suppressed += int(marks[SUPPRESSED])
+        marks[HELD] = marks[SUPPRESSED] = 0
 
     def state_rows(self) -> int:
         """Return how many distinct rows wait, or are of the present instant."""

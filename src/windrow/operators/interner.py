@@ -170,7 +170,7 @@ class Interner:
 
     @property
     def wants_sweep(self) -> bool:
-        """Tell whether twice as much is held as after the last sweep."""
+        """Return whether twice as much is held as after the last sweep."""
         return self.weight > max(SWEEP_FROM, 2 * self.swept)
 
     def sweep(self, live: list[I64]) -> None:

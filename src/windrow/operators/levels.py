@@ -59,7 +59,7 @@ def lone_stages(physical: Physical) -> frozenset[int]:
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class StepRange:
     """How far a step goes: from the query's first event at `start` up to `clock`.
 
     `ends`: nothing follows. `more`: it is not the last step of its level in this batch, so what
@@ -121,14 +121,14 @@ class LeveledFlow:
         """The number of levels."""
         return max(self.levels) + 1
 
-    def step(self, level: int, given: dict[int, Delta], reach: Reach) -> None:
+    def step(self, level: int, given: dict[int, Delta], reach: StepRange) -> None:
         """Run one level up to a clock; `given` are changes of sources, or those that came in."""
         start = reach.start
         self._first = self.begun <= level
         if self._first:
             before, given = parted(given, start, self.physical.stages)
             self.flow.begun = False
-            self._before = self._round(level, before, self._before, Reach(start, start))
+            self._before = self._round(level, before, self._before, StepRange(start, start))
             self.flow.begun = True
             self.begun = level + 1
         elif level == 0 and self.begun == self.height:
@@ -149,7 +149,7 @@ class LeveledFlow:
         return made
 
     def _round(
-        self, level: int, given: dict[int, Delta], outputs: list[Delta], reach: Reach
+        self, level: int, given: dict[int, Delta], outputs: list[Delta], reach: StepRange
     ) -> list[Delta]:
         made = list(outputs)
         for i, stage in enumerate(self.physical.stages):
@@ -171,7 +171,7 @@ class LeveledFlow:
         return Delta.empty(stage.schema, signed=stage.signed)
 
     def _lags(self, i: int) -> bool:
-        """Tell whether changes of an exchange come one instant after those of the sources."""
+        """Return whether changes of an exchange come one instant after those of the sources."""
         stage = self.physical.stages[i]
         return stage.lags or any(self._lags(j) for j in stage.inputs)
 
@@ -182,7 +182,7 @@ class LeveledFlow:
         return Delta.concat([self._before[i], self._outputs[i]])
 
     def leaving(self, i: int) -> Delta:
-        """Return the same for another shard, where what was there before any tuple is told so."""
+        """Return the same for another shard, where rows from before any tuple are marked so."""
         if not self._first:
             return self._outputs[i]
         old = self._before[i]

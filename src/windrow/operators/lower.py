@@ -1,12 +1,12 @@
 """From a logical plan to tasks: which implementation and which state structure each node gets.
 
     strategy    windows emit            edges                             state
-    negative    births and deaths       all signed                        hash by row
-    direct      births                  predicted below strict operators  plain lists, scanned
-    upa, auto   births                  predicted below strict operators  by the edge's pattern
+    negative    insertions, retractions  all signed                        hash by row
+    direct      insertions               unsigned below strict operators   plain lists, scanned
+    upa, auto   insertions               unsigned below strict operators   by the edge's pattern
 
-Above a negation by keys, `upa` and `auto` may use a mixed edge (`delta.py`): `upa` where early
-departures are expected to be rare, `auto` where that costs less (`optimize/choose_form.py`).
+Above a negation by keys, `upa` and `auto` may use a partly signed edge (`delta.py`): `upa` where
+early departures are expected to be rare, `auto` where that costs less (`optimize/choose_form.py`).
 
 Two things happen on the way down: columns that nobody reads are dropped, and SLIDE moves to the
 windows (relational operators are pointwise in time, so a refreshed answer is the answer over
@@ -25,16 +25,16 @@ from windrow.operators.endless import endless
 from windrow.operators.expire import ExpireTask
 from windrow.operators.interner import Interner
 from windrow.operators.lowering.aggregation import foldable
-from windrow.operators.lowering.builder import Builder, Crossing, Early, Edge, Wanted
+from windrow.operators.lowering.builder import Builder, Crossing, Early, Edge, Requirements
 from windrow.operators.lowering.relational import lower_relation
 from windrow.operators.lowering.streams import lower_stream
 from windrow.operators.rowwise import FilterTask, ProjectTask
-from windrow.operators.source import Source
+from windrow.operators.source import SourceScan
 from windrow.operators.vector import I64
 from windrow.optimize.bound_refreshes import bound_refreshes
 from windrow.optimize.early_costs import EarlyConstants
 from windrow.optimize.early_estimates import AUTO, NONE, Asked, asks_for, unknown_names
-from windrow.optimize.fold_before_exchange import OFF, Folded, Folding, fold_before_exchange
+from windrow.optimize.fold_before_exchange import OFF, FoldedPlan, Folding, fold_before_exchange
 from windrow.optimize.grouped_joins import versioned
 from windrow.optimize.identify_results import identify_results
 from windrow.optimize.meet_versions_before_slides import meet_versions_before_slides
@@ -62,7 +62,7 @@ class Physical:
     """
 
     stages: list[Stage]
-    sources: dict[int, Source]
+    sources: dict[int, SourceScan]
     netted: bool
     shown: tuple[int, ...]
     entries: dict[int, Crossing] = field(default_factory=dict)
@@ -128,7 +128,7 @@ def lower(  # noqa: PLR0913 - all that a plan depends on
         merging=spread.merging,
         algorithm=query.join_algorithm,
         early=early,
-        tells=sharded or query.expiry.kind == "auto",
+        emits_expirations=sharded or query.expiry.kind == "auto",
     )
     edge = builder.finish(_lowered(builder, spread.root), spread.root.schema)
     _require_found(query, strategy, early)
@@ -208,7 +208,7 @@ def require_early_inputs(query: Query, strategy: str) -> None:
 
 def _lowered(builder: Builder, root: Plan) -> Edge:
     """Return the edge of a whole plan."""
-    wanted = Wanted(frozenset(root.schema.names))
+    wanted = Requirements(frozenset(root.schema.names))
     if is_stream(root):
         return lower_stream(builder, root, wanted)
     return builder.signed(lower_relation(builder, root, wanted))
@@ -252,13 +252,13 @@ def _spread(root: Plan, early: Early, folding: Folding, *, partials: bool) -> _S
 
 def _exchanged(
     root: Plan, merged: Preaggregated, folding: Folding, asked: Asked
-) -> tuple[Folded, Preaggregated]:
+) -> tuple[FoldedPlan, Preaggregated]:
     """Return a plan with exchanges and what is folded, and which inputs of joins are merged.
 
     An exchange between a join and its GROUP BY is in the way of merged inputs.
     """
 
-    def folded(plan: Plan) -> Folded:
+    def folded(plan: Plan) -> FoldedPlan:
         return fold_before_exchange(place_exchanges(plan), folding, lambda j: asks_for(j, asked))
 
     whole = folded(merged.root)
@@ -270,7 +270,7 @@ def _exchanged(
 def _asked(query: Query) -> str:
     """Return which inputs are to be aggregated early.
 
-    None by itself under an expiry that is asked for, which is about what operators tell each other.
+    None by itself under an expiry that is asked for, which is about the messages between operators.
     """
     asked = query.early_aggregation
     return NONE if asked == AUTO and query.expiry.kind != "auto" else asked
@@ -296,7 +296,7 @@ def _shown(stages: list[Stage]) -> tuple[int, ...]:
 
 @runtime_checkable
 class Showing(Protocol):
-    """A task that knows which rows it has shown and not taken back."""
+    """A task that knows which rows it has emitted and not retracted."""
 
     def current(self) -> Delta:
         """Return those rows."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from windrow.operators.join.expiring import ExpiringJoin
 from windrow.operators.join.fifo import FifoJoin
-from windrow.operators.join.half import KeyedForm, Kind
+from windrow.operators.join.half import HalfJoinKind, KeyedForm
 from windrow.operators.join.hash import HashJoin
-from windrow.operators.join.mixed import MixedAntiJoinTask
 from windrow.operators.join.multi.task import MultiJoin
 from windrow.operators.join.multi.zset import MultiZSetJoin
+from windrow.operators.join.partly_signed import PartlySignedAntiJoin
 from windrow.operators.join.semi import HalfJoinTask
-from windrow.operators.join.told import ToldJoin
 from windrow.operators.join.zset import ZSetJoin
 from windrow.operators.lower import Physical
 from windrow.operators.lowering.watching import OrderWatch
@@ -36,7 +36,7 @@ def measured_statistics(physical: Physical, elapsed: int) -> Statistics:
             if i in physical.sources:
                 name = physical.sources[i].entry.name
                 tuples[name] = max(tuples.get(name, 0), task.counters.tuples_in)
-        if isinstance(task, MixedAntiJoinTask) or _is_negation(task):
+        if isinstance(task, PartlySignedAntiJoin) or _is_negation(task):
             negations.append(task.counters)
         keys += _keys(task)
     found = measured(tuples, elapsed, tuple(negations), tuple(keys))
@@ -51,16 +51,16 @@ def swings_of(physical: Physical) -> dict[str, float]:
 
 
 def _keys(task: object) -> list[int]:
-    """Return how many distinct keys a join remembers; none if it has none yet.
+    """Return how many distinct keys a join stores; none if it has none yet.
 
     A join of many inputs has some for each class of equal columns.
     """
     match task:
         case MultiJoin() | MultiZSetJoin():
             return [len(table) for table in task.rows.tables if len(table)]
-        case HashJoin() | FifoJoin() | MixedAntiJoinTask():
+        case HashJoin() | FifoJoin() | PartlySignedAntiJoin():
             count = len(task.keys)
-        case ToldJoin():
+        case ExpiringJoin():
             count = len(task.state.keys)
         case ZSetJoin():
             count = len(task.pairs.keys.table)
@@ -72,7 +72,7 @@ def _keys(task: object) -> list[int]:
 
 
 def _is_negation(task: object) -> bool:
-    """Tell whether a task is a negation that counts what ends early: one by keys."""
-    if not isinstance(task, HalfJoinTask) or task.kind is Kind.SEMI:
+    """Return whether a task is a negation that counts what ends early: one by keys."""
+    if not isinstance(task, HalfJoinTask) or task.kind is HalfJoinKind.SEMI:
         return False
     return isinstance(task.form, KeyedForm)

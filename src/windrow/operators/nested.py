@@ -1,7 +1,7 @@
 """Bytes that are equal iff values are: for decimals, arrays and structs.
 
 The bytes of one value hold its parts side by side, so that a batch is taken apart by whole
-columns. A *part* of n elements is n bytes that tell NULL (0) from not NULL (1), and then
+columns. A *part* of n elements is n bytes that are 0 for NULL and 1 for not NULL, and then
 
     fixed width     n words of 8 bytes (decimals of more than 18 digits: of 16)
     text, binary    n lengths of 8 bytes, then all their bytes

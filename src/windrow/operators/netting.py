@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from windrow.core.schema import Field
-from windrow.kernels.netting import cancel, leaving_first, mixed_rows
+from windrow.kernels.netting import cancel, leaving_first, rows_that_may_cancel
 from windrow.operators.codec import RowCodec
 from windrow.operators.delta import Delta
 from windrow.operators.vector import I64, Vector
@@ -20,11 +20,11 @@ def net_per_instant(delta: Delta) -> Delta:
     if delta.weight is None or not len(delta):
         return delta
     rows = np.empty(len(delta), np.int64)
-    mixed, most, in_order = mixed_rows(delta.ts, delta.weight, rows)
-    if not mixed:
+    may_cancel, most, in_order = rows_that_may_cancel(delta.ts, delta.weight, rows)
+    if not may_cancel:
         return delta
     weights = delta.weight.copy()
-    if not _cancel(delta, rows[:mixed], most, weights) and in_order:
+    if not _cancel(delta, rows[:may_cancel], most, weights) and in_order:
         return delta
     kept = np.empty(len(delta), np.int64)
     kept = kept[: leaving_first(delta.ts, weights, kept)]

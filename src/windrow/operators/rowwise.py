@@ -1,4 +1,4 @@
-"""Operators that look at one tuple at a time: σ and π. They remember nothing.
+"""Operators that look at one tuple at a time: σ and π. They store nothing.
 
 σ_p(t) = t if p(t) is true        π(t) = the chosen expressions of t
 """

@@ -33,10 +33,10 @@ KINDS = {
 
 
 class MergeUnion(Stateless):
-    """L ⊎ R ...: the inputs' changes merged by time; edges of one sort in, the same out.
+    """L ⊎ R ...: the inputs' changes merged by time; edges of one kind in, the same out.
 
-    Predicted and mixed edges together make a mixed one. Columns correspond by position and have
-    the first input's names. O(changes).
+    Unsigned and partly signed edges together make a partly signed one. Columns correspond by
+    position and have the first input's names. O(changes).
     """
 
     def __init__(self, schemas: list[Schema] | tuple[Schema, ...]) -> None:
@@ -77,7 +77,7 @@ class BagOperator:
         except_all     max(0, n - m)        except      1 if n > 0 and m = 0
         intersect_all  min(n, m)            intersect   1 if n > 0 and m > 0
 
-    Columns correspond by position; the result has the left names. O(changes) a step; remembers
+    Columns correspond by position; the result has the left names. O(changes) a step; stores
     n and m of each distinct row. Invariants, asserted by `check`:
       1. the rows of the table are those with copies on a side, and none has fewer than none;
       2. no row is left marked as touched.

@@ -1,7 +1,7 @@
 """Where a stream enters the plan: filter and project on Arrow, then only the needed columns encode.
 
-A `Source` is what a runtime must know of an input: the in-process engine evaluates it here, another
-runtime may evaluate the same expressions before the tuples ever reach Python.
+A `SourceScan` is what a runtime must know of an input: the in-process engine evaluates it here,
+another runtime may evaluate the same expressions before the tuples ever reach Python.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from windrow.plan.nodes import Named
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SourceScan:
     """π_columns(σ_predicate(stream)): which tuples enter, and as what.
 
     Expressions read the stream's columns by their declared names.
@@ -42,7 +42,7 @@ class Source:
 
     @property
     def begins(self) -> bool:
-        """Tell whether its first tuple or change is an event with which a query can begin."""
+        """Return whether its first tuple or change is an event with which a query can begin."""
         return isinstance(self.entry, Stream) or self.entry.retroactive
 
     @property
@@ -53,21 +53,21 @@ class Source:
             exprs.append(self.predicate)
         return frozenset[str]().union(*map(columns_of, exprs))
 
-    def filtered(self, predicate: Expr) -> Source:
+    def filtered(self, predicate: Expr) -> SourceScan:
         """Return the source with one more condition on its columns."""
         inner = self.at_entry(predicate)
         both = (inner,) if self.predicate is None else (self.predicate, inner)
-        return Source(self.entry, self.columns, conjunction(both))
+        return SourceScan(self.entry, self.columns, conjunction(both))
 
-    def projected(self, columns: tuple[Named, ...]) -> Source:
+    def projected(self, columns: tuple[Named, ...]) -> SourceScan:
         """Return the source with other columns, made from its own."""
         made = tuple(Named(c.name, self.at_entry(c.expr)) for c in columns)
-        return Source(self.entry, made, self.predicate)
+        return SourceScan(self.entry, made, self.predicate)
 
-    def only(self, needed: frozenset[str]) -> Source:
+    def only(self, needed: frozenset[str]) -> SourceScan:
         """Return the source without the columns that nobody reads."""
         kept = tuple(c for c in self.columns if c.name in needed)
-        return Source(self.entry, kept, self.predicate)
+        return SourceScan(self.entry, kept, self.predicate)
 
     def at_entry(self, expr: Expr) -> Expr:
         """Return an expression over this source's columns as one over the declared columns."""
@@ -75,16 +75,16 @@ class Source:
         return substitute(expr, lambda column: by_name[column.name])
 
 
-def as_it_is(source: Source) -> Source:
+def as_it_is(source: SourceScan) -> SourceScan:
     """Return the source of rows that have its columns already, and are those that enter."""
     columns = tuple(Named(f.name, Column(f.name, f.type, f.nullable)) for f in source.schema)
-    return Source(source.entry, columns)
+    return SourceScan(source.entry, columns)
 
 
 class SourceReader:
-    """A `Source` at work: pushed columns in, a delta out."""
+    """A `SourceScan` at work: pushed columns in, a delta out."""
 
-    def __init__(self, source: Source, interner: Interner) -> None:
+    def __init__(self, source: SourceScan, interner: Interner) -> None:
         self.source = source
         self._interner = interner
         self._holds = None if source.predicate is None else compile_predicate(source.predicate)

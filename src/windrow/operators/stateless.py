@@ -18,19 +18,19 @@ class Stateless:
         return None
 
     def state_rows(self) -> int:
-        """Nothing is remembered."""
+        """There is no state."""
         return 0
 
     def state_bytes(self) -> int:
-        """Nothing is remembered."""
+        """There is no state."""
         return 0
 
     def save(self) -> Saved:
-        """Nothing is remembered."""
+        """There is no state."""
         return {}
 
     def load(self, saved: Saved) -> None:
-        """Nothing was remembered."""
+        """Nothing was stored."""
 
     def check(self) -> None:
         """Nothing can be wrong with nothing."""

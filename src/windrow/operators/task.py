@@ -16,9 +16,10 @@ Saved = dict[str, object]
 class Counters:
     """Work that was done, counted. `negatives` are rows of negative weight.
 
-    Of a negation, `told` counts the results that it gave, and `premature` those that it took back
-    before their tuples ended; of a hold, `held` counts the results that waited to be told, and
-    `untold` those of them that were taken back in time. All of them count each copy of a row.
+    Of a negation, `emitted` counts the results that it gave, and `premature` those that it
+    retracted before their tuples expired; of a hold, `held` counts the results that waited to be
+    emitted, and `suppressed` those of them that were retracted in time. All of them count each copy
+    of a row.
     """
 
     tuples_in: int = 0
@@ -28,10 +29,10 @@ class Counters:
     probes: int = 0
     comparisons: int = 0
     expiries: int = 0
-    told: int = 0
+    emitted: int = 0
     premature: int = 0
     held: int = 0
-    untold: int = 0
+    suppressed: int = 0
 
     def save(self) -> list[int]:
         """Return all counts."""
@@ -68,10 +69,10 @@ class Task(Protocol):
         """Take the inputs' changes up to `clock`; return this operator's."""
 
     def state_rows(self) -> int:
-        """Return how many tuples or entries are remembered."""
+        """Return how many tuples or entries are stored."""
 
     def state_bytes(self) -> int:
-        """Return the exact size of what is remembered."""
+        """Return the exact size of the state."""
 
     def save(self) -> Saved:
         """Return the state for `load` of a fresh task of the same operator."""
@@ -91,7 +92,7 @@ class Leaving(Protocol):
     """A task with a signed output that may know in which order rows leave it."""
 
     def leaving(self) -> Delta | None:
-        """Return the rows that it has told and that are to leave, first to leave first.
+        """Return the rows that it has emitted and will retract, in the order of retraction.
 
-        With their ends, if these are known; None if rows do not leave in the order of arrival.
+        With their ends, if these are known; None if rows do not expire in order of arrival.
         """

@@ -34,7 +34,7 @@ class TopNTask:
     """The rows of ranks [offset, offset + limit) by `keys`, ties by all columns: signed in and out.
 
     A change moves the rows behind it by its copies, so only those that cross an end of the cut
-    change: O(log rows) a change and a result. Remembers all rows, in a treap whose nodes are the
+    change: O(log rows) a change and a result. Stores all rows, in a treap whose nodes are the
     codes of the table. Invariants, asserted by `check`:
       1. the tree's nodes are the rows of the table, in order, each with copies;
       2. a parent's hash is not smaller than its children's;
@@ -77,19 +77,19 @@ class TopNTask:
             return self._empty
         columns = [delta.columns[n] for n in self._names]
         codes = encode_sparingly(self.table, self.order.codec.words(columns, len(delta)))
-        told = self._told(delta.ts, codes, delta.weights())
-        out = self._rows(told) if told.shape[1] else self._empty
+        changed = self._cut_changes(delta.ts, codes, delta.weights())
+        out = self._rows(changed) if changed.shape[1] else self._empty
         gone = codes[self.nodes[codes, COPIES] == 0]
         self.table.release(np.unique(gone) if len(gone) > 1 else gone)
         self._count(delta, out)
         return out
 
-    def _rows(self, told: I64) -> Delta:
-        ts, codes, weight = told
+    def _rows(self, changed: I64) -> Delta:
+        ts, codes, weight = changed
         made = self.order.codec.columns_at(self.table.words, codes)
         return Delta(ts, dict(zip(self._names, made, strict=True)), None, weight)
 
-    def _told(self, ts: I64, codes: I64, weights: I64) -> I64:
+    def _cut_changes(self, ts: I64, codes: I64, weights: I64) -> I64:
         """Fold changes into the tree; return time, code and weight of each change of the cut."""
         self._reserve()
         out = np.empty((3, 3 * len(ts)), np.int64)
@@ -147,15 +147,15 @@ class TopNTask:
         self.table = KeyTable(self.order.codec.width)
         codes = self.table.encode(words)
         self._clear()
-        cut, self.cut = self.cut, (FAR, FAR)  # what is shown has been told
+        cut, self.cut = self.cut, (FAR, FAR)  # what is shown has been emitted
         if len(codes):
-            self._told(np.zeros(len(codes), np.int64), codes, copies)
+            self._cut_changes(np.zeros(len(codes), np.int64), codes, copies)
         self.cut = cut
 
     def check(self) -> None:
         """Assert the invariants."""
         self.table.check()
-        assert not self.marks.any(), "a change is left untold"
+        assert not self.marks.any(), "a change was not emitted"
         live, nodes, hashes = self.table.live(), self.nodes, self.table.hashes
         for side in (LEFT, RIGHT):
             parents = live[nodes[live, side] > 0]

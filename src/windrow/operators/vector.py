@@ -28,7 +28,7 @@ SHORT_DECIMAL = 18
 
 
 def is_interned(type_: pa.DataType) -> bool:
-    """Tell whether values of the type are kept as codes of an interner."""
+    """Return whether values of the type are kept as codes of an interner."""
     if is_decimal(type_):
         return bool(type_.precision > SHORT_DECIMAL)
     return bool(

@@ -53,7 +53,7 @@ class View:
 
     @property
     def nbytes(self) -> int:
-        """Exact size of what is remembered."""
+        """Exact size of the state."""
         return self._bag.nbytes + self._pending.nbytes
 
     def live_codes(self) -> list[I64]:

@@ -151,7 +151,7 @@ def name_of(placement: Placement) -> str:
 
 
 def placement_of(name: str, count: int) -> Placement:
-    """Return the placement that a name tells.
+    """Return the placement of a name.
 
     >>> placement_of("EAP01", 2)
     (False, True)

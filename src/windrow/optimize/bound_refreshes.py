@@ -11,8 +11,8 @@ and only the values in the window matter, most refreshes of a long pause change 
 After n refreshes of one answer, a window of n rows holds nothing but the latest rows of it, and n
 more do not change that. Where the slide does not divide a RANGE, answers leave between two
 refreshes: each of them is a change, and none can be left out. Nor can any where the tuples of the
-window are told apart: numbered, counted, meeting the version of an NRR of their own time, or with
-their time of leaving as a column.
+window are distinguished: numbered, counted, meeting the version of an NRR of their own time, or
+with their time of leaving as a column.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from windrow.plan.windows import PartitionRows, Range, Rows
 def bound_refreshes(plan: Plan, *, by_value: bool = True) -> Plan:
     """Return the plan with streams of whole answers cut to what can be seen.
 
-    `by_value`: whether nobody above tells tuples of equal values apart. Applied once.
+    `by_value`: whether nobody above distinguishes tuples of equal values. Applied once.
     """
     match plan:
         case Window(source=source, spec=Range(width), expiry_column=None) if by_value:

@@ -1,8 +1,8 @@
 """Constants of cost models as they are on this machine: fitted to what some queries took.
 
 A model's cost is linear in its constants: of each sample it says how often each step is done, so
-the constants are those with which it tells best how long the samples took, by the squares of
-relative errors. What the samples do not tell stays in proportion.
+the constants are those with which it best predicts how long the samples took, by the squares of
+relative errors. What the samples do not determine stays in proportion.
 
     <user's cache>/windrow/calibration/<machine>.json     written by `windrow calibrate`
 
@@ -65,7 +65,7 @@ SHIPPED = Calibration()
 
 
 def fitted(samples: Sequence[Sample], before: Mapping[str, float]) -> dict[str, float]:
-    """Return the constants that tell best what samples took.
+    """Return the constants that predict best what samples took.
 
     All are first made as many times larger as the machine is slower; then, by coordinate descent,
     each in turn is set to its best value, the others fixed.
@@ -77,8 +77,8 @@ def fitted(samples: Sequence[Sample], before: Mapping[str, float]) -> dict[str, 
     names = list(before)
     slower = median(s.took / _said(s, before) for s in samples)
     before = {n: slower * value for n, value in before.items()}
-    told = [[s.work.get(n, 0.0) * before[n] / s.took for n in names] for s in samples]
-    parts = np.vstack([np.array(told), np.eye(len(names)) * TRUST])
+    weights = [[s.work.get(n, 0.0) * before[n] / s.took for n in names] for s in samples]
+    parts = np.vstack([np.array(weights), np.eye(len(names)) * TRUST])
     wanted = np.concatenate([np.ones(len(samples)), np.full(len(names), TRUST)])
     factors = np.ones(len(names))
     least = np.array([LEAST / before[n] for n in names])
@@ -158,7 +158,7 @@ def load(kept: Path) -> Calibration | None:
 def here() -> Calibration:
     """Return the constants of this machine, or those that windrow comes with.
 
-    A file in the cache that cannot be read is as good as none, and `windrow doctor` tells of it;
+    A file in the cache that cannot be read is as good as none, and `windrow doctor` shows of it;
     one that the user names must be right.
     """
     kept = path()

@@ -72,7 +72,7 @@ def spark_sql(expr: Expr, name: Name = quoted) -> str | None:
 
 
 def translatable(expr: Expr) -> bool:
-    """Tell whether Catalyst can compute an expression as we do."""
+    """Return whether Catalyst can compute an expression as we do."""
     return spark_sql(expr) is not None
 
 
@@ -167,7 +167,7 @@ def _comparable(call: Call) -> bool:
 
 
 def _in(call: Call, args: list[str]) -> str:
-    """Compare floats one by one: Spark's set of many constants tells 0.0 from -0.0."""
+    """Compare floats one by one: Spark's set of many constants distinguishes 0.0 from -0.0."""
     value, *items = args
     if is_float(call.args[0].type):
         return "(" + " OR ".join(f"{value} = {item}" for item in items) + ")"

@@ -6,10 +6,12 @@ aggregation is taken where it is clearly cheaper, and of two that are alike the 
 
     >>> from windrow.optimize.early_costs import EarlyInput, two_inputs
     >>> g1, g2 = EarlyInput("a", entries=1_500, groups=150), EarlyInput("b", entries=10, calls=1)
-    >>> choose_early(two_inputs((g1, 300, 5_000), (g2, 300, 5_000), share=0.1), DEFAULTS).told
+    >>> facts = two_inputs((g1, 300, 5_000), (g2, 300, 5_000), share=0.1)
+    >>> choose_early(facts, DEFAULTS).early_aggregation
     '{a,b}'
     >>> g1, g2 = EarlyInput("a", entries=50_000, groups=50_000), EarlyInput("b", 50_000, 50_000, 1)
-    >>> choose_early(two_inputs((g1, 300, 5_000), (g2, 300, 5_000), share=1e-5), DEFAULTS).told
+    >>> facts = two_inputs((g1, 300, 5_000), (g2, 300, 5_000), share=1e-5)
+    >>> choose_early(facts, DEFAULTS).early_aggregation
     'none'
 """
 
@@ -26,10 +28,10 @@ from windrow.optimize.early_costs import (
     EarlyFacts,
     EarlyInput,
     contributions,
+    emitting,
     joining,
     moving,
     nanoseconds,
-    telling,
 )
 
 __all__ = [
@@ -50,7 +52,7 @@ CLEARLY = 1.1
 ALIKE = 1.03
 """Placements within this factor are alike: the one with fewer aggregation sets is taken."""
 SHOWN = 64
-"""Placements that are told in lines, all of up to six inputs; of more, the cheapest."""
+"""Placements that EXPLAIN lists, all of up to six inputs; of more, the cheapest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +74,7 @@ class EarlyChoice:
     facts: EarlyFacts
 
     @property
-    def told(self) -> str:
+    def early_aggregation(self) -> str:
         """The placement as `SET early_aggregation` takes it."""
         return named(self.placement, self.facts.names)
 
@@ -99,9 +101,9 @@ def choose_early(facts: EarlyFacts, constants: EarlyConstants | None = None) -> 
 
 
 def _placed(facts: EarlyFacts, constants: EarlyConstants) -> list[Placed]:
-    ways = product(*((False,) if i.hindered else (False, True) for i in facts.inputs))
-    told = nanoseconds(telling(facts), constants)
-    works = ((way, joining(facts, way), told + moving(facts, way)) for way in ways)
+    ways = product(*((False,) if i.not_early else (False, True) for i in facts.inputs))
+    emitted = nanoseconds(emitting(facts), constants)
+    works = ((way, joining(facts, way), emitted + moving(facts, way)) for way in ways)
     return [
         Placed(way, rest + nanoseconds(done, constants), contributions(done))
         for way, done, rest in works
@@ -110,10 +112,10 @@ def _placed(facts: EarlyFacts, constants: EarlyConstants) -> list[Placed]:
 
 def _kept_late(facts: EarlyFacts, none: Placed, best: Placed) -> str:
     if not any(best.placement):
-        hindered = all(i.hindered for i in facts.inputs)
-        return "no input can be aggregated early" if hindered else "by cost: nothing is cheaper"
-    told = named(best.placement, facts.names)
-    return f"by cost: {told} would save too little, {1 - best.cost / none.cost:.0%}"
+        not_early = all(i.not_early for i in facts.inputs)
+        return "no input can be aggregated early" if not_early else "by cost: nothing is cheaper"
+    name = named(best.placement, facts.names)
+    return f"by cost: {name} would save too little, {1 - best.cost / none.cost:.0%}"
 
 
 def named(placement: Placement, names: tuple[str, ...]) -> str:
@@ -129,11 +131,11 @@ def named(placement: Placement, names: tuple[str, ...]) -> str:
 def explained(choice: EarlyChoice) -> list[str]:
     """Return in lines what was chosen and why, and what each placement costs."""
     facts = choice.facts
-    lines = [f"early aggregation: {choice.told}; {choice.reason}"]
+    lines = [f"early aggregation: {choice.early_aggregation}; {choice.reason}"]
     for given, rows in zip(facts.inputs, facts.graph.inputs, strict=True):
-        told = f"{given.name}: {rows.size:,.0f} rows alive, {given.entries:,.0f} entries if early"
-        told += f", {given.groups:,.0f} groups" if given.groups > 1 else ""
-        lines.append(f"  {told}" + (f"; not early: {given.hindered}" if given.hindered else ""))
+        line = f"{given.name}: {rows.size:,.0f} rows alive, {given.entries:,.0f} entries if early"
+        line += f", {given.groups:,.0f} groups" if given.groups > 1 else ""
+        lines.append(f"  {line}" + (f"; not early: {given.not_early}" if given.not_early else ""))
     taken = [p for p in choice.placed if p.placement == choice.placement]
     for p in dict.fromkeys((*choice.placed[:SHOWN], *taken)):
         mark = "►" if p.placement == choice.placement else " "
@@ -154,7 +156,7 @@ def facts_of(choice: EarlyChoice) -> dict[str, object]:
     names = choice.facts.names
     tuples = sum(i.rate for i in choice.facts.graph.inputs) or 1.0
     return {
-        "early_aggregation": choice.told,
+        "early_aggregation": choice.early_aggregation,
         "reason": choice.reason,
         "inputs": [
             {
@@ -162,7 +164,7 @@ def facts_of(choice: EarlyChoice) -> dict[str, object]:
                 "rows": round(g.size, 1),
                 "entries": round(i.entries, 1),
                 "groups": round(i.groups, 1),
-                **({"not_early": i.hindered} if i.hindered else {}),
+                **({"not_early": i.not_early} if i.not_early else {}),
             }
             for i, g in zip(choice.facts.inputs, choice.facts.graph.inputs, strict=True)
         ],

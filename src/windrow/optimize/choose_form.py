@@ -1,4 +1,4 @@
-"""How a negation tells departures: all by negative tuples, or only the early ones.
+"""Which expirations a negation emits as negative tuples: all, or only the early ones.
 
 THESIS 3.5.2: if premature expirations are rare, results wait for their end in a calendar queue;
 if most results end so, all may as well leave by negative tuples.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from windrow.optimize.cost import Sort, model_of
+from windrow.optimize.cost import EdgeKind, model_of
 from windrow.optimize.statistics import Statistics
 from windrow.plan.nodes import AntiJoin
 
@@ -20,9 +20,9 @@ RARE = 0.25
 class FormChoice:
     """The form taken, and why: expected share of early ends, costs of both forms."""
 
-    mixed: bool
+    partly_signed: bool
     early: float
-    mixed_cost: float
+    partly_signed_cost: float
     signed_cost: float
     by_cost: bool
     placed: str = ""
@@ -30,23 +30,25 @@ class FormChoice:
     @property
     def shown(self) -> str:
         """What EXPLAIN adds to the structure: the form; after "; ", the reason."""
-        form = ", natural ends by timestamp" if self.mixed else ""
+        form = ", natural ends by timestamp" if self.partly_signed else ""
         early = f"{self.early:.0%} of results expected to end early"
         if not self.by_cost:
-            rare = "rare" if self.mixed else "not rare"
-            return f"{form}; mixed edge if rare: {early}, {rare}"
-        least = min(self.mixed_cost, self.signed_cost)
-        ratio = max(self.mixed_cost, self.signed_cost) / least if least else 1.0
-        taken, lost = ("mixed", "signed") if self.mixed else ("signed", "mixed")
+            rare = "rare" if self.partly_signed else "not rare"
+            return f"{form}; partly signed edge if rare: {early}, {rare}"
+        least = min(self.partly_signed_cost, self.signed_cost)
+        ratio = max(self.partly_signed_cost, self.signed_cost) / least if least else 1.0
+        taken, lost = "partly signed", "signed"
+        if not self.partly_signed:
+            taken, lost = lost, taken
         placed = f"; {self.placed}" if self.placed else ""
         return f"{form}; {taken} edge by cost: {early}, {lost} costs {ratio:.2f} times{placed}"
 
 
 def choose_form(plan: AntiJoin, statistics: Statistics, *, by_cost: bool) -> FormChoice:
-    """Return the form of a negation by keys whose left input is predicted."""
-    estimates = {e.sort: e for e in model_of(plan, statistics).negations(plan)}
-    signed = estimates[Sort.SIGNED]
-    mixed = estimates.get(Sort.MIXED, signed)
-    costs = mixed.signed().cost, signed.cost
+    """Return the form of a negation by keys whose left input is unsigned."""
+    estimates = {e.edge_kind: e for e in model_of(plan, statistics).negations(plan)}
+    signed = estimates[EdgeKind.SIGNED]
+    partly_signed = estimates.get(EdgeKind.PARTLY_SIGNED, signed)
+    costs = partly_signed.signed().cost, signed.cost
     taken = costs[0] <= costs[1] if by_cost else signed.early <= RARE
     return FormChoice(taken, signed.early, *costs, by_cost=by_cost)

@@ -12,10 +12,10 @@ from windrow.optimize import choose_wjoin
 from windrow.optimize.flatten_joins import FlatJoin
 from windrow.optimize.join_algorithms import (
     ALIKE,
-    PREDICTED,
     RELATED,
     SIGNED,
-    Costs,
+    UNSIGNED,
+    JoinCosts,
     by_one_key,
     many_cost,
     tree_cost,
@@ -38,7 +38,7 @@ ONE_IN_THREE = 1 / 3
 """Share of pairs that meet a comparison, if unknown."""
 
 WHOLE = 100
-"""Costs from which on fractions are not told."""
+"""Costs from which on fractions are not shown."""
 
 AUTO, TREE, HASH, LOOPS, NAIVE = "auto", "tree", "hash", "loops", "naive"
 NESTED_W, HASH_W, MERGE_W = choose_wjoin.NESTED, choose_wjoin.HASH, choose_wjoin.MERGE
@@ -76,31 +76,31 @@ def choose_join(plan: Join, flat: FlatJoin, statistics: Statistics, algorithm: s
     if _prefers(costs) * tree < many:
         said = f"by cost: one operator without results between costs {many / tree:.2f} times"
         return JoinChoice(TREE, names, graph, (), said)
-    said = f"by cost: a tree of binary joins costs {tree / many:.2f} times, and remembers more"
+    said = f"by cost: a tree of binary joins costs {tree / many:.2f} times, and stores more"
     return JoinChoice(HASH, names, graph, orders, said)
 
 
-def _prefers(costs: Costs) -> float:
+def _prefers(costs: JoinCosts) -> float:
     """Return how many times a tree's cost one operator may cost.
 
-    Where costs are alike it is taken, as it remembers less; not beside relations, where the inputs
+    Where costs are alike it is taken, as it stores less; not beside relations, where the inputs
     whose departures are known can be joined apart, by one operator as well.
     """
     return 1 / ALIKE if costs is RELATED else ALIKE
 
 
-def _departures(flat: FlatJoin) -> tuple[Costs, frozenset[int]]:
-    """Return what things cost by how rows leave, and the inputs that they leave in any order."""
+def _departures(flat: FlatJoin) -> tuple[JoinCosts, frozenset[int]]:
+    """Return what things cost by how rows expire, and the inputs that they expire in any order."""
     strict = [i for i, p in enumerate(flat.inputs) if pattern_of(p).kind is PatternKind.STR]
     if not strict:
-        return PREDICTED, frozenset()
+        return UNSIGNED, frozenset()
     copied = frozenset(i for i in strict if not counts_tuples(flat.inputs[i]))
     related = all(isinstance(flat.inputs[i], Table) for i in strict)
     return RELATED if related else SIGNED, copied
 
 
 def compares_all(flat: FlatJoin) -> bool:
-    """Tell whether all pairs of some inputs' rows have to be compared, and some are thrown out.
+    """Return whether all pairs of some inputs' rows have to be compared, and some are thrown out.
 
     A binary join without an equality makes them first: of two windows of 3,000 rows each 2.4 GB,
     and 4 s for 6,000 tuples, where loops that compare as they go take 0.3 GB and 0.2 s.
@@ -109,7 +109,7 @@ def compares_all(flat: FlatJoin) -> bool:
 
 
 def is_w_join(flat: FlatJoin) -> bool:
-    """Tell whether streams without windows are joined within windows of time of each other."""
+    """Return whether streams without windows are joined within windows of time of each other."""
     endless = all(pattern_of(p).kind is PatternKind.MON for p in flat.inputs)
     return endless and None not in reaches_of(flat)
 
@@ -141,7 +141,7 @@ def _w_facts(flat: FlatJoin, graph: JoinGraph, statistics: Statistics) -> choose
 
 
 def _tied(flat: FlatJoin) -> bool:
-    """Tell whether equalities tie all inputs together."""
+    """Return whether equalities tie all inputs together."""
     tied = {0}
     for _ in flat.inputs:
         for c in flat.classes:
@@ -160,18 +160,18 @@ def explained(choice: JoinChoice) -> list[str]:
     sizes = zip(choice.names, choice.graph.inputs, strict=True)
     lines.append("  rows alive: " + ", ".join(f"{name} {i.size:,.0f}" for name, i in sizes))
     if choice.algorithm == HASH and by_one_key(choice.graph):
-        lines.append("  one key decides: where rows leave as they came, all orders are alike")
+        lines.append("  one key decides: if rows expire in order of arrival, all orders are alike")
     return lines + [f"  {_origin(choice, i)}" for i in range(len(choice.orders))]
 
 
 def _origin(choice: JoinChoice, origin: int) -> str:
-    taken = _told(choice, costed(choice.graph, choice.orders[origin], origin))
-    lost = [_told(choice, c) for c in losers(choice, origin)]
+    taken = _order_text(choice, costed(choice.graph, choice.orders[origin], origin))
+    lost = [_order_text(choice, c) for c in losers(choice, origin)]
     said = f"new {choice.names[origin]}: {taken} looks a tuple"
     return said + (f"; lost: {', '.join(lost)}" if lost else "")
 
 
-def _told(choice: JoinChoice, costed: Costed) -> str:
+def _order_text(choice: JoinChoice, costed: Costed) -> str:
     cost = f"{costed.cost:,.0f}" if costed.cost >= WHOLE else f"{costed.cost:.3g}"
     return f"{' ► '.join(choice.names[i] for i in costed.order)} {cost}"
 
@@ -192,14 +192,14 @@ def losers(choice: JoinChoice, origin: int) -> list[Costed]:
 def facts(choice: JoinChoice) -> dict[str, object]:
     """Return the same for other programs."""
 
-    def told(c: Costed) -> dict[str, object]:
+    def order_facts(c: Costed) -> dict[str, object]:
         return {"order": [choice.names[i] for i in c.order], "looks": round(c.cost, 3)}
 
     origins = [
         {
             "new": choice.names[i],
-            **told(costed(choice.graph, order, i)),
-            "lost": [told(c) for c in losers(choice, i)],
+            **order_facts(costed(choice.graph, order, i)),
+            "lost": [order_facts(c) for c in losers(choice, i)],
         }
         for i, order in enumerate(choice.orders)
     ]

@@ -128,11 +128,11 @@ def _loops(sizes: list[float], share: float, *, hashed: bool = False) -> float:
 
 def _reason(facts: WJoinFacts, name: str, costs: dict[str, float]) -> str:
     total = sum(facts.rates)
-    told = ", ".join(f"{n} {cost / total:,.3g}" for n, cost in sorted(costs.items()))
+    looks = ", ".join(f"{n} {cost / total:,.3g}" for n, cost in sorted(costs.items()))
     tie = "an equality ties all streams" if facts.equi else "no equality ties all streams"
     reasons = {
         HASH: tie,
         MERGE: f"{tie}, and merged loops begin with the fewest rows",
         NESTED: f"{tie}, and windows hold next to nothing",
     }
-    return f"{reasons[name]}; rows looked at for a tuple: {told}"
+    return f"{reasons[name]}; rows looked at for a tuple: {looks}"

@@ -8,7 +8,7 @@ from windrow.optimize.grouped_joins import GroupedJoin, read_by
 from windrow.plan.nodes import AggregateCall, Versions
 
 Foldable = Callable[[AggregateCall], bool]
-"""Tells whether partial values of a call can be had before the join."""
+"""Returns whether partial values of a call can be had before the join."""
 
 Placement = tuple[bool, ...]
 """Of each input, whether it is aggregated before the join."""
@@ -31,7 +31,7 @@ def early_calls(
     it has no argument (COUNT(*) is all copies multiplied), or it reads several inputs, or it needs
     each value by itself: DISTINCT, MEDIAN, TOPK. What it reads is then kept in entries
     (`early_grouping.py`). So do MIN and MAX of a relation's versions: a row that is taken out
-    changes entries, and nobody is told, as what has met it keeps it.
+    changes entries, and nothing is emitted, as what has met it keeps it.
 
     >>> from windrow.optimize.grouped_joins import grouped_join
     >>> from windrow.optimize.showing import bound

@@ -1,6 +1,6 @@
 """What an aggregation join costs windrow a unit of time, for each placement of early aggregation.
 
-The paper's formulas, which `aggregation_costs.py` has, tell what its prototype does for one tuple.
+The paper's formulas, which `aggregation_costs.py` has, say what its prototype does for one tuple.
 windrow's operators do something else, so the choice goes by what these do:
 
     late    a join whose results live in a GROUP BY until they end
@@ -51,7 +51,7 @@ class EarlyConstants:
     combine: float = 29.0  # the same, where the group has keys of several inputs
     call_late: float = 17.0  # a late call over a contribution
     call_early: float = 4.0  # an early call over a contribution
-    show: float = 45.0  # a group whose row is another at an instant: two rows are told
+    show: float = 45.0  # a group whose row is another at an instant: two rows are emitted
     show_far: float = 21.0  # the same, as often as a thousand groups double: caches are small
 
     def __post_init__(self) -> None:
@@ -68,14 +68,14 @@ class EarlyInput:
 
     `entries`: distinct rows in the columns of rule 1, which it has if it is aggregated early.
     `groups`: distinct values of its grouping columns; 1 if it has none. `calls`: how many calls an
-    early aggregation of it folds. `hindered`: why it cannot be aggregated early; "" if it can.
+    early aggregation of it folds. `not_early`: why it cannot be aggregated early; "" if it can.
     """
 
     name: str
     entries: float
     groups: float = 1.0
     calls: int = 0
-    hindered: str = ""
+    not_early: str = ""
 
     def __post_init__(self) -> None:
         assert self.entries >= 0, "entries are a count"
@@ -86,7 +86,7 @@ class EarlyInput:
 class Moved:
     """Rows change shards before they are grouped: nanoseconds a row, and among how many shards.
 
-    Those of a late plan are the join's results. Where inputs are aggregated early, each shard tells
+    Those of a late plan are the join's results. Where inputs are aggregated early, each shard emits
     what an instant adds to its groups.
     """
 
@@ -129,7 +129,7 @@ class EarlyFacts:
 
     @property
     def several(self) -> bool:
-        """Tell whether groups have keys of several inputs, whose combinations must be found."""
+        """Return whether groups have keys of several inputs, whose combinations must be found."""
         return sum(i.groups > 1 for i in self.inputs) > 1
 
     def loops(self) -> tuple[Order, ...]:
@@ -161,7 +161,7 @@ def nanoseconds(done: Work, constants: EarlyConstants) -> float:
 
 def work(facts: EarlyFacts, placement: Placement) -> Work:
     """Return how often each step is done."""
-    return {**joining(facts, placement), **telling(facts)}
+    return {**joining(facts, placement), **emitting(facts)}
 
 
 def joining(facts: EarlyFacts, placement: Placement) -> Work:
@@ -169,10 +169,10 @@ def joining(facts: EarlyFacts, placement: Placement) -> Work:
     return early_work(facts, placement) if any(placement) else late_work(facts)
 
 
-def telling(facts: EarlyFacts) -> Work:
-    """Return what it takes to tell groups, whatever the placement."""
-    told = shown(facts)
-    return {"show": told, "show_far": told * log2(1 + facts.groups / NEAR)}
+def emitting(facts: EarlyFacts) -> Work:
+    """Return the work of emitting groups' rows, whatever the placement."""
+    shown_rows = shown(facts)
+    return {"show": shown_rows, "show_far": shown_rows * log2(1 + facts.groups / NEAR)}
 
 
 def late_work(facts: EarlyFacts) -> Work:
@@ -201,7 +201,7 @@ def _between(facts: EarlyFacts, born: float) -> float:
 
 def early_work(facts: EarlyFacts, placement: Placement) -> Work:
     """Return the work of an aggregation join."""
-    graph = remembered(facts, placement)
+    graph = stored_graph(facts, placement)
     early = sum(i.calls for i, taken in zip(facts.inputs, placement, strict=True) if taken)
     done = dict.fromkeys(("change", "partial", "look", "contribute"), 0.0)
     for n, given in enumerate(facts.inputs):
@@ -216,8 +216,8 @@ def early_work(facts: EarlyFacts, placement: Placement) -> Work:
     return done
 
 
-def remembered(facts: EarlyFacts, placement: Placement) -> JoinGraph:
-    """Return the graph over what each input is remembered as: entries, or rows."""
+def stored_graph(facts: EarlyFacts, placement: Placement) -> JoinGraph:
+    """Return the graph over what each input is stored as: entries, or rows."""
     inputs = [
         replace(g, size=min(g.size, i.entries)) if taken else g
         for i, g, taken in zip(facts.inputs, facts.graph.inputs, placement, strict=True)

@@ -26,7 +26,7 @@ Asked = Callable[[GroupedJoin], str]
 def estimated_facts(
     joined: GroupedJoin, statistics: Statistics, foldable: Foldable, slide: int | None = None
 ) -> EarlyFacts:
-    """Return the facts as far as rates and keys tell them: every column has as many values.
+    """Return the facts as far as they follow from rates and keys: every column has as many values.
 
     With a `slide`, changes come at its multiples.
     """
@@ -49,9 +49,9 @@ def facts_from(
     """Return the facts of inputs of which entries and groups are counted."""
     everyone = (True,) * len(graph)
     early = early_calls(joined, everyone, foldable)
-    hindered = joined.hindrance()
+    not_early = joined.why_not_applicable()
     inputs = tuple(
-        EarlyInput(name, entries, groups, early.count(which), hindered)
+        EarlyInput(name, entries, groups, early.count(which), not_early)
         for which, (name, (entries, groups)) in enumerate(zip(joined.names, counts, strict=True))
     )
     calls = sum(1 for c in joined.calls if c.args or c.filter is not None)
@@ -86,23 +86,23 @@ def asked_placement(joined: GroupedJoin, asked: str) -> Placement:
     """Return the inputs that a set names."""
     wanted = _wanted(asked)
     placement = tuple(bool(names & wanted) for names in joined.answers)
-    if any(placement) and (why := joined.hindrance()):
-        told = named(placement, joined.names)
+    if any(placement) and (why := joined.why_not_applicable()):
+        name = named(placement, joined.names)
         raise SemanticError(
-            f"early_aggregation {told} cannot be",
+            f"early_aggregation {name} cannot be",
             detail=f"{why[0].upper()}{why[1:]}." if not why.startswith("WINDOW") else f"{why}.",
-            hint="SET early_aggregation = 'auto' for this query; EXPLAIN tells what is taken.",
+            hint="SET early_aggregation = 'auto' for this query; EXPLAIN shows what is taken.",
         )
     return placement
 
 
 def answers_to(joined: GroupedJoin, asked: str) -> bool:
-    """Tell whether a join has an input for each of the names asked for."""
+    """Return whether a join has an input for each of the names asked for."""
     return _wanted(asked) <= frozenset[str]().union(*joined.answers)
 
 
 def asks_for(joined: GroupedJoin, asked: Asked) -> bool:
-    """Tell whether some inputs of a join are named, to be aggregated early."""
+    """Return whether some inputs of a join are named, to be aggregated early."""
     said = asked(joined)
     return said not in (AUTO, NONE) and answers_to(joined, said)
 
@@ -121,7 +121,7 @@ def meets_a_version(asked: str, found: Versioned) -> SemanticError | None:
         f"early_aggregation {asked} cannot be",
         detail=f"{found.table} is a NON RETROACTIVE RELATION: each result meets the version at its"
         " own time. What is summed up before must be of time windows, or unbounded ones, with"
-        " expiry 'auto' and no processor, so that tuples of one version leave as they came.",
+        " expiry 'auto' and no processor, so that tuples of a version expire in order of arrival.",
         hint=f"{below if found.several else 'Declare'} it as a RELATION; or SET early_aggregation"
         " = 'auto'.",
     )

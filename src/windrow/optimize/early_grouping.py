@@ -41,8 +41,8 @@ def entry_columns(joined: GroupedJoin, early: tuple[int | None, ...], which: int
 
     Not so where a condition or a call needs more of a tuple than that: a residual over several
     inputs, a call that is not folded before the join (`early`, see `early_calls.py`). Columns that
-    these read tell entries apart as well. An input none of whose calls is folded early is so
-    remembered tuple by tuple.
+    these read distinguish entries as well. An input none of whose calls is folded early is so
+    stored tuple by tuple.
 
     >>> from windrow.optimize.grouped_joins import grouped_join
     >>> from windrow.optimize.showing import bound

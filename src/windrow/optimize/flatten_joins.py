@@ -118,7 +118,7 @@ def inputs_joined(plan: Plan) -> list[Plan]:
 
 
 def joins(plan: Plan, kind: type[Join | NrrJoin] = Join) -> bool:
-    """Tell whether a node is a join, perhaps under filters and projections that leave names."""
+    """Return whether a node is a join, perhaps under filters and projections that leave names."""
     match plan:
         case Filter(source=source):
             return joins(source, kind)
@@ -204,7 +204,7 @@ class _Terms:
 
 
 def _ordered(left: Expr, right: Expr) -> bool:
-    """Tell whether values have words with their order: binary numbers and moments."""
+    """Return whether values have words with their order: binary numbers and moments."""
     return bool(left.type == right.type) and _has_words(left.type)
 
 

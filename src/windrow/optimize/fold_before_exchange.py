@@ -14,7 +14,7 @@ added up in any order and in any parts; doubles too, whose sums are exact here.
 Not so MIN, MAX and quantiles, which need values that stay; DISTINCT, which needs all of them; nor
 aggregates of the user's own. Under SLIDE all that happens between two refreshes is one instant.
 Without, an instant has few rows of a group, each of which would cross once when it comes and once
-when it goes; as they are they cross once, and tell when they go. Where inputs of the join below are
+when it goes; as they are they cross once, with their ends. Where inputs of the join below are
 aggregated before it, there are no such rows: what it gives is folded, whenever it can be.
 """
 
@@ -66,7 +66,7 @@ OFF = Folding()
 
 
 @dataclass(frozen=True, slots=True)
-class Folded:
+class FoldedPlan:
     """A plan with groups folded before exchanges, and in words of each that could be, why or not.
 
     `moved`: joins, by their keys, whose results cross as they are unless inputs of them are
@@ -79,20 +79,20 @@ class Folded:
 
 
 IsEarly = Callable[[GroupedJoin], bool]
-"""Tells whether inputs of a join are aggregated before it."""
+"""Returns whether inputs of a join are aggregated before it."""
 
 
-def fold_before_exchange(root: Plan, folding: Folding, early: IsEarly | None = None) -> Folded:
+def fold_before_exchange(root: Plan, folding: Folding, early: IsEarly | None = None) -> FoldedPlan:
     """Return the plan with groups folded before exchanges; without `early`, no join is.
 
     Only second exchanges: what enters a shard has met nothing to be folded by.
     """
-    walk = _Walk(folding, early or (lambda _: False), [], set())
-    return Folded(walk.over(root, None), tuple(walk.said), frozenset(walk.moved))
+    walk = _FoldWalk(folding, early or (lambda _: False), [], set())
+    return FoldedPlan(walk.over(root, None), tuple(walk.said), frozenset(walk.moved))
 
 
 @dataclass(frozen=True, slots=True)
-class _Walk:
+class _FoldWalk:
     """A walk down a plan with the SLIDE that changes are held by."""
 
     folding: Folding
@@ -124,11 +124,14 @@ class _Walk:
         groups = f"groups by {', '.join(k.name for k in plan.keys)}" if plan.keys else "the group"
         joined = grouped_join(replace(plan, source=below), versions=True, slide=slide)
         early = joined is not None and self.early(joined)
-        reason, doubt = _hindrance(plan, self.folding), _doubt(plan, below, slide, self.folding)
-        if joined is not None and doubt is not None and reason is None:
+        reason, loss = (
+            _why_not_applicable(plan, self.folding),
+            _why_not_worthwhile(plan, below, slide, self.folding),
+        )
+        if joined is not None and loss is not None and reason is None:
             self.moved.add(joined.key)
-        if reason is not None or (doubt is not None and not early):
-            self.said.append(f"{groups} not folded before the exchange: {reason or doubt}")
+        if reason is not None or (loss is not None and not early):
+            self.said.append(f"{groups} not folded before the exchange: {reason or loss}")
             return plan
         self.said.append(f"{groups} folded before the exchange, a row a shard and instant")
         keys = tuple(k.expr for k in plan.keys)
@@ -151,13 +154,15 @@ def sunk(plan: Plan) -> Plan | None:
             return None
 
 
-def _hindrance(plan: Aggregate, folding: Folding) -> str | None:
+def _why_not_applicable(plan: Aggregate, folding: Folding) -> str | None:
     """Return why groups cannot be folded, or must not be; None if they can."""
     needing = (reason for call in plan.calls if (reason := refusal(call)) is not None)
     return next(needing, "partials is off" if folding.mode == "off" else None)
 
 
-def _doubt(plan: Aggregate, source: Plan, slide: int | None, folding: Folding) -> str | None:
+def _why_not_worthwhile(
+    plan: Aggregate, source: Plan, slide: int | None, folding: Folding
+) -> str | None:
     """Return why folding would not pay, if all results of a join come to it; None if it does."""
     if folding.mode == "on":
         return None

@@ -80,7 +80,7 @@ class GroupedJoin:
 
     @property
     def versioned(self) -> bool:
-        """Tell whether results meet versions of a relation, which they keep."""
+        """Return whether results meet versions of a relation, which they keep."""
         return any(isinstance(plan, Versions) for plan in self.flat.inputs)
 
     @property
@@ -93,7 +93,7 @@ class GroupedJoin:
         reads = frozenset[str]().union(*map(columns_of, exprs))
         return tuple(i for i, p in enumerate(self.flat.inputs) if reads & names_of(p))
 
-    def hindrance(self) -> str:
+    def why_not_applicable(self) -> str:
         """Return why no input can be aggregated before the join; "" if all can be."""
         if self.flat.bands:
             first = self.flat.bands[0]
@@ -145,8 +145,9 @@ def grouped_join(
 class Versioned:
     """Results that meet a NON RETROACTIVE RELATION and are grouped; nothing is folded before.
 
-    Tuples are told apart by the version that they meet for that (`grouped_versions.py`), which only
-    those that say at birth when they leave can be. `several`: whether it is a join by itself.
+    Tuples are distinguished by the version that they meet for that (`grouped_versions.py`), which
+    only those that carry `exp` can be. `several`: whether it is a join by
+    itself.
     """
 
     table: str
@@ -156,7 +157,7 @@ class Versioned:
     @property
     def reason(self) -> str:
         """Why no input is aggregated before the join."""
-        return f"not all that meets a version of {self.table} says when it leaves"
+        return f"not all that meets a version of {self.table} carries `exp`"
 
 
 def versioned(plan: Aggregate) -> Versioned | None:

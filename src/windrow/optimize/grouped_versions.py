@@ -41,7 +41,7 @@ from windrow.plan.windows import Range, Since, Unbounded
 def joined_versions(plan: NrrJoin, slide: int | None = None) -> Join | None:
     """Return a join of what meets relations and their versions; None where it cannot be.
 
-    It can where every tuple says at birth when it leaves: in time windows, unbounded ones, and
+    It can where every tuple carries `exp`: in time windows, unbounded ones, and
     what is joined, filtered or united of these. `slide`: the SLIDE by which inputs are refreshed.
 
     >>> from windrow.optimize.showing import bound
@@ -66,7 +66,7 @@ def _leaves(plan: Plan) -> list[Plan]:
 
 
 def says_when_it_leaves(plan: Plan) -> bool:
-    """Tell whether every tuple says at birth when it leaves."""
+    """Return whether every tuple carries `exp`."""
     match plan:
         case Window(spec=spec):
             return isinstance(spec, Range | Unbounded | Since)
@@ -79,10 +79,10 @@ def says_when_it_leaves(plan: Plan) -> bool:
 
 
 def _life(leaves: list[Plan], slide: int | None) -> int:
-    """Return how long after a row has left a relation departures may still meet it.
+    """Return how long after its deletion departures may still meet a row of a relation.
 
     No longer than the shortest-lived tuple of a result lives: all of them came before. Results that
-    never leave keep their groups, and so the rows whose columns these are of.
+    never expire keep their groups, and so the rows whose columns these are of.
     """
     return min(FOREVER, min(map(_longest, leaves)) + (slide or 0))
 

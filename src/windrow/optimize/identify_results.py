@@ -1,4 +1,4 @@
-"""What a result is: columns that tell the results of a query apart.
+"""What a result is: columns that distinguish the results of a query.
 
 A result is made of certain tuples, and is not the same as another one of equal values. THESIS 3.3.2
 lets INTERNAL windows emit "the same results in the same order as in the case of external windows",
@@ -56,7 +56,7 @@ from windrow.plan.rebuilding import with_inputs
 from windrow.plan.windows import Range, Since, Unbounded, Until
 
 Identified = tuple[Plan, tuple[str, ...]]
-"""A plan, and those of its columns that tell its results apart."""
+"""A plan, and those of its columns that distinguish its results."""
 
 
 def identify_results(plan: Plan, *, keep_produced: bool = True) -> Plan:
@@ -69,7 +69,7 @@ def identify_results(plan: Plan, *, keep_produced: bool = True) -> Plan:
 
 
 def travels_once(plan: Plan, *, slid: bool = False) -> bool:
-    """Tell whether each result of a plan travels exactly once, with its end, and is then done.
+    """Return whether each result of a plan travels exactly once, with its end, and is then done.
 
     `slid`: whether a SLIDE stands above. A value that DISTINCT or EXISTS renews travels again, and
     results of an NRR under a SLIDE are compared with those of the refresh before.
@@ -111,7 +111,7 @@ class _Identify:
                 return plan if made == inputs else with_inputs(plan, made)
 
     def results(self, plan: Plan) -> Identified:
-        """Return the plan with the columns that tell its results apart, after its own columns."""
+        """Return the plan with the columns that distinguish its results, after its own columns."""
         match plan:
             case Window(source=source):
                 number = self._name()
@@ -176,14 +176,14 @@ class _Identify:
 
 
 def _groups(plan: Plan) -> bool:
-    """Tell whether a node is γ, perhaps behind HAVING."""
+    """Return whether a node is γ, perhaps behind HAVING."""
     while isinstance(plan, Filter):
         plan = plan.source
     return isinstance(plan, Aggregate)
 
 
 def _cuts_by_hidden_keys(plan: Plan) -> bool:
-    """Tell whether a node is LIMIT by keys that are not selected: they are no part of its rows."""
+    """Return whether a node is LIMIT by keys that are not selected."""
     return isinstance(plan, TopN) and any(name.startswith("#key") for name in plan.schema.names)
 
 

@@ -131,7 +131,7 @@ def joined_size(streams: Streams, chosen: Sequence[int]) -> float:
 def tree(streams: Streams, order: Order) -> float:
     """Return the rows that a left-deep tree of binary joins makes: all prefixes' results.
 
-    A result is born with each of its tuples as the newest, so φ/T_i with one of stream i.
+    A result is made with each of its tuples as the newest, so φ/T_i with one of stream i.
     """
     prefixes = (order[:n] for n in range(2, len(order) + 1))
     return sum(joined_size(streams, p) * sum(1 / streams[i].window for i in p) for p in prefixes)
@@ -162,5 +162,5 @@ def named(order: Order) -> str:
 
 
 def order_of(name: str) -> Order:
-    """Return the order that a name tells."""
+    """Return the order of a name."""
     return tuple(int(letter) - 1 for letter in name)

@@ -40,7 +40,7 @@ def estimated(
 
 
 def _model(plan: Plan, statistics: Statistics, reaches: list[int | None]) -> Model:
-    """Return the model; unknown rates are told in the widest window, of a stream or of a pair."""
+    """Return the model; unknown rates refer to the widest window, of a stream or of a pair."""
     model = model_of(plan, statistics)
     if any(isinstance(n, Window) and isinstance(n.spec, Range) for n in nodes_of(plan)):
         return model
@@ -77,7 +77,7 @@ def _rows(plan: Plan) -> float | None:
 
 
 def counts_tuples(plan: Plan) -> bool:
-    """Tell whether an input is a count window: its rows leave in the order in which they came."""
+    """Return whether an input is a count window: its rows expire in order of arrival."""
     while isinstance(plan, Filter | Project):
         plan = plan.source
     return isinstance(plan, Window) and isinstance(plan.spec, Rows)
@@ -93,7 +93,7 @@ def shares_of(flat: FlatJoin, lives: list[float]) -> tuple[Share, ...]:
 
 
 def _of_versions(flat: FlatJoin, compared: Compared) -> bool:
-    """Tell whether tuples are compared with versions of a relation: nearly all meet the newest."""
+    """Return whether tuples are compared with versions: nearly all meet the newest."""
     return any(isinstance(flat.inputs[i], Versions) for i in (compared.first, compared.second))
 
 

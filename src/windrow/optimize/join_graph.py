@@ -2,7 +2,7 @@
 
 Inputs are joined by classes of equal columns, each between some of them, and by bands and
 comparisons between two. With one class of all inputs, costs are those of the papers, which
-`join_costs.py` tells in their words.
+`join_costs.py` has in their words.
 
     class k   a ── b ── c           reaching loop j, per row that came to it:
     class x        b ── c ── d        size_j · Π classes 1 / max(values so far, values_j) · Π shares

@@ -21,10 +21,10 @@ EXACT = 8
 """Inputs up to which the best orders are found: 128 sets an origin, some milliseconds in all."""
 
 RANKED = 6
-"""Inputs up to which all orders are listed, to tell those that lost."""
+"""Inputs up to which all orders are listed, to show those that lost."""
 
 SHOWN = 2
-"""Orders that are told beside the best and the worst."""
+"""Orders that are shown beside the best and the worst."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ update "affects only those stream tuples which arrive after time τ" [THESIS 3.3
 RELATION may come, go and come again later, and with it the result; its ts stays. So whatever has a
 ts meets N when it arrives, and rows of relations, which have none, are joined afterwards.
 
-Projections move above N as well, so that the times of tuples, which tell equal ones apart, are in
+Projections move above N as well, so that the times of tuples, which distinguish equal ones, are in
 sight; and each input of UNION ALL meets N by itself, as results of different inputs are different
 results though their values be equal.
 """
@@ -80,12 +80,12 @@ def meet_versions_at_streams(plan: Plan) -> Plan:
 
 
 def _meets_versions_already(plan: Plan) -> bool:
-    """Tell whether all results have times of their own, in sight; or none, and their rows are."""
+    """Return whether all results have times of their own, in sight; or none, and their rows are."""
     return _shows_rows(plan) if _has_no_time(plan) else _shows_times(plan)
 
 
 def _shows_rows(plan: Plan) -> bool:
-    """Tell whether a plan of relations alone shows all that tells its results apart."""
+    """Return whether a plan of relations alone shows all that distinguishes its results."""
     match plan:
         case Filter(source=source):
             return _is_made(plan) or _shows_rows(source)
@@ -120,7 +120,7 @@ def _as_it_was(column: Named) -> bool:
 
 
 def _hides_times(plan: Plan) -> bool:
-    """Tell whether a window is over a derived stream, whose tuples do not show their times."""
+    """Return whether a window is over a derived stream, whose tuples do not show their times."""
     match plan:
         case Window(source=source, ts_column=None):
             return not times_under(source) & names_of(source)
@@ -129,12 +129,12 @@ def _hides_times(plan: Plan) -> bool:
 
 
 def _has_no_time(plan: Plan) -> bool:
-    """Tell whether a plan reads relations alone, and none of their results through a window."""
+    """Return whether a plan reads relations alone, and none of their results through a window."""
     return not any(isinstance(n, Scan | Window) for n in nodes_of(plan))
 
 
 def _is_made(plan: Plan) -> bool:
-    """Tell whether rows are a sub-query's own: they have the time of their appearing."""
+    """Return whether rows are a sub-query's own: they have the time of their appearing."""
     if isinstance(plan, Filter | Project):
         return _is_made(plan.source)
     return isinstance(plan, Aggregate | Distinct | Intersect | Except | TopN | Refresh)
@@ -315,6 +315,6 @@ def _filtered(plan: Plan | None, terms: tuple[Expr, ...]) -> Plan | None:
 
 
 def _tied(left: Plan, right: Plan, terms: Iterable[Expr]) -> bool:
-    """Tell whether an equality ties two plans."""
+    """Return whether an equality ties two plans."""
     both = _parted(terms, names_of(left) | names_of(right))[0]
     return bool(join_on(list(both), names_of(left), names_of(right)).left_keys)

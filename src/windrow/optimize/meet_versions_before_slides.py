@@ -4,7 +4,7 @@
 
     tuples       1  2┊ 3  4┊ 5         m = 2, n = 2
     sliding      ────┊─1 2─┊─3 4       a tuple shows up to m-1 tuples after its arrival
-    ROWS 3       1 2 ┊1 2 3┊...        holds each tuple from its arrival on, until it has left
+    ROWS 3       1 2 ┊1 2 3┊...        holds each tuple from its arrival on, until it has expired
 
 A result meets the version at the ts of its stream tuples [THESIS, Definition 3.1], and an NRR is
 read when a result appears. The longer window has every tuple from its arrival on: there results
@@ -64,7 +64,7 @@ def _joined_before(plan: NrrJoin) -> Plan:
 
 
 def _slid(plan: Plan) -> bool:
-    """Tell whether results are made of tuples that show later than they arrive."""
+    """Return whether results are made of tuples that show later than they arrive."""
     match plan:
         case Window(spec=Rows(step=step)):
             return step > 1

@@ -50,7 +50,7 @@ class Merge(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PartialColumn:
     """A column of parts. A row whose value is not smaller than `limit` is not merged."""
 
     name: str
@@ -91,7 +91,7 @@ def _has_fixed_width(type_: pa.DataType) -> bool:
 
 
 def _whole(arg: Expr) -> bool:
-    """Tell whether the argument of AVG, a DOUBLE, is made from a whole number."""
+    """Return whether the argument of AVG, a DOUBLE, is made from a whole number."""
     return isinstance(arg, Cast) and is_integer(arg.value.type)
 
 
@@ -101,7 +101,7 @@ class Parts:
 
     prefix: str = "#part"
     columns: list[Named] = field(default_factory=list)
-    parts: list[Part] = field(default_factory=list)
+    parts: list[PartialColumn] = field(default_factory=list)
     calls: list[AggregateCall] = field(default_factory=list)
 
     def of(self, call: AggregateCall) -> Expr:
@@ -141,7 +141,7 @@ class Parts:
         column = Named(f"{self.prefix}{len(self.columns)}", part)
         type_ = _folded(fold, part.type)
         self.columns.append(column)
-        self.parts.append(Part(column.name, merge, limit))
+        self.parts.append(PartialColumn(column.name, merge, limit))
         arg = Column(column.name, part.type, part.nullable)
         self.calls.append(AggregateCall(column.name, fold, (arg,), type_))
         return Column(column.name, type_)

@@ -77,14 +77,14 @@ class Need:
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class Distribution:
     """How a node's rows lie. Of each key: all expressions over its columns that have its value."""
 
     how: Together
     keys: tuple[frozenset[Expr], ...] = ()
 
     def meets(self, need: Need) -> bool:
-        """Tell whether rows that lie like this may be used by a node with that need."""
+        """Return whether rows that lie like this may be used by a node with that need."""
         match need.how:
             case Together.ANYWHERE:
                 return True
@@ -105,10 +105,10 @@ class Spread:
 
 ANYWHERE = Need(Together.ANYWHERE)
 ONE = Need(Together.ONE)
-SCATTERED = Spread(Together.ANYWHERE)
-GATHERED = Spread(Together.ONE)
+SCATTERED = Distribution(Together.ANYWHERE)
+GATHERED = Distribution(Together.ONE)
 
-Placed = tuple[Plan, Spread]
+Placed = tuple[Plan, Distribution]
 
 
 def place_exchanges(root: Plan) -> Plan:
@@ -129,7 +129,7 @@ def exchanged(plan: Plan, need: Need) -> Placed:
     if need.how is Together.ONE or not need.keys:
         return Exchange(plan, Route.ONE), GATHERED
     keys = tuple(frozenset({plain(k)}) for k in need.keys)
-    return Exchange(plan, Route.KEY, need.keys), Spread(Together.EXACTLY, keys)
+    return Exchange(plan, Route.KEY, need.keys), Distribution(Together.EXACTLY, keys)
 
 
 def _entered(leaf: Plan, need: Need) -> Placed:
@@ -157,7 +157,7 @@ def at_source(leaf: Plan, keys: tuple[Expr, ...]) -> tuple[Expr, ...]:
 
 
 def is_leaf(plan: Plan) -> bool:
-    """Tell whether the node is a relation, or a declared stream, filtered and projected."""
+    """Return whether the node is a relation, or a declared stream, filtered and projected."""
     match plan:
         case Scan() | Table():
             return True
@@ -247,8 +247,8 @@ def _project(plan: Project, need: Need) -> Placed:
 
 
 def _renamed(
-    spread: Spread, made: dict[str, Expr], named: dict[str, Expr], need: Need | None = None
-) -> Spread:
+    spread: Distribution, made: dict[str, Expr], named: dict[str, Expr], need: Need | None = None
+) -> Distribution:
     """Return a spread as seen through a projection; keys that cannot be seen are lost."""
     keys = [
         frozenset(named[name] for name, expr in made.items() if expr in key) for key in spread.keys
@@ -362,7 +362,7 @@ def _union(plan: UnionAll, need: Need) -> Placed:
     if wish.how is Together.ANYWHERE:
         return UnionAll(tuple(placed)), SCATTERED
     keys_out = tuple(frozenset({plain(k)}) for k in wish.keys)
-    return UnionAll(tuple(placed)), Spread(wish.how, keys_out)
+    return UnionAll(tuple(placed)), Distribution(wish.how, keys_out)
 
 
 def _set_operation(plan: Except | Intersect, need: Need) -> Placed:
@@ -376,4 +376,4 @@ def _set_operation(plan: Except | Intersect, need: Need) -> Placed:
         keys = tuple(as_column(side.schema.fields[i]) for i in at)
         sides.append(supply(side, Need(Together.EXACTLY, keys))[0])
     out = tuple(frozenset({plain(as_column(plan.schema.fields[i]))}) for i in at)
-    return with_inputs(plan, tuple(sides)), Spread(Together.EXACTLY, out)
+    return with_inputs(plan, tuple(sides)), Distribution(Together.EXACTLY, out)

@@ -24,7 +24,7 @@ class NegationPlace:
     text: str
 
     def is_of(self, plan: AntiJoin) -> bool:
-        """Tell whether a negation is the one that was placed."""
+        """Return whether a negation is the one that was placed."""
         return self.negated == _aliases(plan.right)
 
 

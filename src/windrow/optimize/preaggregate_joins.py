@@ -21,7 +21,7 @@ from windrow.optimize.early_calls import Foldable, early_calls
 from windrow.optimize.early_estimates import Asked, asked_placement, asks_for
 from windrow.optimize.early_grouping import entry_columns
 from windrow.optimize.grouped_joins import COPIES, GroupedJoin, columns_in, grouped_join
-from windrow.optimize.partial_aggregates import Merge, Part, Parts
+from windrow.optimize.partial_aggregates import Merge, PartialColumn, Parts
 from windrow.optimize.preaggregate_panes import Pane, Partials, Ranged, ranged, refusal, too_wide
 from windrow.plan.expressions import Column, Expr, Literal
 from windrow.plan.nodes import (
@@ -65,13 +65,13 @@ class Preaggregated:
 
 def preaggregate_joins(root: Plan, asked: Asked, foldable: Foldable) -> Preaggregated:
     """Return the plan with inputs merged, of those that are asked to be aggregated early."""
-    walk = _Walk(asked, foldable, [], [])
+    walk = _JoinWalk(asked, foldable, [], [])
     made = walk.over(root, None)
     return Preaggregated(made, tuple(walk.found), tuple(walk.refused))
 
 
 def all_joined(root: Plan) -> bool:
-    """Tell whether a plan with exchanges still has every merged input under one γ over joins."""
+    """Return whether a plan with exchanges still has every merged input under one γ over joins."""
     made = {n for p in nodes_of(root) if isinstance(p, Window) for n in (copies_of(p),) if n}
     for plan in nodes_of(root):
         if isinstance(plan, Aggregate):
@@ -95,7 +95,7 @@ class _Merged:
 
 
 @dataclass(frozen=True, slots=True)
-class _Walk:
+class _JoinWalk:
     """A walk down a plan with the SLIDE that windows are reached by."""
 
     asked: Asked
@@ -124,7 +124,7 @@ class _Walk:
         return plan if made == below else with_inputs(plan, made)
 
     def _split(self, plan: Aggregate, joined: GroupedJoin, slide: int) -> Plan:
-        if joined.hindrance() or not _is_bare(plan.source, joined):
+        if joined.why_not_applicable() or not _is_bare(plan.source, joined):
             return plan
         placement = asked_placement(joined, self.asked(joined))
         early = early_calls(joined, placement, self.foldable)
@@ -179,13 +179,13 @@ class _Walk:
         copies = Named(f"{COPIES}{name}", Literal(1, BIGINT))
         leaf = Project(below.stream, (*keys, copies, *parts.columns))
         pane, names = Pane(slide, below.width), tuple(k.name for k in keys)
-        merging = (Part(copies.name, Merge.SUM), *parts.parts)
+        merging = (PartialColumn(copies.name, Merge.SUM), *parts.parts)
         self.found.append(Partials(leaf, pane, names, merging))
         return _Merged(Window(leaf, Range(below.width)), tuple(parts.calls), made)
 
 
 def _is_bare(plan: Plan, joined: GroupedJoin) -> bool:
-    """Tell whether above the inputs are joins, filters, and projections that leave names only."""
+    """Return whether above the inputs are joins, filters, and projections that leave names only."""
     if any(plan is given for given in joined.flat.inputs):
         return True
     match plan:

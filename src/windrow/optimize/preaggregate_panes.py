@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from windrow.core.types import is_float
 from windrow.optimize import partial_aggregates
 from windrow.optimize.catalyst import translatable
-from windrow.optimize.partial_aggregates import Part, Parts
+from windrow.optimize.partial_aggregates import PartialColumn, Parts
 from windrow.optimize.place_exchanges import at_source, is_leaf
 from windrow.optimize.rewriting import renamed
 from windrow.plan.expressions import Expr, conjuncts
@@ -63,7 +63,7 @@ class Pane:
     width: int
 
     def of(self, ts: int) -> tuple[int, int]:
-        """Return what tells the pane of a time: when its tuples are first and no longer seen.
+        """Return the pane of a time: when its tuples are first and no longer in the answer.
 
         >>> pane = Pane(slide=4, width=10)
         >>> [pane.of(ts) for ts in (4, 5, 6, 7, 8)]
@@ -83,33 +83,33 @@ class Pane:
 
 @dataclass(frozen=True, slots=True)
 class Partials:
-    """An input of parts: which of its columns tell the group, and how the others merge."""
+    """An input of parts: which of its columns make the group, and how the others merge."""
 
     leaf: Plan
     pane: Pane
     keys: tuple[str, ...]
-    parts: tuple[Part, ...]
+    parts: tuple[PartialColumn, ...]
 
     def is_of(self, plan: Plan) -> bool:
-        """Tell whether a node of the plan is this input."""
+        """Return whether a node of the plan is this input."""
         return plan is self.leaf
 
 
 def preaggregate_panes(root: Plan) -> tuple[Plan, tuple[Partials, ...]]:
     """Return the plan over parts wherever it can be, and its inputs of parts."""
-    walk = _Walk([], [])
+    walk = _PaneWalk([], [])
     return walk.over(root, None), tuple(walk.found)
 
 
 def refusals(root: Plan) -> tuple[str, ...]:
     """Return why not, for each aggregate under SLIDE whose input cannot be of parts."""
-    walk = _Walk([], [])
+    walk = _PaneWalk([], [])
     walk.over(root, None)
     return tuple(walk.refused)
 
 
 @dataclass(frozen=True, slots=True)
-class _Walk:
+class _PaneWalk:
     """A walk down a plan with the SLIDE that windows are reached by (`operators/lower.py`).
 
     Joins end it: their time bands look for the tuples' own times.

@@ -78,12 +78,12 @@ def _narrow(plan: Plan, read: frozenset[str]) -> Plan:
             met = columns_of_on(on)
             return replace(plan, left=_only(left, read | met), right=_only(right, met))
         case NrrJoin(left, _, on) if not rows_appear(left):
-            # Tuples of different times meet different versions: their times tell them apart.
+            # Tuples of different times meet different versions: their times distinguish them.
             times = times_under(left)
             if not times:
                 return plan
             return replace(plan, left=_only(left, read | columns_of_on(on) | times))
-        case Hold(source):  # a row is told from others by all its columns
+        case Hold(source):  # all its columns identify a row
             return replace(plan, source=_narrow(source, names_of(source)))
         case _:
             return plan
@@ -115,7 +115,7 @@ def _read_by_window(window: Window) -> frozenset[str]:
 
 
 def _arrives(stream: Plan) -> bool:
-    """Tell whether equal times of the stream are ordered by arrival, not by values."""
+    """Return whether equal times of the stream are ordered by arrival, not by values."""
     match stream:
         case Filter(source=source) | Project(source=source) | Numbered(source=source):
             return _arrives(source)

@@ -34,5 +34,5 @@ def pull_negation_above_join(plan: Plan) -> Plan:
 
 
 def _apart(side: Plan, other: Plan) -> bool:
-    """Tell whether columns are still told apart when the negation sees both sides."""
+    """Return whether columns are still distinguished when the negation sees both sides."""
     return not names_of(side) & names_of(other)

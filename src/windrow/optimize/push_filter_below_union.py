@@ -11,7 +11,7 @@ def push_filter_below_union(plan: Plan) -> Plan:
     """σ_p(L ⊎ R)  ⇒  σ_p(L) ⊎ σ_p(R).
 
     A merge-union passes every copy on, so each may be tried before or after. The inputs name
-    their columns differently: p is told by position.
+    their columns differently: columns of p are found by position.
 
     >>> from windrow.optimize.showing import rewritten
     >>> from windrow.optimize.push_filter_below_project import push_filter_below_project
@@ -33,11 +33,11 @@ def push_filter_below_union(plan: Plan) -> Plan:
     """
     match plan:
         case Filter(UnionAll(inputs) as union, predicate):
-            return UnionAll(tuple(Filter(p, _told_for(predicate, union, p)) for p in inputs))
+            return UnionAll(tuple(Filter(p, _for_input(predicate, union, p)) for p in inputs))
         case _:
             return plan
 
 
-def _told_for(predicate: Expr, union: UnionAll, below: Plan) -> Expr:
+def _for_input(predicate: Expr, union: UnionAll, below: Plan) -> Expr:
     pairs = zip(union.schema, below.schema, strict=True)
     return renamed(predicate, {ours.name: as_column(theirs) for ours, theirs in pairs})

@@ -33,7 +33,7 @@ def push_filter_below_window(plan: Plan) -> Plan:
             read = columns_of(predicate)
             if isinstance(spec, PartitionRows) and not read <= set(spec.keys):
                 return plan
-            if not read <= names_of(source):  # it asks when the tuple leaves
+            if not read <= names_of(source):  # it asks when the tuple expires
                 return plan
             return replace(window, source=Filter(source, predicate))
         case _:

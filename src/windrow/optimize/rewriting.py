@@ -45,7 +45,7 @@ def names_of(plan: Plan) -> frozenset[str]:
 
 
 def reads_relation(plan: Plan) -> bool:
-    """Tell whether the node is a relation, perhaps behind selections and projections."""
+    """Return whether the node is a relation, perhaps behind selections and projections."""
     match plan:
         case Table():
             return True
@@ -56,7 +56,7 @@ def reads_relation(plan: Plan) -> bool:
 
 
 def rows_appear(plan: Plan) -> bool:
-    """Tell whether some rows have the time of their appearing, on which every column has a say."""
+    """Return whether the time of some rows is that of their last change, in any column."""
     made = Aggregate | Distinct | Except | Intersect | TopN | Refresh
     return any(isinstance(node, made) for node in nodes_of(plan))
 

@@ -16,10 +16,10 @@ COMMON_KEYS = 0.1
 """Share of tuples on the right of a negation whose key is also on its left, if unknown."""
 
 
-class Counted(Protocol):
+class NegationCounters(Protocol):
     """What a negation at work has counted (`operators.task.Counters`)."""
 
-    told: int
+    emitted: int
     premature: int
 
 
@@ -27,7 +27,7 @@ class Counted(Protocol):
 class Statistics:
     """Tuples a unit of time by stream, distinct keys, and how negations' results ended.
 
-    `premature` is the share of a negation's results that were taken back before their tuples
+    `premature` is the share of a negation's results that were retracted before their tuples
     ended; None where nothing was measured. `swings` has how many times its lowest rate a stream's
     highest is, where joins have watched it.
     """
@@ -64,7 +64,7 @@ UNKNOWN = Statistics()
 def measured(
     tuples: Mapping[str, int],
     elapsed: int,
-    negations: tuple[Counted, ...] = (),
+    negations: tuple[NegationCounters, ...] = (),
     keys: tuple[int, ...] = (),
 ) -> Statistics:
     """Return the statistics of a running query.
@@ -76,7 +76,7 @@ def measured(
     {'bids': 0.5}
     """
     rates = {name: count / elapsed for name, count in tuples.items() if count and elapsed > 0}
-    told = sum(n.told for n in negations)
+    emitted = sum(n.emitted for n in negations)
     early = sum(n.premature for n in negations)
     common = sum(keys) / len(keys) if keys else KEYS
-    return Statistics(rates, common, min(1.0, early / told) if told else None)
+    return Statistics(rates, common, min(1.0, early / emitted) if emitted else None)

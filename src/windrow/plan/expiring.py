@@ -1,6 +1,6 @@
 """SET expiry: how soon expiries show, and what travels for that [NEG].
 
-input_triggered   when the next tuple reaches the operator that remembers what expires
+input_triggered   when the next tuple reaches the operator that stores what expires
 negative          at once: a negative tuple follows every tuple through the plan
 piggyback         at once: tuples bring the news if there are any, else messages do
 auto              as piggyback; a batch brings the news for all that expires in it
@@ -23,7 +23,7 @@ class Expiry:
 
     @property
     def signed(self) -> bool:
-        """Tell whether every expiry travels through the plan as a negative tuple."""
+        """Return whether every expiry travels through the plan as a negative tuple."""
         return self.kind == "negative" and self.join_messages != "on"
 
 
@@ -36,7 +36,7 @@ def strategy_under(expiry: Expiry, strategy: str) -> str:
     if expiry.signed:
         raise BindError(
             f"expiry negative cannot go with strategy {strategy}",
-            detail="Negative tuples find what they take back by its row; this strategy keeps ends.",
+            detail="Negative tuples find what they retract by its row; this strategy keeps ends.",
             hint="Leave the strategy at auto, or SET join_messages = 'on'.",
         )
     raise BindError(

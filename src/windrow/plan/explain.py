@@ -23,7 +23,7 @@ WIDEST_TREE = 76
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ExplainStep:
     """One node, explained: what it does, how its answer leaves it, what it reads."""
 
     node: str
@@ -31,7 +31,7 @@ class Step:
     pattern: Pattern
     clock: Clock
     schema: Schema
-    inputs: tuple[Step, ...]
+    inputs: tuple[ExplainStep, ...]
 
     @property
     def reason(self) -> str:
@@ -52,10 +52,10 @@ class Line:
     reason: str
 
 
-def step_of(plan: Plan, clock: Clock | None = None) -> Step:
+def step_of(plan: Plan, clock: Clock | None = None) -> ExplainStep:
     """Explain a node and all below it; all streams of a query share one clock."""
     clock = clock_of(plan) if clock is None else clock
-    return Step(
+    return ExplainStep(
         node=type(plan).__name__,
         label=label_of(plan, clock),
         pattern=pattern_of(plan),
@@ -77,7 +77,7 @@ def explain_lines(query: Query) -> list[Line]:
     return [Line("", title_of(query), root.pattern.kind.value, ""), *_lines(root, "", "└─ ")]
 
 
-def _lines(step: Step, margin: str, elbow: str) -> Iterator[Line]:
+def _lines(step: ExplainStep, margin: str, elbow: str) -> Iterator[Line]:
     yield Line(margin + elbow, step.label, step.pattern.kind.value, step.reason)
     deeper = margin + ("│  " if elbow == "├─ " else "   ")
     for below in step.inputs[:-1]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from windrow.core.schema import Schema
 from windrow.core.types import sql_name
-from windrow.plan.explain import Step, step_of, title_of
+from windrow.plan.explain import ExplainStep, step_of, title_of
 from windrow.plan.labels import label_of_order
 from windrow.plan.nodes import Query
 from windrow.plan.patterns import PatternKind
@@ -29,12 +29,12 @@ class JoinNote:
 
 
 @dataclass(frozen=True, slots=True)
-class Numbered:
+class NumberedStep:
     """A step with a number of its own and that of the step it feeds; 0 is the query."""
 
     number: int
     reader: int
-    step: Step
+    step: ExplainStep
 
 
 def explain_json(
@@ -53,7 +53,7 @@ def explain_json(
     }
 
 
-def _json_step(step: Step, *, patterns: bool) -> dict[str, object]:
+def _json_step(step: ExplainStep, *, patterns: bool) -> dict[str, object]:
     found: dict[str, object] = {"node": step.node, "label": step.label}
     if patterns:
         found["pattern"] = {
@@ -70,14 +70,14 @@ def _json_columns(schema: Schema) -> list[dict[str, object]]:
     return [{"name": f.name, "type": sql_name(f.type), "nullable": f.nullable} for f in schema]
 
 
-def _numbered(query: Query) -> Iterator[Numbered]:
+def _numbered(query: Query) -> Iterator[NumberedStep]:
     """Yield all steps from the root down, each with the number of its reader."""
     waiting = [(step_of(query.root), 0)]
     number = 0
     while waiting:
         step, reader = waiting.pop()
         number += 1
-        yield Numbered(number, reader, step)
+        yield NumberedStep(number, reader, step)
         waiting += [(below, number) for below in reversed(step.inputs)]
 
 

@@ -1,4 +1,4 @@
-"""SET hold: results of negations that are told once they have lasted.
+"""SET hold: results of negations that are emitted once they have lasted.
 
 Where a negation stands decides what is held, so this is done to the plan as it was written, before
 any rule moves a negation. Of negations in one another only the outermost is held: its results wait

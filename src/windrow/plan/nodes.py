@@ -116,7 +116,7 @@ class Table:
 class Window:
     """S [spec] at τ: the tuples of the stream `source` that the window holds at τ.
 
-    With `expiry_column`, each tuple also has when it leaves (a BIGINT in clock units); with
+    With `expiry_column`, each tuple also has when it expires (a BIGINT in clock units); with
     `ts_column`, its own ts, which tuples of a derived stream do not show otherwise.
     """
 
@@ -406,7 +406,7 @@ class Refresh:
     """SLIDE d: source(⌊τ/d⌋·d): the answer as of the last multiple of d, held in between.
 
     With `restore`, the answer at k·d also holds the results that were produced since (k-1)·d and
-    have expired by k·d. Rows that do not tell results apart are copies of one another, of which
+    have expired by k·d. Rows that do not distinguish results are copies of one another, of which
     the last inserted expires first: of a row there are p + m copies, with p the sum of its net
     increases at the instants of ((k-1)·d, k·d] and m the least number of copies in
     [(k-1)·d, k·d].
@@ -641,7 +641,7 @@ Plan: TypeAlias = (
 
 
 def is_stream(plan: Plan) -> bool:
-    """Tell whether the node is a stream: a sequence, not a multiset that varies."""
+    """Return whether the node is a stream: a sequence, not a multiset that varies."""
     match plan:
         case Scan() | Produced() | Numbered() | SlideInstants():
             return True

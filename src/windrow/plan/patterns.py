@@ -1,8 +1,8 @@
 """Update patterns: how the tuples of a node's answer leave it [THESIS 3.2, 3.5.1].
 
-    MON  monotonic            they never leave
+    MON  monotonic            they never expire
     WKS  weakest non-mon.     each lives equally long: first in, first out
-    WK   weak non-monotonic   the end of each is known at its birth, in any order
+    WK   weak non-monotonic   the end of each is known on its arrival, in any order
     STR  strict               the end of some depends on what arrives later
 
 What the engine relies on: below a STR edge nobody needs negative tuples. `pattern_of` labels
@@ -11,7 +11,7 @@ which `test_patterns_are_true` has a witness stream for:
 
   a. a merge-union of windows of *different* lengths is WK (rule 2 says WKS);
   b. a join with one expiring input is WK (3.3.2 says WKS): a new tuple of the unbounded side
-     may join an old one of the window, and dies before results that were made earlier;
+     may join an old one of the window, and expires before results that were made earlier;
   c. a SLIDE that does not divide the window gives WK: lifetimes differ by one slide.
 """
 
@@ -78,7 +78,7 @@ class Pattern:
 
     @property
     def predictable(self) -> bool:
-        """Tell whether each tuple's end is known at its birth: no negative tuples needed."""
+        """Return whether each tuple's end is known on its arrival: no negative tuples needed."""
         return self.kind is not PatternKind.STR
 
 
@@ -138,7 +138,9 @@ def pattern_of(plan: Plan) -> Pattern:
         case AntiJoin() | Except():
             return strict("rule 4: a later arrival on the right takes a result back")
         case Hold():
-            return strict("told once it has lasted, at most that much later; may yet be taken back")
+            return strict(
+                "emitted once it has lasted, at most that much later; may yet be retracted"
+            )
         case Aggregate():
             return strict("rule 4: a later arrival changes the group's value")
         case TopN() | RecentAnswers():
@@ -152,11 +154,11 @@ def _window(window: Window) -> Pattern:
         case Range(width):
             return weakest(width, "time window: every tuple lives equally long")
         case Rows() | PartitionRows():
-            return strict("count window: a tuple leaves when later ones arrive")
+            return strict("count window: a tuple expires when later ones arrive")
         case Unbounded():
-            return monotonic("unbounded window: tuples never leave")
+            return monotonic("unbounded window: tuples never expire")
         case Since():
-            return monotonic("landmark window: tuples never leave")
+            return monotonic("landmark window: tuples never expire")
         case Until():
             return weak("each result lives as long as its external tuples")
 
@@ -221,6 +223,6 @@ def _refresh(refresh: Refresh) -> Pattern:
                 return weakest(source.lifetime, "the slide divides the window: equal lifetimes")
             return weak("the slide does not divide the window: lifetimes differ by one slide")
         case PatternKind.WK:
-            return weak("a held result still ends at a refresh known at its birth")
+            return weak("a held result still ends at a refresh known on its arrival")
         case _:
             return _unchanged(source, "holding the answer does not change how it leaves")

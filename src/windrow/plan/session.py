@@ -64,7 +64,7 @@ class Session:
     def execute(self, text: str, after: After | None = None) -> list[object]:
         """Run a script; return what each statement gives (a query for SELECT, else None).
 
-        `after` is told of each statement and its result. An error leaves what the statements
+        `after` is called with each statement and its result. An error leaves what the statements
         before it have done.
         """
         results: list[object] = []

@@ -1,7 +1,7 @@
 """Settings that a query has no use for.
 
-SET is for all queries that follow, so a setting that one of them has no use for is no error: it is
-told, by EXPLAIN and `q.stats()`. One that was given to a query alone is meant for that query: there
+SET is for all queries that follow, so a setting that one of them has no use for is no error:
+EXPLAIN and `q.stats()` show it. One that was given to a query alone is meant for that query: there
 it is refused. Settings that contradict each other are refused wherever they were said.
 """
 
@@ -29,7 +29,7 @@ class Unused:
     hint: str = ""
 
     def __str__(self) -> str:
-        """Tell it in a line."""
+        """Return the line that EXPLAIN shows."""
         return f"{self.name} = {self.value} has no effect: {self.reason}"
 
 
@@ -51,7 +51,7 @@ def _of_plan(query: Query) -> Iterator[Unused]:
         reason = f"under expiry {kind} no negative tuples travel that messages could stand for"
         yield Unused("join_messages", said, reason, "negative")
     if "punctuation" in asked and kind != "input_triggered":
-        reason = f"under expiry {kind} operators hear of time without it"
+        reason = f"under expiry {kind} operators learn of time without it"
         yield Unused("punctuation", asked["punctuation"], reason, "input_triggered")
 
 
@@ -63,7 +63,7 @@ def _of_engine(query: Query, engine: str) -> Iterator[Unused]:
         reason = "in one process there are no batches of Spark that expiries could wait for"
         yield Unused("expiry_pace", asked["expiry_pace"], reason)
     if engine == SPARK and "punctuation" in asked and query.expiry.kind == "input_triggered":
-        reason = "on Spark every batch with rows tells all operators the time"
+        reason = "on Spark every batch with rows brings the time to all operators"
         yield Unused("punctuation", asked["punctuation"], reason)
 
 

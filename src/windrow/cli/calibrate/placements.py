@@ -15,7 +15,7 @@ from typing import Self
 import pyarrow as pa
 
 import windrow
-from windrow.cli.calibrate.streams import SECOND, Feed, Setting, asked
+from windrow.cli.calibrate.streams import SECOND, Feed, StreamSetting, asked
 from windrow.optimize.early_calls import Placement
 from windrow.runtime.local.database import Database
 from windrow.runtime.local.handle import QueryHandle
@@ -42,7 +42,7 @@ class Timeline:
 
     @classmethod
     def of(
-        cls, setting: Setting, stretch: float, runs: int, seed: int, *, settling: int = 0
+        cls, setting: StreamSetting, stretch: float, runs: int, seed: int, *, settling: int = 0
     ) -> Self:
         """Return streams with runs of so many seconds after the longest window.
 
@@ -57,7 +57,7 @@ class Timeline:
         return cls(feed, start, full, ticks, runs)
 
     @property
-    def setting(self) -> Setting:
+    def setting(self) -> StreamSetting:
         """The streams and the query."""
         return self.feed.setting
 

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from windrow.cli.calibrate.digest import digest
 from windrow.cli.calibrate.placements import HASH, LOOPS, PlacedQuery, Stretch, Timeline
 from windrow.cli.calibrate.settings import settings, stretch_of
-from windrow.cli.calibrate.streams import Setting, three, two
+from windrow.cli.calibrate.streams import StreamSetting, three, two
 from windrow.core.errors import RunError
 from windrow.optimize import aggregation_costs, early_costs
 from windrow.optimize.aggregation_costs import name_of, placements
@@ -37,7 +37,7 @@ COUNT = 12
 class Trial:
     """A setting, and how its loops find entries."""
 
-    setting: Setting
+    setting: StreamSetting
     algorithm: str = HASH
 
     @property
@@ -48,10 +48,10 @@ class Trial:
 
 TRIALS = (
     *(Trial(setting) for setting in settings(COUNT, SEED)),
-    Trial(Setting(two((1_000, 1_000), (1_000, 1_000), (100, 1), 0.02), columns=("x", "g"))),
-    Trial(Setting(three(600, 300, 20, 0.05))),
-    Trial(Setting(two((1_000, 1_000), (1_000, 1_000), (100, 1), 0.05)), LOOPS),
-    Trial(Setting(two((1_000, 1_000), (500, 500), (1_500, 1), 0.01)), LOOPS),
+    Trial(StreamSetting(two((1_000, 1_000), (1_000, 1_000), (100, 1), 0.02), columns=("x", "g"))),
+    Trial(StreamSetting(three(600, 300, 20, 0.05))),
+    Trial(StreamSetting(two((1_000, 1_000), (1_000, 1_000), (100, 1), 0.05)), LOOPS),
+    Trial(StreamSetting(two((1_000, 1_000), (500, 500), (1_500, 1), 0.01)), LOOPS),
 )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from math import exp, log
 from random import Random
 
-from windrow.cli.calibrate.streams import Setting
+from windrow.cli.calibrate.streams import StreamSetting
 from windrow.optimize.aggregation_costs import AggregationStream
 
 FEWEST, MOST = 200.0, 60_000.0
@@ -17,7 +17,7 @@ UNGROUPED = 0.4
 """Share of streams without a grouping attribute."""
 
 
-def settings(count: int, seed: int) -> Iterator[Setting]:
+def settings(count: int, seed: int) -> Iterator[StreamSetting]:
     """Yield settings: w, g, λ and σ each by its logarithm."""
     random = Random(seed)
 
@@ -32,10 +32,10 @@ def settings(count: int, seed: int) -> Iterator[Setting]:
         rates = [1_000.0, 1_000.0 * between(0.2, 5)]
         if FEWEST <= windows[0] * windows[1] * share <= MOST:
             sides = zip(rates, windows, groups, strict=True)
-            yield Setting(tuple(AggregationStream(r, w, g, share) for r, w, g in sides))
+            yield StreamSetting(tuple(AggregationStream(r, w, g, share) for r, w, g in sides))
             done += 1
 
 
-def stretch_of(setting: Setting) -> float:
+def stretch_of(setting: StreamSetting) -> float:
     """Return how many seconds have so many tuples as a run should have."""
     return TUPLES / sum(s.rate for s in setting.streams)

@@ -26,7 +26,7 @@ VALUES = 1_000
 
 
 @dataclass(frozen=True)
-class Setting:
+class StreamSetting:
     """Streams of an aggregation join, and how often its answer is asked for.
 
     `slide`: the answer is brought up to date every so many ticks; 0: at every change. Of each
@@ -81,7 +81,7 @@ class Setting:
 class Feed:
     """The tuples of a setting, made as far as they are asked for."""
 
-    setting: Setting
+    setting: StreamSetting
     seconds: float
     seed: int
     tables: tuple[pa.Table, ...] = field(init=False)
@@ -141,7 +141,7 @@ def two(
     groups: tuple[float, float] = (150, 1),
     share: float = 0.1,
 ) -> tuple[AggregationStream, ...]:
-    """Return two streams; those of figures 6 and 7 if not told otherwise."""
+    """Return two streams; those of figures 6 and 7 by default."""
     sides = zip(rates, windows, groups, strict=True)
     return tuple(AggregationStream(rate, w, g, share) for rate, w, g in sides)
 
@@ -149,7 +149,7 @@ def two(
 def three(
     rate: float = 200, window: float = 300, groups: float = 20, share: float = 0.1
 ) -> tuple[AggregationStream, ...]:
-    """Return three streams, of which the first is told; those of figures 8 and 9 if not."""
+    """Return three streams, of which the first is given; those of figures 8 and 9 by default."""
     other = AggregationStream(200, 300, 1, share)
     return (AggregationStream(rate, window, groups, share), other, replace(other))
 

@@ -40,7 +40,7 @@ def command(
 ) -> None:
     """Show windrow at work: three links of a network, four queries, one pass on Spark.
 
-    Needs Java 17 or newer; `windrow doctor` tells what is missing. Takes about a minute.
+    Needs Java 17 or newer; `windrow doctor` shows what is missing. Takes about a minute.
     """
     from rich.console import Console  # noqa: PLC0415 - --help stays fast
 
@@ -55,7 +55,7 @@ def command(
     write_traffic(place.data, rows, SECONDS, seed, FILES)
     console.print(f"Generated in {perf_counter() - start:.1f} s. Spark starts on {master} ...")
     names, checked = run_script(console, place, script, master, shards, rows)
-    tell_results(console, place, names)
+    print_results(console, place, names)
     console.print(checked.sentence())
     console.print(f"All of it took {perf_counter() - start:.0f} s.")
     ctx.exit(1 if checked.wrong else 0)
@@ -66,14 +66,14 @@ def run_script(
 ) -> tuple[list[str], Checked]:
     """Run all queries to the end of the data; return their names, and what a check has found."""
     import windrow  # noqa: PLC0415 - as above
-    from windrow.cli.demo.results import Results, check_quiet  # noqa: PLC0415 - as above
+    from windrow.cli.demo.results import DemoResults, check_quiet  # noqa: PLC0415 - as above
     from windrow.cli.demo.view import view_for  # noqa: PLC0415 - as above
 
     where = str(place.checkpoint)
     with windrow.connect("spark", checkpoint=where, shards=shards, master=master) as db:
         db.execute(script)
         names = [query.name for query in db.session.queries.values()]
-        results = [Results(name, place.results / name) for name in names]
+        results = [DemoResults(name, place.results / name) for name in names]
         run = db.start(f"parquet:{place.results}", drain=True)
         with view_for(console) as view:
 
@@ -103,7 +103,7 @@ def status_of(progress: Progress, total: int) -> Status:
     )
 
 
-def tell_results(console: Console, place: DemoFolder, names: list[str]) -> None:
+def print_results(console: Console, place: DemoFolder, names: list[str]) -> None:
     """Say where the results are and how to open them."""
     from windrow.cli.demo.results import openers  # noqa: PLC0415 - as above
 

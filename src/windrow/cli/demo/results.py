@@ -31,7 +31,7 @@ SELECT DISTINCT src FROM l1, now WHERE l1.ts > gone
 
 
 @dataclass(slots=True)
-class Results:
+class DemoResults:
     """The Parquet files of one query, looked at again and again while they come."""
 
     name: str
@@ -48,11 +48,11 @@ class Results:
             self.changes += file.metadata.num_rows
             if file.metadata.num_rows:
                 last = file.read_row_group(file.num_row_groups - 1)
-                self.newest = told(last.slice(max(0, len(last) - NEWEST)))
+                self.newest = change_lines(last.slice(max(0, len(last) - NEWEST)))
         self._seen |= fresh
 
 
-def told(changes: pa.Table) -> tuple[str, ...]:
+def change_lines(changes: pa.Table) -> tuple[str, ...]:
     """Return changes as short lines: time, sign, values."""
     lines = []
     for row in changes.to_pylist():

@@ -12,7 +12,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from windrow.cli.demo.results import Results
+from windrow.cli.demo.results import DemoResults
 
 BAR = 40
 """Columns of the progress bar."""
@@ -40,13 +40,13 @@ class Status:
 
 
 @dataclass(slots=True)
-class Lines:
+class DemoLines:
     """One line a micro-batch: for logs."""
 
     console: Console
     batches: int = 0
 
-    def __enter__(self) -> Lines:
+    def __enter__(self) -> DemoLines:
         return self
 
     def __exit__(
@@ -57,7 +57,7 @@ class Lines:
     ) -> None:
         """Nothing is left to put right."""
 
-    def show(self, status: Status, results: Sequence[Results]) -> None:
+    def show(self, status: Status, results: Sequence[DemoResults]) -> None:
         """Print a line if a batch has ended since the last."""
         if status.batches > self.batches:
             self.batches = status.batches
@@ -83,14 +83,14 @@ class Picture:
     ) -> None:
         self._live.__exit__(kind, error, trace)
 
-    def show(self, status: Status, results: Sequence[Results]) -> None:
+    def show(self, status: Status, results: Sequence[DemoResults]) -> None:
         """Draw it anew."""
         self._live.update(Group(heading(status), "", newest(results)))
 
 
-def view_for(console: Console) -> Picture | Lines:
+def view_for(console: Console) -> Picture | DemoLines:
     """Return the picture for a terminal, lines for anything else."""
-    return Picture(console) if console.is_terminal else Lines(console)
+    return Picture(console) if console.is_terminal else DemoLines(console)
 
 
 def heading(status: Status) -> Table:
@@ -107,7 +107,7 @@ def heading(status: Status) -> Table:
     return grid
 
 
-def newest(results: Sequence[Results]) -> Table:
+def newest(results: Sequence[DemoResults]) -> Table:
     """Return a table of the newest changes of each query."""
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("query", style="bold")

@@ -63,7 +63,7 @@ def push(shell: Shell, words: list[str]) -> None:
     data = read_file(Path(rest[0]), entry.schema) if is_file else typed_tuples(rest, entry.schema)
     before = _leftovers(shell, entry.name)
     db.push(entry.name, data)
-    _tell_leftovers(shell, entry.name, before)
+    _print_leftovers(shell, entry.name, before)
     shell.show_watched()
 
 
@@ -76,7 +76,7 @@ def _leftovers(shell: Shell, name: str) -> dict[str, pa.Table]:
     return found
 
 
-def _tell_leftovers(shell: Shell, name: str, before: dict[str, pa.Table]) -> None:
+def _print_leftovers(shell: Shell, name: str, before: dict[str, pa.Table]) -> None:
     """Say how many rows of a push were not used; nothing if all were."""
     for word, table in _leftovers(shell, name).items():
         new = len(table) - len(before[word])

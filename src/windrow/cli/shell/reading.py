@@ -20,14 +20,14 @@ SPACE = re.compile(r"(?:\s+|--[^\n]*|/\*.*?\*/)*", re.DOTALL)
 
 
 @dataclass(slots=True)
-class Buffer:
+class StatementBuffer:
     """Lines that have been typed and are no whole statement yet."""
 
     text: str = ""
 
     @property
     def is_empty(self) -> bool:
-        """Tell whether only blanks and comments wait."""
+        """Return whether only blanks and comments wait."""
         return SPACE.fullmatch(self.text) is not None
 
     def add(self, line: str) -> list[str]:
@@ -60,7 +60,7 @@ def pieces(text: str) -> Iterator[str]:
     >>> list(pieces("SELECT ';' -- ;\n;\n.push s ts=1\nSET a = 1; SHOW\nSTREAMS"))
     ["SELECT ';' -- ;\n;", '.push s ts=1', 'SET a = 1;', 'SHOW\nSTREAMS']
     """
-    buffer = Buffer()
+    buffer = StatementBuffer()
     for line in text.splitlines():
         yield from buffer.add(line)
     yield from buffer.rest()

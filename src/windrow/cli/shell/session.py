@@ -42,7 +42,7 @@ class Shell:
 
     @property
     def loaded(self) -> bool:
-        """Tell whether the engine is there already."""
+        """Return whether the engine is there already."""
         return self._db is not None
 
     @property
@@ -85,7 +85,7 @@ class Shell:
             self._complain(error.render())
         except KeyboardInterrupt:
             self._complain("interrupted")
-        except Exception:  # a bug: told in full, and the session is not lost
+        except Exception:  # a bug: printed in full, and the session goes on
             self._complain(f"error: this is a bug in windrow\n{traceback.format_exc()}")
 
     def _complain(self, text: str) -> None:
@@ -223,8 +223,8 @@ def as_other_format(query: Query, style: str) -> str:
     joins = join_notes(query)
     match style:
         case "json":
-            told = formats.explain_json(query, joins=joins)
-            return json.dumps(told, indent=2, ensure_ascii=False)
+            facts = formats.explain_json(query, joins=joins)
+            return json.dumps(facts, indent=2, ensure_ascii=False)
         case "dot":
             return formats.explain_dot(query, joins=joins)
         case _:

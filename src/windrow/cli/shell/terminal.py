@@ -14,25 +14,25 @@ from typing import TYPE_CHECKING
 import click
 
 from windrow.cli.shell.completion import complete, names_of
-from windrow.cli.shell.reading import Buffer
+from windrow.cli.shell.reading import StatementBuffer
 
 if TYPE_CHECKING:
     from windrow.cli.shell.session import Shell
 
 PROMPT, MORE = "windrow> ", "     ... "
 DELIMITERS = " \t\n,()[]=;'"
-REMEMBERED = 10_000
+HISTORY_LINES = 10_000
 """Statements that the history keeps."""
 
 
 def converse(shell: Shell) -> None:
     """Read, carry out, show, until the user leaves."""
     click.echo(f"windrow {version('windrow')}: .help lists the commands, .quit leaves")
-    buffer = Buffer()
+    buffer = StatementBuffer()
     readline = load_readline()
     if readline is not None:
         listen_for_tab(readline, shell, buffer)
-    with remembered(readline) as remember:
+    with history(readline) as add_to_history:
         while not shell.finished:
             try:
                 line = input(PROMPT if buffer.is_empty else MORE)
@@ -44,7 +44,7 @@ def converse(shell: Shell) -> None:
                 click.echo()
                 return
             for piece in buffer.add(line):
-                remember(piece)
+                add_to_history(piece)
                 shell.run(piece)
 
 
@@ -58,7 +58,7 @@ def load_readline() -> ModuleType | None:
 
 
 @contextlib.contextmanager
-def remembered(readline: ModuleType | None) -> Iterator[Callable[[str], None]]:
+def history(readline: ModuleType | None) -> Iterator[Callable[[str], None]]:
     """Load the history; give the function that adds to it; save it in the end."""
     file = history_file()
     if readline is None:
@@ -69,7 +69,7 @@ def remembered(readline: ModuleType | None) -> Iterator[Callable[[str], None]]:
     if file is not None:
         with contextlib.suppress(OSError):
             readline.read_history_file(file)
-    readline.set_history_length(REMEMBERED)
+    readline.set_history_length(HISTORY_LINES)
     try:
         yield lambda piece: readline.add_history(one_line(piece))
     finally:
@@ -98,7 +98,7 @@ def one_line(piece: str) -> str:
     return piece if "--" in piece else " ".join(piece.split())
 
 
-def listen_for_tab(readline: ModuleType, shell: Shell, buffer: Buffer) -> None:
+def listen_for_tab(readline: ModuleType, shell: Shell, buffer: StatementBuffer) -> None:
     """Offer completions on Tab."""
     readline.set_completer(completer(readline, shell, buffer))
     readline.set_completer_delims(DELIMITERS)
@@ -107,7 +107,7 @@ def listen_for_tab(readline: ModuleType, shell: Shell, buffer: Buffer) -> None:
 
 
 def completer(
-    readline: ModuleType, shell: Shell, buffer: Buffer
+    readline: ModuleType, shell: Shell, buffer: StatementBuffer
 ) -> Callable[[str, int], str | None]:
     """Return what readline asks for the n-th completion of a word."""
     offered: list[str] = []

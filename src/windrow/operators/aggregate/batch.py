@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from windrow.kernels.groups import CLOSES, WEIGHT
-from windrow.operators.aggregate.op import EXPIRY_COLUMN, Call
+from windrow.operators.aggregate.op import EXPIRY_COLUMN, AccumulatorCall
 from windrow.operators.task import Saved
 from windrow.operators.vector import I64, Bools, Vector
 
@@ -16,7 +16,7 @@ ALL_TAKEN: Bools = np.empty(0, np.bool_)
 """Stands for a mask that is true everywhere."""
 
 
-def taken_rows(call: Call, columns: dict[str, Vector]) -> Bools:
+def taken_rows(call: AccumulatorCall, columns: dict[str, Vector]) -> Bools:
     """Return which rows a call folds: no argument is NULL, and the filter is true."""
     found: Bools | None = None
     for arg in call.args:
@@ -39,7 +39,7 @@ def column_bits(column: Vector) -> I64:
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class EventBatch:
     """Events in time order (see `kernels/groups.py`), the rows they are about, the emissions."""
 
     events: I64
@@ -50,35 +50,35 @@ class Batch:
     def __len__(self) -> int:
         return int(self.events.shape[1])
 
-    def column(self, call: Call) -> Vector:
+    def column(self, call: AccumulatorCall) -> Vector:
         """Return the call's first argument."""
         return self.columns[call.args[0].name]
 
-    def bits(self, call: Call) -> I64:
+    def bits(self, call: AccumulatorCall) -> I64:
         """Return the first argument as int64s; of doubles, their bits."""
         return column_bits(self.column(call))
 
     @property
     def expiries(self) -> I64:
-        """When each row leaves; only if the input says so."""
+        """When each row expires; only if the input says so."""
         return self.columns[EXPIRY_COLUMN].data  # type: ignore[return-value]
 
-    def takes(self, call: Call) -> Bools:
+    def takes(self, call: AccumulatorCall) -> Bools:
         """Return which events a call folds."""
         return taken_rows(call, self.columns)
 
-    def places(self, call: Call) -> I64:
+    def places(self, call: AccumulatorCall) -> I64:
         """Return the events that a call folds."""
         takes = self.takes(call)
         return np.arange(len(self)) if takes is ALL_TAKEN else np.flatnonzero(takes)
 
-    def reweighted(self, weights: I64) -> Batch:
+    def reweighted(self, weights: I64) -> EventBatch:
         """Return the same events with other weights, 0 among them."""
         events = self.events.copy()
         events[WEIGHT] = weights
         return replace(self, events=events)
 
-    def lightened(self, most: int) -> Batch:
+    def lightened(self, most: int) -> EventBatch:
         """Return the same events with weights up to `most`: a heavier one is several."""
         weight = self.events[WEIGHT]
         if not len(weight) or (weight.max() <= most and weight.min() >= -most):
@@ -106,7 +106,7 @@ class Accumulator(Protocol):
     def reserve(self, groups: int) -> None:
         """Make room for group codes below `groups`."""
 
-    def fold(self, batch: Batch, out: I64, valid: Bools) -> None:
+    def fold(self, batch: EventBatch, out: I64, valid: Bools) -> None:
         """Fold the events; fill in the word of each emission, and whether it is not NULL.
 
         `valid` comes as true everywhere; words that are not valid may be anything.
@@ -116,10 +116,10 @@ class Accumulator(Protocol):
         """Forget groups, each of which has no tuples."""
 
     def entries(self) -> int:
-        """Return how many values are remembered, besides sums and counts."""
+        """Return how many values are stored, besides sums and counts."""
 
     def nbytes(self) -> int:
-        """Return the exact size of what is remembered."""
+        """Return the exact size of the state."""
 
     def save(self, groups: int) -> Saved:
         """Return the state of groups below `groups`."""
@@ -128,7 +128,7 @@ class Accumulator(Protocol):
         """Take over a saved state."""
 
     def live_codes(self) -> list[I64]:
-        """Return the codes of interned values that are remembered."""
+        """Return the codes of interned values in the state."""
 
     def check(self, live: I64) -> None:
         """Assert the invariants, given the live groups."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from windrow.core.types import is_decimal, is_float
 from windrow.operators.aggregate.batch import Accumulator
 from windrow.operators.aggregate.counts import Count, CountRows, Truths
-from windrow.operators.aggregate.distinct import Distinct
+from windrow.operators.aggregate.distinct import DistinctAccumulator
 from windrow.operators.aggregate.extremes import BestAlive
 from windrow.operators.aggregate.merging import MergedCount, MergedReal, MergedWhole
-from windrow.operators.aggregate.op import Call
+from windrow.operators.aggregate.op import AccumulatorCall
 from windrow.operators.aggregate.ordered import TopK
 from windrow.operators.aggregate.quantile import Quantile
-from windrow.operators.aggregate.sums import DecimalSum, RealSum, Spread, WholeSum
+from windrow.operators.aggregate.sums import DecimalSum, RealSum, Variance, WholeSum
 from windrow.operators.aggregate.user_defined import REGISTERED, UserDefined
 from windrow.operators.aggregate.wide import WideDecimals
 from windrow.operators.interner import Interner
@@ -19,8 +19,8 @@ from windrow.operators.interner import Interner
 DUPLICATES_DO_NOT_MATTER = {"min", "max", "bool_and", "bool_or"}
 
 
-def accumulator(call: Call, interner: Interner, *, predicted: bool) -> Accumulator:
-    """Return the accumulator of a call. `predicted`: each row says when it leaves.
+def accumulator(call: AccumulatorCall, interner: Interner, *, unsigned: bool) -> Accumulator:
+    """Return the accumulator of a call. `unsigned`: each row carries `exp`.
 
     The approximate aggregates are computed exactly, by the counters of their exact
     counterparts: an exact answer is within every bound.
@@ -28,11 +28,11 @@ def accumulator(call: Call, interner: Interner, *, predicted: bool) -> Accumulat
     if call.name == "approx_count_distinct" or (
         call.distinct and call.name not in DUPLICATES_DO_NOT_MATTER
     ):
-        return Distinct(call, _plain(call, interner, predicted=predicted))
-    return _plain(call, interner, predicted=predicted)
+        return DistinctAccumulator(call, _plain(call, interner, unsigned=unsigned))
+    return _plain(call, interner, unsigned=unsigned)
 
 
-def _plain(call: Call, interner: Interner, *, predicted: bool) -> Accumulator:
+def _plain(call: AccumulatorCall, interner: Interner, *, unsigned: bool) -> Accumulator:
     match call.name:
         case "count" | "approx_count_distinct":
             return Count(call) if call.args or call.filter is not None else CountRows(call)
@@ -43,8 +43,8 @@ def _plain(call: Call, interner: Interner, *, predicted: bool) -> Accumulator:
         case "sum" | "avg":
             return RealSum(call)
         case "var_samp" | "var_pop" | "stddev_samp" | "stddev_pop":
-            return Spread(call)
-        case "min" | "max" if predicted:
+            return Variance(call)
+        case "min" | "max" if unsigned:
             return BestAlive(call, interner)
         case "min" | "max" | "median" | "quantile" | "approx_quantile":
             return Quantile(call, interner)

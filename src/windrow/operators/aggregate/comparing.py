@@ -34,5 +34,5 @@ class Comparing:
 
     @property
     def interned(self) -> bool:
-        """Tell whether keys are codes."""
+        """Return whether keys are codes."""
         return self.kind == BYTES

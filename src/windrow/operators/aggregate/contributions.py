@@ -4,7 +4,7 @@
 
 A row weighs as much as the group gains or loses tuples, which may be 0; its columns are parts of
 the calls (`parts.py`) over just those tuples, signed. The groups themselves are elsewhere: who has
-seen all rows of a group adds them up. Nothing is remembered.
+seen all rows of a group adds them up. Nothing is stored.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ import numpy as np
 from windrow.core.schema import Field, Schema
 from windrow.kernels.groups import GROUP, TIME, WEIGHT, name_emissions
 from windrow.kernels.parts import emission_weights
-from windrow.operators.aggregate.batch import Batch
-from windrow.operators.aggregate.op import Call
-from windrow.operators.aggregate.parts import Part, split_calls
+from windrow.operators.aggregate.batch import EventBatch
+from windrow.operators.aggregate.op import AccumulatorCall
+from windrow.operators.aggregate.parts import PartColumns, split_calls
 from windrow.operators.codec import RowCodec
 from windrow.operators.delta import Delta
 from windrow.operators.interner import Interner
@@ -34,19 +34,19 @@ class Contribute:
     """One row a group and instant: its keys, then the parts of its calls."""
 
     keys: tuple[Field, ...]
-    calls: tuple[Call, ...]
+    calls: tuple[AccumulatorCall, ...]
 
     @cached_property
-    def _split(self) -> tuple[tuple[Part, ...], tuple[Call, ...]]:
+    def _split(self) -> tuple[tuple[PartColumns, ...], tuple[AccumulatorCall, ...]]:
         return split_calls(self.calls)
 
     @property
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[PartColumns, ...]:
         """The parts, each once."""
         return self._split[0]
 
     @property
-    def merging(self) -> tuple[Call, ...]:
+    def merging(self) -> tuple[AccumulatorCall, ...]:
         """The calls over merged parts that equal the calls."""
         return self._split[1]
 
@@ -56,7 +56,7 @@ class Contribute:
         return Schema(self.keys + tuple(f for part in self.parts for f in part.fields))
 
 
-def contributed(keys: Delta, parts: tuple[Part, ...], made: list[list[Vector]]) -> Delta:
+def contributed(keys: Delta, parts: tuple[PartColumns, ...], made: list[list[Vector]]) -> Delta:
     """Return the rows of groups with what their parts are made; without those that add nothing."""
     columns, changed = keys.columns, keys.weights() != 0
     for part, vectors in zip(parts, made, strict=True):
@@ -89,7 +89,7 @@ class ContributeTask(Stateless):
         count = name_emissions(events, rows, recent, emitted)
         weights = np.zeros(count, np.int64)
         emission_weights(events, weights)
-        batch = Batch(events, delta.columns, count, weights)
+        batch = EventBatch(events, delta.columns, count, weights)
         keys = Delta(emitted[0, :count], self._keys(table, emitted[1, :count]), weight=weights)
         parts = [part.columns(batch, self.interner) for part in self.op.parts]
         out = contributed(keys, self.op.parts, parts)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from windrow.kernels.counters import count_truths, count_values
-from windrow.operators.aggregate.batch import Batch
-from windrow.operators.aggregate.op import Call
+from windrow.operators.aggregate.batch import EventBatch
+from windrow.operators.aggregate.op import AccumulatorCall
 from windrow.operators.state.key_table import grown
 from windrow.operators.task import Saved
 from windrow.operators.vector import I64, Bools
@@ -17,7 +17,7 @@ class PlainArray:
 
     comparisons = 0
 
-    def __init__(self, call: Call, *width: int) -> None:
+    def __init__(self, call: AccumulatorCall, *width: int) -> None:
         self.call = call
         self.state: I64 = np.zeros((0, *width), np.int64)
 
@@ -29,7 +29,7 @@ class PlainArray:
         """Counts of nothing are 0 already."""
 
     def entries(self) -> int:
-        """No values are remembered."""
+        """No values are stored."""
         return 0
 
     def nbytes(self) -> int:
@@ -47,7 +47,7 @@ class PlainArray:
         self.state = state.copy()
 
     def live_codes(self) -> list[I64]:
-        """No values are remembered."""
+        """No values are stored."""
         return []
 
     def check(self, live: I64) -> None:
@@ -60,7 +60,7 @@ class PlainArray:
 class CountRows(PlainArray):
     """COUNT(*): the group's own number of tuples."""
 
-    def fold(self, batch: Batch, out: I64, valid: Bools) -> None:
+    def fold(self, batch: EventBatch, out: I64, valid: Bools) -> None:
         """Copy what is known anyway."""
         out[: batch.emissions] = batch.rows_after[: batch.emissions]
 
@@ -68,7 +68,7 @@ class CountRows(PlainArray):
 class Count(PlainArray):
     """COUNT(x, ...) and COUNT(*) with a filter."""
 
-    def fold(self, batch: Batch, out: I64, valid: Bools) -> None:
+    def fold(self, batch: EventBatch, out: I64, valid: Bools) -> None:
         """Count the events that are taken."""
         count_values(batch.events, batch.takes(self.call), self.state, out)
 
@@ -76,10 +76,10 @@ class Count(PlainArray):
 class Truths(PlainArray):
     """BOOL_AND, BOOL_OR: how many are false, how many true."""
 
-    def __init__(self, call: Call) -> None:
+    def __init__(self, call: AccumulatorCall) -> None:
         super().__init__(call, 2)
 
-    def fold(self, batch: Batch, out: I64, valid: Bools) -> None:
+    def fold(self, batch: EventBatch, out: I64, valid: Bools) -> None:
         """Count both."""
         takes, truths = batch.takes(self.call), batch.bits(self.call)
         every = self.call.name == "bool_and"

@@ -1,4 +1,4 @@
-"""DISTINCT inside a call: counters per (group, value) tell when a value appears and is gone."""
+"""DISTINCT inside a call: a counter per (group, value)."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import numpy as np
 
 from windrow.kernels.counters import first_copies
 from windrow.kernels.groups import GROUP
-from windrow.operators.aggregate.batch import Accumulator, Batch
-from windrow.operators.aggregate.op import Call
+from windrow.operators.aggregate.batch import Accumulator, EventBatch
+from windrow.operators.aggregate.op import AccumulatorCall
 from windrow.operators.codec import column_words
 from windrow.operators.state.key_table import KeyTable, grown
 from windrow.operators.task import Saved
@@ -20,7 +20,7 @@ class ValueTable:
     Invariant, asserted by `check`: exactly the pairs with copies are in the table.
     """
 
-    def __init__(self, call: Call) -> None:
+    def __init__(self, call: AccumulatorCall) -> None:
         self.call = call
         self.table = KeyTable(1 + len(call.args))
         self.counts: I64 = np.zeros(0, np.int64)
@@ -28,7 +28,7 @@ class ValueTable:
     def __len__(self) -> int:
         return len(self.table)
 
-    def encode(self, batch: Batch, places: I64) -> I64:
+    def encode(self, batch: EventBatch, places: I64) -> I64:
         """Return the code of the pair of each event at `places`, making room for it."""
         words = np.empty((len(places), self.table.width), np.int64)
         words[:, 0] = batch.events[GROUP][places]
@@ -48,7 +48,7 @@ class ValueTable:
         return self.table.nbytes + self.counts.nbytes
 
     def live_codes(self) -> list[I64]:
-        """Return the codes of interned values that are remembered."""
+        """Return the codes of interned values in the state."""
         live = self.table.live()
         return [
             self.table.words[live, k + 1]
@@ -79,10 +79,10 @@ class ValueTable:
         assert np.array_equal(held, self.table.live()), "pairs and counts differ"
 
 
-class Distinct:
+class DistinctAccumulator:
     """Feeds an accumulator with the first copy of each value, and takes the last one back."""
 
-    def __init__(self, call: Call, inner: Accumulator) -> None:
+    def __init__(self, call: AccumulatorCall, inner: Accumulator) -> None:
         self.call = call
         self.inner = inner
         self.values = ValueTable(call)
@@ -96,7 +96,7 @@ class Distinct:
         """Make room."""
         self.inner.reserve(groups)
 
-    def fold(self, batch: Batch, out: I64, valid: Bools) -> None:
+    def fold(self, batch: EventBatch, out: I64, valid: Bools) -> None:
         """Change the weights from those of a bag to those of its set."""
         places = batch.places(self.call)
         codes = self.values.encode(batch, places)
@@ -111,7 +111,7 @@ class Distinct:
         self.inner.release(groups)
 
     def entries(self) -> int:
-        """Return how many different values are remembered."""
+        """Return how many different values are stored."""
         return len(self.values) + self.inner.entries()
 
     def nbytes(self) -> int:
@@ -131,7 +131,7 @@ class Distinct:
         self.inner.load(inner)
 
     def live_codes(self) -> list[I64]:
-        """Return the codes of interned values that are remembered."""
+        """Return the codes of interned values in the state."""
         return self.values.live_codes() + self.inner.live_codes()
 
     def check(self, live: I64) -> None:

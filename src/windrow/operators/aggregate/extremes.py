@@ -1,4 +1,4 @@
-"""MIN and MAX over tuples that say at birth when they leave."""
+"""MIN and MAX over tuples that carry `exp`."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import numpy as np
 
 from windrow.core.time import FOREVER
 from windrow.kernels.extremes import AFTER, BACK, BEFORE, EXPIRY, FRONT, KEY, best_alive
-from windrow.operators.aggregate.batch import Batch
+from windrow.operators.aggregate.batch import EventBatch
 from windrow.operators.aggregate.comparing import Comparing
-from windrow.operators.aggregate.op import Call
+from windrow.operators.aggregate.op import AccumulatorCall
 from windrow.operators.aggregate.pool import Pool
 from windrow.operators.interner import Interner
 from windrow.operators.state.key_table import grown
@@ -17,7 +17,7 @@ from windrow.operators.vector import I64, Bools
 
 
 class BestAlive:
-    """MIN or MAX of predicted input: a list a group of the tuples that can still win.
+    """MIN or MAX of unsigned input: a list a group of the tuples that can still win.
 
     Invariants, asserted by `check`:
       1. along a list, expiries strictly ascend;
@@ -25,7 +25,7 @@ class BestAlive:
       3. a group without tuples has an empty list.
     """
 
-    def __init__(self, call: Call, interner: Interner) -> None:
+    def __init__(self, call: AccumulatorCall, interner: Interner) -> None:
         self.call = call
         self.comparing = Comparing.of(call.args[0].type, interner)
         self.sign = 1 if call.name == "max" else -1
@@ -41,7 +41,7 @@ class BestAlive:
         """Make room."""
         self.ends = grown(self.ends, groups)  # type: ignore[assignment]
 
-    def fold(self, batch: Batch, out: I64, valid: Bools) -> None:
+    def fold(self, batch: EventBatch, out: I64, valid: Bools) -> None:
         """Let tuples in and out; the front of each list is the answer."""
         self.pool.reserve(len(batch))
         best_alive(
@@ -83,7 +83,7 @@ class BestAlive:
         self.pool.load(pool)
 
     def immortal(self) -> tuple[I64, I64]:
-        """Return the groups whose last candidate never leaves, and the value of that."""
+        """Return the groups whose last candidate never expires, and the value of that."""
         groups = np.flatnonzero(self.ends[:, BACK])
         last = self.pool.nodes[self.ends[groups, BACK]]
         endless = last[:, EXPIRY] == FOREVER

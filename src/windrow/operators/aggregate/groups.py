@@ -46,16 +46,16 @@ class Emissions:
 
 
 @dataclass(slots=True)
-class Told:
+class RowChanges:
     """Changes of groups' rows, growing: a line each of times, weights, groups and calls.
 
-    Room is made for as many as are expected, then ahead by how many were told so far.
+    Room is made for as many as are expected, then in proportion to how many there are so far.
     """
 
     calls: int
     expected: int = 0
     made: int = 0
-    removed: int = 0  # rows that are taken back
+    removed: int = 0  # rows that are retracted
     words: I64 = field(init=False)
     valid: Bools = field(init=False)
 
@@ -64,7 +64,7 @@ class Told:
         self.valid = np.empty((self.calls, 0), np.bool_)
 
     def reserve(self, emissions: int, share: float = 1.0) -> None:
-        """Make room for the rows of more emissions, after which `share` of all is told."""
+        """Make room for the rows of more emissions, after which `share` of all are there."""
         needed = self.made + 2 * emissions
         if needed > self.words.shape[1]:
             guess = min(1.1 * self.made / share, FORESIGHT * self.made)
@@ -122,21 +122,23 @@ class GroupRows:
         lines = np.empty((3, events.shape[1]), np.int64)
         return Emissions(lines, name_emissions(events, self.rows, self.recent, lines))
 
-    def tell(self, found: Emissions, values: I64, valid: Bools, told: Told) -> None:
-        """Tell how the rows of groups change, given what the calls of each emission are."""
-        count, before = found.count, told.made
+    def emit_changes(
+        self, found: Emissions, values: I64, valid: Bools, changes: RowChanges
+    ) -> None:
+        """Add the changes of groups' rows, given the calls' values for each emission."""
+        count, before = found.count, changes.made
         kept = (self.shown, self.last, self.last_valid, not self.op.keys)
-        told.made, removed = changed_rows(
-            found.lines, count, values, valid, *kept, told.words, told.valid, before
+        changes.made, removed = changed_rows(
+            found.lines, count, values, valid, *kept, changes.words, changes.valid, before
         )
-        told.removed += removed
-        self.showing += told.made - before - 2 * removed
+        changes.removed += removed
+        self.showing += changes.made - before - 2 * removed
 
-    def delta(self, told: Told, keys: Keys, counters: Counters) -> Delta:
-        """Return what was told, with the keys of its groups."""
-        counters.tuples_out += told.made
-        counters.negatives_out += told.removed
-        return self._delta(told.words[:, : told.made], told.valid[:, : told.made], keys)
+    def delta(self, changes: RowChanges, keys: Keys, counters: Counters) -> Delta:
+        """Return the changes as a batch, with the keys of their groups."""
+        counters.tuples_out += changes.made
+        counters.negatives_out += changes.removed
+        return self._delta(changes.words[:, : changes.made], changes.valid[:, : changes.made], keys)
 
     def _delta(self, out: I64, out_valid: Bools, keys: Keys) -> Delta:
         columns: dict[str, Vector] = {}

@@ -8,9 +8,9 @@ from windrow.core.types import is_decimal
 from windrow.kernels.groups import WEIGHT
 from windrow.kernels.parts import SPILLED, merge_counts, merge_real, merge_whole
 from windrow.kernels.sums import BUDGET, MAGNITUDE, ROOM, SPECIAL, settle_all
-from windrow.operators.aggregate.batch import Batch
+from windrow.operators.aggregate.batch import EventBatch
 from windrow.operators.aggregate.counts import PlainArray
-from windrow.operators.aggregate.op import Call
+from windrow.operators.aggregate.op import AccumulatorCall
 from windrow.operators.aggregate.sums import RealSum
 from windrow.operators.aggregate.wide import WideDecimals
 from windrow.operators.interner import Interner
@@ -20,12 +20,12 @@ EACH = 3
 """What a row may add to a limb, in units of `BUDGET`: head, tail, and what is left."""
 
 
-def _column(batch: Batch, call: Call, which: int) -> I64 | F64:
+def _column(batch: EventBatch, call: AccumulatorCall, which: int) -> I64 | F64:
     data = batch.columns[call.args[which].name].data
     return np.ascontiguousarray(data)  # type: ignore[return-value]
 
 
-def _counts(batch: Batch, call: Call, which: int) -> I64:
+def _counts(batch: EventBatch, call: AccumulatorCall, which: int) -> I64:
     """Return how many values each row adds: a column, or all its tuples."""
     if which == len(call.args):
         return batch.events[WEIGHT]  # type: ignore[no-any-return]
@@ -35,7 +35,7 @@ def _counts(batch: Batch, call: Call, which: int) -> I64:
 class MergedCount(PlainArray):
     """COUNT from counts."""
 
-    def fold(self, batch: Batch, out: I64, valid: Bools) -> None:
+    def fold(self, batch: EventBatch, out: I64, valid: Bools) -> None:
         """Add them up."""
         merge_counts(batch.events, _column(batch, self.call, 0), self.state, out)
 
@@ -43,11 +43,11 @@ class MergedCount(PlainArray):
 class MergedWhole(PlainArray):
     """SUM of integers and decimals from 128-bit sums. NULL while it has no room in its type."""
 
-    def __init__(self, call: Call, interner: Interner) -> None:
+    def __init__(self, call: AccumulatorCall, interner: Interner) -> None:
         super().__init__(call, 5)
         self.wide = WideDecimals(interner)
 
-    def fold(self, batch: Batch, out: I64, valid: Bools) -> None:
+    def fold(self, batch: EventBatch, out: I64, valid: Bools) -> None:
         """Add in more than 128 bits; a sum that overflowed is seen again as soon as it fits."""
         n = batch.emissions
         high, low = np.empty(n, np.int64), np.empty(n, np.int64)
@@ -67,11 +67,11 @@ class MergedWhole(PlainArray):
 class MergedReal(RealSum):
     """SUM and AVG of doubles from exact sums: rounded once, when they are read."""
 
-    def __init__(self, call: Call, interner: Interner) -> None:
+    def __init__(self, call: AccumulatorCall, interner: Interner) -> None:
         super().__init__(call)
         self.interner = interner
 
-    def fold(self, batch: Batch, out: I64, valid: Bools) -> None:
+    def fold(self, batch: EventBatch, out: I64, valid: Bools) -> None:
         """Make room for all parts, then add them."""
         heads, tails = _column(batch, self.call, 0), _column(batch, self.call, 1)
         words, starts = self._spilled(_column(batch, self.call, 2))  # type: ignore[arg-type]

@@ -18,11 +18,11 @@ GROUP_COLUMN = "#group"
 """Code of the row's group: it travels with the row, so that leaving needs no look-up."""
 
 EXPIRY_COLUMN = "#expiry"
-"""When the row leaves, for MIN and MAX."""
+"""When the row expires, for MIN and MAX."""
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class AccumulatorCall:
     """One aggregate: ``name([DISTINCT] args, parameters) FILTER (WHERE filter)``.
 
     `args` and `filter` are columns of the input, already evaluated. `parameters` are the
@@ -45,7 +45,7 @@ class Call:
 
     @property
     def extreme(self) -> bool:
-        """Tell whether the call asks for the least or greatest value."""
+        """Return whether the call asks for the least or greatest value."""
         return self.name in {"min", "max"}
 
 
@@ -54,7 +54,7 @@ class GroupBy:
     """One row a group: its keys, then its calls."""
 
     keys: tuple[Field, ...]
-    calls: tuple[Call, ...]
+    calls: tuple[AccumulatorCall, ...]
 
     @property
     def schema(self) -> Schema:
@@ -63,7 +63,7 @@ class GroupBy:
 
     @property
     def carried(self) -> Schema:
-        """What must be known of a row when it leaves. Its group stands for its keys."""
+        """What must be known of a row when it expires. Its group stands for its keys."""
         kept = [Field(GROUP_COLUMN, BIGINT, nullable=False)] if self.keys else []
         if any(call.extreme for call in self.calls):
             kept.append(Field(EXPIRY_COLUMN, BIGINT, nullable=False))

@@ -17,10 +17,10 @@ from windrow.kernels.ordered import (
     SIZE,
     most_frequent,
 )
-from windrow.operators.aggregate.batch import Batch
+from windrow.operators.aggregate.batch import EventBatch
 from windrow.operators.aggregate.comparing import Comparing
 from windrow.operators.aggregate.distinct import ValueTable
-from windrow.operators.aggregate.op import Call
+from windrow.operators.aggregate.op import AccumulatorCall
 from windrow.operators.aggregate.pool import Pool
 from windrow.operators.arrow import vector_from_arrow, vector_to_arrow
 from windrow.operators.interner import Interner
@@ -83,7 +83,7 @@ class Forest:
 class TopK:
     """TOPK: the k most frequent values, the most frequent first, of equals the least first."""
 
-    def __init__(self, call: Call, interner: Interner) -> None:
+    def __init__(self, call: AccumulatorCall, interner: Interner) -> None:
         self.call = call
         self.interner = interner
         self.comparing = Comparing.of(call.args[0].type, interner)
@@ -100,7 +100,7 @@ class TopK:
         """Make room."""
         self.forest.reserve(groups)
 
-    def fold(self, batch: Batch, out: I64, valid: Bools) -> None:
+    def fold(self, batch: EventBatch, out: I64, valid: Bools) -> None:
         """Move values to their new places; list the first of each bag."""
         forest, n = self.forest, batch.emissions
         places = batch.places(self.call)
@@ -143,7 +143,7 @@ class TopK:
         """Bags without tuples are empty already."""
 
     def entries(self) -> int:
-        """Return how many different values are remembered."""
+        """Return how many different values are stored."""
         return len(self.forest.pool)
 
     def nbytes(self) -> int:

@@ -24,14 +24,14 @@ from windrow.core.types import BIGINT, BINARY, DOUBLE, is_decimal, is_float
 from windrow.kernels.counters import count_values
 from windrow.kernels.parts import part_real
 from windrow.kernels.sums import MINUS, NANS, sum_whole
-from windrow.operators.aggregate.batch import Batch
-from windrow.operators.aggregate.op import Call
+from windrow.operators.aggregate.batch import EventBatch
+from windrow.operators.aggregate.op import AccumulatorCall
 from windrow.operators.aggregate.sums import RealSum
 from windrow.operators.interner import Interner
 from windrow.operators.vector import F64, I64, Vector
 
 
-class Kind(Enum):
+class PartKind(Enum):
     """What a part is of: the names and types of its columns."""
 
     COUNT = (("count", BIGINT),)
@@ -40,14 +40,14 @@ class Kind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PartColumns:
     """Columns that are made of one argument, or of several that are counted.
 
     `call` is the COUNT or SUM whose exact value they are.
     """
 
-    kind: Kind
-    call: Call
+    kind: PartKind
+    call: AccumulatorCall
 
     @property
     def fields(self) -> tuple[Field, ...]:
@@ -55,34 +55,38 @@ class Part:
         named = ((f"{self.call.output}.{of}", type_) for of, type_ in self.kind.value)
         return tuple(Field(name, type_, nullable=False) for name, type_ in named)
 
-    def columns(self, batch: Batch, interner: Interner) -> list[Vector]:
+    def columns(self, batch: EventBatch, interner: Interner) -> list[Vector]:
         """Return the columns, a row for each emission, which must be groups of their own."""
         match self.kind:
-            case Kind.COUNT:
+            case PartKind.COUNT:
                 return [Vector(BIGINT, _counted(batch, self.call))]
-            case Kind.WHOLE:
+            case PartKind.WHOLE:
                 return [Vector(BIGINT, word) for word in _summed(batch, self.call)]
-            case Kind.REAL:
+            case PartKind.REAL:
                 return _split(batch, self.call, interner)
 
 
-def split_calls(calls: tuple[Call, ...]) -> tuple[tuple[Part, ...], tuple[Call, ...]]:
+def split_calls(
+    calls: tuple[AccumulatorCall, ...],
+) -> tuple[tuple[PartColumns, ...], tuple[AccumulatorCall, ...]]:
     """Return the parts of calls, each once, and the calls that merge them."""
-    found: dict[object, Part] = {}
+    found: dict[object, PartColumns] = {}
 
-    def part(kind: Kind, call: Call) -> tuple[Field, ...]:
-        name = "count" if kind is Kind.COUNT else "sum"
+    def part(kind: PartKind, call: AccumulatorCall) -> tuple[Field, ...]:
+        name = "count" if kind is PartKind.COUNT else "sum"
         output = f"#{len(found)}"
-        made = Part(kind, Call(name, call.args, output, _type(kind, call), filter=call.filter))
+        made = PartColumns(
+            kind, AccumulatorCall(name, call.args, output, _type(kind, call), filter=call.filter)
+        )
         return found.setdefault((kind, call.args, call.filter), made).fields
 
-    def merged(call: Call) -> Call:
+    def merged(call: AccumulatorCall) -> AccumulatorCall:
         plain = call.filter is None and not any(arg.nullable for arg in call.args)
-        count = () if plain else part(Kind.COUNT, call)
+        count = () if plain else part(PartKind.COUNT, call)
         if call.name == "count":
             name = "count" if plain else "merge_count"
             return replace(call, name=name, args=count, filter=None)
-        kind = Kind.REAL if is_float(call.args[0].type) else Kind.WHOLE
+        kind = PartKind.REAL if is_float(call.args[0].type) else PartKind.WHOLE
         args = part(kind, call) + count
         return replace(call, name=f"merge_{call.name}", args=args, filter=None)
 
@@ -90,19 +94,19 @@ def split_calls(calls: tuple[Call, ...]) -> tuple[tuple[Part, ...], tuple[Call, 
     return tuple(found.values()), made
 
 
-def _type(kind: Kind, call: Call) -> pa.DataType:
-    if kind is Kind.WHOLE and is_decimal(call.type):
+def _type(kind: PartKind, call: AccumulatorCall) -> pa.DataType:
+    if kind is PartKind.WHOLE and is_decimal(call.type):
         return call.type
-    return DOUBLE if kind is Kind.REAL else BIGINT
+    return DOUBLE if kind is PartKind.REAL else BIGINT
 
 
-def _counted(batch: Batch, call: Call) -> I64:
+def _counted(batch: EventBatch, call: AccumulatorCall) -> I64:
     counts = np.zeros(batch.emissions, np.int64)
     count_values(batch.events, batch.takes(call), counts, np.empty(batch.emissions, np.int64))
     return counts
 
 
-def _summed(batch: Batch, call: Call) -> tuple[I64, I64]:
+def _summed(batch: EventBatch, call: AccumulatorCall) -> tuple[I64, I64]:
     n = batch.emissions
     high, low, valid = np.zeros(n, np.int64), np.zeros(n, np.int64), np.empty(n, np.bool_)
     sums = np.zeros((n, 3), np.int64)
@@ -110,7 +114,7 @@ def _summed(batch: Batch, call: Call) -> tuple[I64, I64]:
     return high, low
 
 
-def _split(batch: Batch, call: Call, interner: Interner) -> list[Vector]:
+def _split(batch: EventBatch, call: AccumulatorCall, interner: Interner) -> list[Vector]:
     n = batch.emissions
     sums = RealSum(call)
     sums.reserve(n)

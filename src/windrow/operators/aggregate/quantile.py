@@ -1,4 +1,4 @@
-"""MEDIAN, QUANTILE, and MIN and MAX where tuples leave unannounced: sorted bags."""
+"""MEDIAN, QUANTILE, and MIN and MAX where tuples expire unannounced: sorted bags."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from windrow.kernels.sorted_bags import (
     META,
     NEXT,
     Bags,
-    Order,
+    KeyOrder,
     Quantiles,
     list_entries,
     list_separators,
     quantiles,
 )
-from windrow.operators.aggregate.batch import Batch
+from windrow.operators.aggregate.batch import EventBatch
 from windrow.operators.aggregate.comparing import Comparing
-from windrow.operators.aggregate.op import Call
+from windrow.operators.aggregate.op import AccumulatorCall
 from windrow.operators.interner import Interner
 from windrow.operators.state.key_table import grown
 from windrow.operators.task import Saved
@@ -159,7 +159,7 @@ class Quantile:
     the value at k if part + fraction <= 1, else the next.
     """
 
-    def __init__(self, call: Call, interner: Interner) -> None:
+    def __init__(self, call: AccumulatorCall, interner: Interner) -> None:
         self.call = call
         self.comparing = Comparing.of(call.args[0].type, interner)
         self.bags = SortedBags()
@@ -175,12 +175,12 @@ class Quantile:
         """Make room."""
         self.bags.reserve(groups)
 
-    def fold(self, batch: Batch, out: I64, valid: Bools) -> None:
+    def fold(self, batch: EventBatch, out: I64, valid: Bools) -> None:
         """Change the bags; interpolate between neighbours."""
         n = batch.emissions
         found = Quantiles(out, np.empty(n, np.int64), np.empty(n, np.float64), valid)
         takes, bits = batch.takes(self.call), batch.bits(self.call)
-        order = Order(self.comparing.kind, *self.comparing.bytes)
+        order = KeyOrder(self.comparing.kind, *self.comparing.bytes)
         start = 0
         while True:
             bags = self.bags.arrays
@@ -200,7 +200,7 @@ class Quantile:
         """Bags without tuples are empty already."""
 
     def entries(self) -> int:
-        """Return how many different values are remembered."""
+        """Return how many different values are stored."""
         return len(self.bags)
 
     def nbytes(self) -> int:
@@ -225,7 +225,7 @@ class Quantile:
 
 
 def _ascends(keys: I64, kind: int) -> Bools:
-    """Tell of each key but the first whether it is greater than the one before.
+    """Return of each key but the first whether it is greater than the one before.
 
     NaN is greater than every number; codes of texts do not show their order.
     """

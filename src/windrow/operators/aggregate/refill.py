@@ -1,4 +1,4 @@
-"""MIN and MAX in their other form: from the rows that wait, and from those that never leave.
+"""MIN and MAX in their other form: from the rows that wait, and from those that never expire.
 
 An expirer forgets rows without end once it has handed them on. Of these a list of candidates
 still holds the best of each group, and no other can ever win; a bag holds them all.
@@ -13,9 +13,9 @@ from windrow.core.time import BEGINNING, FOREVER
 from windrow.core.types import BIGINT
 from windrow.kernels.extremes import MAGNITUDE, REAL
 from windrow.kernels.groups import GROUP, TIME, WEIGHT, name_emissions
-from windrow.operators.aggregate.batch import Accumulator, Batch
+from windrow.operators.aggregate.batch import Accumulator, EventBatch
 from windrow.operators.aggregate.extremes import BestAlive
-from windrow.operators.aggregate.op import EXPIRY_COLUMN, GROUP_COLUMN, Call
+from windrow.operators.aggregate.op import EXPIRY_COLUMN, GROUP_COLUMN, AccumulatorCall
 from windrow.operators.aggregate.quantile import Quantile
 from windrow.operators.delta import Delta
 from windrow.operators.vector import I64, Vector
@@ -39,7 +39,7 @@ def refill_extreme(fold: Accumulator, old: Accumulator, waiting: Delta, groups: 
     _fold(fold, endless, groups, 1)
 
 
-def _rows(call: Call, kind: int, group: I64, keys: I64) -> Delta:
+def _rows(call: AccumulatorCall, kind: int, group: I64, keys: I64) -> Delta:
     """Return rows without end that have these values."""
     count = len(keys)
     bits = np.where(keys < 0, -keys | ~MAGNITUDE, keys) if kind == REAL else keys
@@ -55,7 +55,7 @@ def _rows(call: Call, kind: int, group: I64, keys: I64) -> Delta:
 
 
 def _fold(fold: Accumulator, rows: Delta, groups: int, weight: int) -> None:
-    """Let all rows in, or out, at once; nobody is told."""
+    """Insert or remove all rows at once, without emitting anything."""
     if not len(rows):
         return
     events = np.zeros((5, len(rows)), np.int64)
@@ -64,5 +64,5 @@ def _fold(fold: Accumulator, rows: Delta, groups: int, weight: int) -> None:
     events[WEIGHT], events[TIME] = weight, BEGINNING
     emitted = np.empty((3, len(rows)), np.int64)
     count = name_emissions(events, np.zeros(groups, np.int64), np.full(groups, -1), emitted)
-    batch = Batch(events, rows.columns, count, emitted[2])
+    batch = EventBatch(events, rows.columns, count, emitted[2])
     fold.fold(batch, np.zeros(count, np.int64), np.ones(count, np.bool_))

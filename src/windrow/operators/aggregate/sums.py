@@ -10,9 +10,9 @@ from windrow.kernels.spreads import spread
 from windrow.kernels.sums import BUDGET, MAGNITUDE, ROOM, SPECIAL, settle_all, sum_real, sum_whole
 from windrow.kernels.sums import sum_wide as sum_wide_words
 from windrow.kernels.words import words_of_limbs
-from windrow.operators.aggregate.batch import Batch
+from windrow.operators.aggregate.batch import EventBatch
 from windrow.operators.aggregate.counts import PlainArray
-from windrow.operators.aggregate.op import Call
+from windrow.operators.aggregate.op import AccumulatorCall
 from windrow.operators.aggregate.wide import WideDecimals
 from windrow.operators.state.key_table import grown
 from windrow.operators.task import Saved
@@ -45,10 +45,10 @@ class SumOfWords(PlainArray):
 class WholeSum(SumOfWords):
     """SUM of integers: BIGINT, NULL while the sum has no 64 bits."""
 
-    def __init__(self, call: Call) -> None:
+    def __init__(self, call: AccumulatorCall) -> None:
         super().__init__(call, 3)
 
-    def fold(self, batch: Batch, out: I64, valid: Bools) -> None:
+    def fold(self, batch: EventBatch, out: I64, valid: Bools) -> None:
         """Add; a sum that overflowed is seen again as soon as it fits."""
         high = np.empty(batch.emissions, np.int64)
         takes, data = batch.takes(self.call), batch.bits(self.call)
@@ -59,7 +59,7 @@ class WholeSum(SumOfWords):
 class DecimalSum(SumOfWords):
     """SUM of decimals: 38 digits, NULL while the sum has more."""
 
-    def __init__(self, call: Call, wide: WideDecimals) -> None:
+    def __init__(self, call: AccumulatorCall, wide: WideDecimals) -> None:
         assert call.type.precision == MAX_PRECISION, "SUM of decimals has all digits"
         self._from_wide = (
             pa.types.is_decimal(call.args[0].type) and call.args[0].type.precision > 18
@@ -67,7 +67,7 @@ class DecimalSum(SumOfWords):
         super().__init__(call, 4 if self._from_wide else 3)
         self.wide = wide
 
-    def fold(self, batch: Batch, out: I64, valid: Bools) -> None:
+    def fold(self, batch: EventBatch, out: I64, valid: Bools) -> None:
         """Add in 128 bits, then intern the sums."""
         n = batch.emissions
         takes, column = batch.takes(self.call), batch.column(self.call)
@@ -92,7 +92,7 @@ class RealSum:
     comparisons = 0
     most = BUDGET  # copies of a value that are added at once
 
-    def __init__(self, call: Call) -> None:
+    def __init__(self, call: AccumulatorCall) -> None:
         self.call = call
         self.base = 0  # limb number of limbs[:, 0]
         self.limbs: I64 = np.zeros((0, 0), np.int64)
@@ -105,7 +105,7 @@ class RealSum:
             self.tallies = grown(self.tallies, groups)  # type: ignore[assignment]
             self.limbs = grown(self.limbs, len(self.tallies))  # type: ignore[assignment]
 
-    def fold(self, batch: Batch, out: I64, valid: Bools) -> None:
+    def fold(self, batch: EventBatch, out: I64, valid: Bools) -> None:
         """Add; widen the limbs when a value does not fit."""
         batch = batch.lightened(self.most)
         takes, bits = batch.takes(self.call), batch.bits(self.call)
@@ -115,7 +115,9 @@ class RealSum:
             self._make_room(bits[at:])
             stuck = at + 1
 
-    def _run(self, at: int, batch: Batch, takes: Bools, bits: I64, *results: np.ndarray) -> int:
+    def _run(
+        self, at: int, batch: EventBatch, takes: Bools, bits: I64, *results: np.ndarray
+    ) -> int:
         mean = self.call.name == "avg"
         state = (self.base, self.limbs, self.tallies, self.spent)
         return int(sum_real(at, batch.events, takes, bits, *state, mean, *results))
@@ -143,7 +145,7 @@ class RealSum:
         self.limbs[groups] = 0
 
     def entries(self) -> int:
-        """No values are remembered."""
+        """No values are stored."""
         return 0
 
     def nbytes(self) -> int:
@@ -170,7 +172,7 @@ class RealSum:
         self.tallies, self.spent = tallies.copy(), spent.copy()
 
     def live_codes(self) -> list[I64]:
-        """No values are remembered."""
+        """No values are stored."""
         return []
 
     def check(self, live: I64) -> None:
@@ -189,12 +191,12 @@ def in_wider_rows(limbs: I64, first: int, width: int) -> I64:
     return made
 
 
-class Spread(RealSum):
+class Variance(RealSum):
     """Variances and deviations: Σx as in `RealSum`, Σx² beside it in twice as many limbs."""
 
     most = BUDGET >> 3  # a limb of Σx² gets more parts
 
-    def __init__(self, call: Call) -> None:
+    def __init__(self, call: AccumulatorCall) -> None:
         super().__init__(call)
         self.squares: I64 = np.zeros((0, 0), np.int64)
         self.work: I64 = np.zeros((1, 0), np.int64)
@@ -205,7 +207,9 @@ class Spread(RealSum):
         super().reserve(groups)
         self.squares = grown(self.squares, len(self.tallies))  # type: ignore[assignment]
 
-    def _run(self, at: int, batch: Batch, takes: Bools, bits: I64, *results: np.ndarray) -> int:
+    def _run(
+        self, at: int, batch: EventBatch, takes: Bools, bits: I64, *results: np.ndarray
+    ) -> int:
         state = (self.base, self.limbs, self.squares, self.tallies, self.spent, self.work)
         return int(spread(at, batch.events, takes, bits, *state, self.kind, *results))
 

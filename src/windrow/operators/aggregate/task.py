@@ -1,7 +1,7 @@
 """A GROUP BY at work.
 
 input ─► group codes ─► expirer ─► events ─► one loop a call ─► what changed
-         (KeyTable)     (predicted           (accumulators)     -old, +new
+         (KeyTable)     (unsigned            (accumulators)     -old, +new
                          input only)
 """
 
@@ -16,9 +16,9 @@ from windrow.core.schema import Schema
 from windrow.core.types import BIGINT
 from windrow.kernels.groups import GROUP, TIME, WEIGHT
 from windrow.kernels.hashing import ENTRIES
-from windrow.operators.aggregate.batch import Accumulator, Batch
+from windrow.operators.aggregate.batch import Accumulator, EventBatch
 from windrow.operators.aggregate.choose import accumulator
-from windrow.operators.aggregate.groups import Emissions, GroupRows, Told
+from windrow.operators.aggregate.groups import Emissions, GroupRows, RowChanges
 from windrow.operators.aggregate.op import EXPIRY_COLUMN, GROUP_COLUMN, GroupBy
 from windrow.operators.aggregate.refill import refill_extreme
 from windrow.operators.codec import RowCodec
@@ -33,9 +33,9 @@ NOTHING: Bools = np.zeros(1, np.bool_)
 
 
 class GroupByTask:
-    """A `GroupBy` at work on one partition. Takes a signed or predicted edge, gives a signed one.
+    """A `GroupBy` at work on one partition. Takes a signed or unsigned edge, gives a signed one.
 
-    A predicted edge needs to be told which expirer fits its pattern.
+    For an unsigned edge it is given the expirer that fits the edge's pattern.
     """
 
     def __init__(
@@ -48,12 +48,12 @@ class GroupByTask:
         self.table = KeyTable(self.codec.width)
         self.groups = GroupRows(op)
         self.folds: list[Accumulator] = [
-            accumulator(call, interner, predicted=expirer is not None) for call in op.calls
+            accumulator(call, interner, unsigned=expirer is not None) for call in op.calls
         ]
         self._with_expiry = EXPIRY_COLUMN in op.carried
         self._reads = [f.name for f in op.read]
         self._nothing = Delta.empty(op.schema, signed=True)
-        self._no_births = Delta.empty(op.carried, signed=False)
+        self._no_arrivals = Delta.empty(op.carried, signed=False)
         self._reserve()
 
     def begin(self, start: int) -> Delta | None:
@@ -87,7 +87,7 @@ class GroupByTask:
 
     def _turned(self, delta: Delta, clock: int) -> Delta:
         """Return the changes of this step as signed ones, with their groups."""
-        assert delta.signed == (self.expirer is None), "an expirer is for a predicted edge"
+        assert delta.signed == (self.expirer is None), "an expirer is for an unsigned edge"
         if delta.exp is not None and len(delta):
             delta = delta.living()
         if len(delta):
@@ -99,7 +99,7 @@ class GroupByTask:
             delta = delta.replace_columns(columns)
         if self.expirer is None:
             return delta
-        turned = self.expirer.turn(delta if len(delta) else self._no_births, clock)
+        turned = self.expirer.turn(delta if len(delta) else self._no_arrivals, clock)
         self.counters.expiries = self.expirer.counters.expiries
         return turned
 
@@ -125,14 +125,14 @@ class GroupByTask:
     def _fold(self, events: I64, columns: dict[str, Vector]) -> Delta:
         """Run every call over the events; return the rows that changed."""
         found = self.groups.emissions(events)
-        batch = Batch(events, columns, found.count, found.rows_after)
+        batch = EventBatch(events, columns, found.count, found.rows_after)
         values, valid = found.room(len(self.folds))
         for c, fold in enumerate(self.folds):
             fold.fold(batch, values[c], valid[c])
-        told = Told(len(self.folds))
-        told.reserve(found.count)
-        self.groups.tell(found, values, valid, told)
-        made = self.groups.delta(told, self._keys, self.counters)
+        changes = RowChanges(len(self.folds))
+        changes.reserve(found.count)
+        self.groups.emit_changes(found, values, valid, changes)
+        made = self.groups.delta(changes, self._keys, self.counters)
         if self.op.keys:
             self._release(found)
         self.counters.comparisons = sum([fold.comparisons for fold in self.folds])
@@ -149,13 +149,13 @@ class GroupByTask:
                 fold.release(gone)
 
     def state_rows(self) -> int:
-        """Return the groups, the values that calls remember, and the tuples that wait."""
+        """Return the groups, the values that calls store, and the tuples that wait."""
         groups = len(self.table) if self.op.keys else 1
         waiting = 0 if self.expirer is None else len(self.expirer)
         return groups + waiting + sum(fold.entries() for fold in self.folds)
 
     def state_bytes(self) -> int:
-        """Return the exact size of what is remembered."""
+        """Return the exact size of the state."""
         waiting = 0 if self.expirer is None else self.expirer.nbytes
         return (
             self.table.nbytes
@@ -196,9 +196,9 @@ class GroupByTask:
         return (live.replace_columns(columns),)
 
     def adopt(self, old: GroupByTask, content: Delta, clock: int) -> None:
-        """Go on from the groups of a task of the same operator whose input is of another sort.
+        """Go on from the groups of a task of the same operator whose input is of another kind.
 
-        `content` are the live rows that this task is to see out itself, if its input tells ends.
+        `content` are the live rows that this task has to expire itself, if its input is unsigned.
         """
         saved = old.save()
         if self.expirer is not None:

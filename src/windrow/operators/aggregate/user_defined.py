@@ -25,8 +25,8 @@ from windrow.core.errors import BindError
 from windrow.core.naming import require_text, shown
 from windrow.core.types import sql_name
 from windrow.kernels.groups import CLOSES, EMISSION, GROUP, WEIGHT
-from windrow.operators.aggregate.batch import Batch
-from windrow.operators.aggregate.op import Call
+from windrow.operators.aggregate.batch import EventBatch
+from windrow.operators.aggregate.op import AccumulatorCall
 from windrow.operators.arrow import vector_from_arrow, vector_to_arrow
 from windrow.operators.interner import Interner
 from windrow.operators.task import Saved
@@ -104,7 +104,7 @@ def _require_type(name: str, type_: object) -> None:
 
 
 @dataclass(slots=True)
-class Folded:
+class UserGroup:
     """One group: the values where they must be kept, and the state where it is current."""
 
     values: Counter[tuple[Any, ...]]
@@ -117,17 +117,19 @@ class UserDefined:
 
     comparisons = 0
 
-    def __init__(self, call: Call, aggregate: type[UserAggregate], interner: Interner) -> None:
+    def __init__(
+        self, call: AccumulatorCall, aggregate: type[UserAggregate], interner: Interner
+    ) -> None:
         self.call = call
         self.aggregate = aggregate()
         self.remove = getattr(self.aggregate, "remove", None)
         self.interner = interner
-        self.groups: dict[int, Folded] = {}
+        self.groups: dict[int, UserGroup] = {}
 
     def reserve(self, groups: int) -> None:
         """Groups get their room one by one."""
 
-    def fold(self, batch: Batch, out: I64, valid: Bools) -> None:
+    def fold(self, batch: EventBatch, out: I64, valid: Bools) -> None:
         """Hand the values over one by one."""
         taken = iter(self._values(batch))
         takes = np.zeros(len(batch), np.bool_)
@@ -145,7 +147,7 @@ class UserDefined:
         if made.valid is not None:
             valid[: batch.emissions] = made.valid
 
-    def _values(self, batch: Batch) -> list[tuple[Any, ...]]:
+    def _values(self, batch: EventBatch) -> list[tuple[Any, ...]]:
         places = batch.places(self.call)
         columns = [
             vector_to_arrow(batch.columns[a.name].take(places), self.interner).to_pylist()
@@ -154,7 +156,7 @@ class UserDefined:
         return list(zip(*columns, strict=True)) if columns else [()] * len(places)
 
     def _change(self, group: int, values: tuple[Any, ...], weight: int) -> None:
-        kept = self.groups.setdefault(group, Folded(Counter()))
+        kept = self.groups.setdefault(group, UserGroup(Counter()))
         if self.remove is None:
             kept.values[values] += weight
             if not kept.values[values]:
@@ -186,7 +188,7 @@ class UserDefined:
             self.groups.pop(group, None)
 
     def entries(self) -> int:
-        """Return how many different values are remembered."""
+        """Return how many different values are stored."""
         return sum(len(kept.values) for kept in self.groups.values())
 
     def nbytes(self) -> int:
@@ -205,7 +207,7 @@ class UserDefined:
         groups = saved["groups"]
         assert isinstance(groups, bytes)
         self.groups = {
-            g: Folded(Counter(values), state, stale)
+            g: UserGroup(Counter(values), state, stale)
             for g, values, state, stale in pickle.loads(groups)
         }
 
@@ -214,5 +216,5 @@ class UserDefined:
         return []
 
     def check(self, live: I64) -> None:
-        """Assert that only live groups are remembered."""
-        assert set(self.groups) <= set(live.tolist()), "an empty group is remembered"
+        """Assert that only live groups are stored."""
+        assert set(self.groups) <= set(live.tolist()), "an empty group is stored"

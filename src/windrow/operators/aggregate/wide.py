@@ -35,7 +35,7 @@ class WideDecimals:
 
 
 def _has_38_digits(high: I64, low: I64) -> Bools:
-    """Tell where |high, low| < 10^38."""
+    """Return where |high, low| < 10^38."""
     negative = high < 0
     upper = np.where(negative, ~high + (low == 0), high)
     lower = np.where(negative, -low, low).view(np.uint64)

@@ -1,8 +1,8 @@
-"""DISTINCT [THESIS 3.5.2]: δ*, told or not, with the whole input stored, and with counters."""
+"""DISTINCT [THESIS 3.5.2]: δ* (unsigned or signed output), the whole input stored, counters."""
 
 from windrow.operators.distinct.delta_star import DeltaStarDistinct
+from windrow.operators.distinct.expiring import ExpiringDistinct
 from windrow.operators.distinct.stored_input import StoredInputDistinct
 from windrow.operators.distinct.strict import StrictDistinct
-from windrow.operators.distinct.told import ToldDistinct
 
-__all__ = ["DeltaStarDistinct", "StoredInputDistinct", "StrictDistinct", "ToldDistinct"]
+__all__ = ["DeltaStarDistinct", "ExpiringDistinct", "StoredInputDistinct", "StrictDistinct"]

@@ -1,4 +1,4 @@
-"""DISTINCT that remembers its output only: δ* [THESIS 3.5.2]."""
+"""DISTINCT that stores its output only: δ* [THESIS 3.5.2]."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from windrow.operators.vector import I64
 
 
 class DeltaStarDistinct:
-    """δ at τ: each row that some tuple alive at τ has, once. Predicted in, predicted out.
+    """δ at τ: each row that some tuple alive at τ has, once. Unsigned in, unsigned out.
 
     A row is reported with its first tuple's end. When that comes, it is reported anew until the
     end of its youngest duplicate, if there is one. So of all duplicates only the one that
-    leaves last matters. O(tuples + renewals) a step; remembers two times a distinct row.
+    leaves last matters. O(tuples + renewals) a step; stores two times a distinct row.
     Invariants, asserted by `check`:
       1. exactly the rows of the table are reported, and YOUNGEST is not before SHOWN;
       2. each row that ends is queued once, not later than it ends.
@@ -47,42 +47,43 @@ class DeltaStarDistinct:
         if not len(delta) and clock < self.queue.soonest:
             return self._empty
         out = np.empty((3, 2 * len(delta)), np.int64)
-        told = self._arrive(delta, out) if len(delta) else 0
+        count = self._arrive(delta, out) if len(delta) else 0
         _, due = self.queue.pop(clock)
         if len(due):
-            out, told = self._renew(due, clock, out, told)
+            out, count = self._renew(due, clock, out, count)
         counters = self.counters
         counters.tuples_in += len(delta)
         counters.probes += len(delta)
         counters.expiries += len(due)
-        counters.tuples_out += told
-        return self._rows(out[:, :told]) if told else self._empty
+        counters.tuples_out += count
+        return self._rows(out[:, :count]) if count else self._empty
 
-    def _rows(self, told: I64) -> Delta:
-        if told.shape[1] > 1:
-            told = told.take(np.argsort(told[0], kind="stable"), axis=1)  # each row in one piece
-        ts, exp, codes = told
+    def _rows(self, reported: I64) -> Delta:
+        if reported.shape[1] > 1:
+            # in time order; `take` keeps each line in one piece
+            reported = reported.take(np.argsort(reported[0], kind="stable"), axis=1)
+        ts, exp, codes = reported
         columns = self.codec.columns(self.table.words[codes])
         return Delta(ts, dict(zip(self._names, columns, strict=True)), exp)
 
     def _arrive(self, delta: Delta, out: I64) -> int:
-        assert delta.exp is not None, "δ* needs tuples that say when they leave"
+        assert delta.exp is not None, "δ* needs tuples that carry `exp`"
         columns = [delta.columns[n] for n in self._names]
         codes = encode_sparingly(self.table, self.codec.words(columns, len(delta)))
         self._reserve()
         fresh = np.empty(len(delta), np.int64)
-        told, new = report_arrivals(delta.ts, delta.exp, codes, self.ends, out, fresh)
+        count, new = report_arrivals(delta.ts, delta.exp, codes, self.ends, out, fresh)
         self._enqueue(fresh[:new])
-        return int(told)
+        return int(count)
 
-    def _renew(self, due: I64, clock: int, out: I64, told: int) -> tuple[I64, int]:
-        room = np.empty((3, told + len(due)), np.int64)
-        room[:, :told] = out[:, :told]
+    def _renew(self, due: I64, clock: int, out: I64, count: int) -> tuple[I64, int]:
+        room = np.empty((3, count + len(due)), np.int64)
+        room[:, :count] = out[:, :count]
         again, dead = np.empty(len(due), np.int64), np.empty(len(due), np.int64)
-        told, more, gone = renew_due(due, clock, self.ends, room, told, again, dead)
+        count, more, gone = renew_due(due, clock, self.ends, room, count, again, dead)
         self._enqueue(again[:more])
         self.table.release(dead[:gone])
-        return room, int(told)
+        return room, int(count)
 
     def _enqueue(self, codes: I64) -> None:
         """Let the rows be looked at when they are due; those that never end are not."""

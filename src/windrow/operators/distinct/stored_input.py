@@ -18,10 +18,10 @@ from windrow.operators.vector import I64
 
 
 class StoredInputDistinct:
-    """δ with every tuple kept until it leaves: predicted in, predicted out.
+    """δ with every tuple kept until it leaves: unsigned in, unsigned out.
 
-    When the reported tuple of a row leaves, the newest of its duplicates is reported. What δ*
-    is measured against: O(tuples) a step as well, but remembers all tuples of the window.
+    When the reported tuple of a row expires, the newest of its duplicates is reported. What δ*
+    is measured against: O(tuples) a step as well, but stores all tuples of the window.
     Invariants, asserted by `check`:
       1. the tuples of a row form a chain, newest first, and one of them is reported;
       2. every stored tuple is in one chain.
@@ -51,20 +51,20 @@ class StoredInputDistinct:
         due = np.stack(self.queue.pop(clock))
         out = np.empty((3, len(delta) + due.shape[1]), np.int64)
         dead = np.empty(due.shape[1], np.int64)
-        told, gone = store_and_report(
+        count, gone = store_and_report(
             np.stack([delta.ts, slots]), due, self.tuples, self.values, out, dead
         )
-        ts, exp, codes = (line.copy() for line in out[:, :told])
+        ts, exp, codes = (line.copy() for line in out[:, :count])
         columns = self.codec.columns_at(self.table.words, codes)
         self._forget(due[1], dead[:gone])
         self.counters.tuples_in += len(delta)
         self.counters.probes += len(delta) + due.shape[1]
         self.counters.expiries += due.shape[1]
-        self.counters.tuples_out += int(told)
+        self.counters.tuples_out += int(count)
         return Delta(ts, dict(zip(self.schema.names, columns, strict=True)), exp)
 
     def _store(self, delta: Delta) -> I64:
-        assert delta.exp is not None, "W-Distinct needs tuples that say when they leave"
+        assert delta.exp is not None, "W-Distinct needs tuples that carry `exp`"
         columns = [delta.columns[n] for n in self.schema.names]
         codes = encode_sparingly(self.table, self.codec.words(columns, len(delta)))
         slots = self.pool.add(delta.ts, delta.columns)

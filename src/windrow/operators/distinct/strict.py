@@ -10,7 +10,7 @@ from windrow.operators.setops import BagOperator
 class StrictDistinct(BagOperator):
     """δ with counters: signed in, signed out [THESIS 3.2.2].
 
-    It is EXCEPT of nothing: each row with copies, once. O(changes) a step; remembers each
+    It is EXCEPT of nothing: each row with copies, once. O(changes) a step; stores each
     distinct row and its copies.
     """
 

@@ -49,7 +49,7 @@ def _combine(name: str, exact: whole.Exact) -> Builder:
 
 
 def _harmless(divisor: Expr) -> bool:
-    """Tell whether dividing whole numbers by this is always defined."""
+    """Return whether dividing whole numbers by this is always defined."""
     return isinstance(divisor, Literal) and divisor.value not in (0, -1)
 
 

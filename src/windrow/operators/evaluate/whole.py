@@ -54,7 +54,7 @@ def _wide(datum: pa.Array) -> Raw:
 
 
 def in_range(values: Raw, width: type) -> Mask:
-    """Tell which 64-bit integers fit a narrower type."""
+    """Return which 64-bit integers fit a narrower type."""
     limits = np.iinfo(width)
     found: Mask = (values >= limits.min) & (values <= limits.max)
     return found

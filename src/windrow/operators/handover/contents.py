@@ -12,7 +12,7 @@ from windrow.core.types import BIGINT
 from windrow.operators.codec import RowCodec
 from windrow.operators.dataflow import Stage
 from windrow.operators.delta import NO_TIMES, Delta
-from windrow.operators.handover.places import Place
+from windrow.operators.handover.places import RelationPlace
 from windrow.operators.state.key_table import KeyTable
 from windrow.operators.vector import I64, Bools, Vector, empty_data
 
@@ -24,15 +24,15 @@ class Deposit:
     `spare` are those of the columns that can be computed anew from the others.
     """
 
-    place: Place
+    place: RelationPlace
     rows: Delta
     spare: frozenset[str] = frozenset()
 
 
 def nothing(stage: Stage) -> Delta:
     """Return no rows, as they travel on the edge that leaves a stage."""
-    empty = Delta.empty(stage.schema, signed=stage.signed and not stage.mixed)
-    return Delta(NO_TIMES, empty.columns, NO_TIMES) if stage.mixed else empty
+    empty = Delta.empty(stage.schema, signed=stage.signed and not stage.partly_signed)
+    return Delta(NO_TIMES, empty.columns, NO_TIMES) if stage.partly_signed else empty
 
 
 def alive(rows: Delta, clock: int) -> Delta:
@@ -50,7 +50,7 @@ def in_order(rows: Delta) -> Delta:
 def minus(rows: Delta, known: Delta, schema: Schema) -> Delta:
     """Return `rows` without those that are known: as many copies as are left, one by one.
 
-    Rows are compared by the columns of `rows`, and by their ends if these are told.
+    Rows are compared by the columns of `rows`, and by their ends if these are known.
     """
     rows = one_by_one(rows)
     return rows.take(np.flatnonzero(~_among(rows, known, schema)))
@@ -63,7 +63,7 @@ def common(rows: Delta, known: Delta, schema: Schema) -> Delta:
 
 
 def _among(rows: Delta, known: Delta, schema: Schema) -> Bools:
-    """Tell which rows are known: of equal ones the first, as many as there are copies."""
+    """Return which rows are known: of equal ones the first, as many as there are copies."""
     if not len(rows) or not len(known):
         return np.zeros(len(rows), np.bool_)
     fields = tuple(schema[name] for name in rows.columns)
@@ -109,7 +109,7 @@ def fitted(rows: Delta, stage: Stage) -> Delta:
     Columns that are not known are those that nobody above reads.
     """
     columns = {f.name: rows.columns.get(f.name) or _blank(f, len(rows)) for f in stage.schema}
-    if stage.signed and not stage.mixed:
+    if stage.signed and not stage.partly_signed:
         return Delta(rows.ts, columns)
     exp = np.full(len(rows), FOREVER) if rows.exp is None else rows.exp
     return Delta(rows.ts, columns, exp)

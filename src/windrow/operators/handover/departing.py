@@ -31,7 +31,9 @@ def _leaving(flow: Dataflow, at: int, clock: int) -> tuple[Delta, I64]:
     task = stage.task
     if isinstance(task, Stateless):
         below, ends = _leaving(flow, stage.inputs[0], clock)
-        kept = task.step((Delta(ends, below.columns),), clock)  # rows are told by their ends
+        kept = task.step(
+            (Delta(ends, below.columns),), clock
+        )  # rows are distinguished by their ends
         task.counters.reset()
         rows, ends = kept, kept.ts
     else:

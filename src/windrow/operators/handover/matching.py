@@ -7,38 +7,38 @@ from dataclasses import dataclass, field
 
 from windrow.operators.dataflow import Stage
 from windrow.operators.expire import ExpireTask
-from windrow.operators.handover.births import made_otherwise
-from windrow.operators.handover.places import Place, places_of
+from windrow.operators.handover.istream import differs_in_istream
+from windrow.operators.handover.places import RelationPlace, places_of
 from windrow.operators.join import NrrJoinTask
 from windrow.operators.join.aggregation.task import AggregationJoinTask
-from windrow.operators.remember import RememberTask
+from windrow.operators.row_store import RowStoreTask
 from windrow.operators.stateless import Stateless
 from windrow.operators.streams import ProducedTask
 from windrow.operators.task import Task
 
 
 @dataclass(slots=True)
-class Matching:
+class PlanMatching:
     """Two plans side by side.
 
     `same` maps stages of the new plan to those of the old one that do the same; `kept` are those
     of them whose state fits as it is: the form is the same, and so is what the state depends on. A
-    signed input is told by changes alone. The ends that a predicted input was told with may
-    differ between plans, unless all below it is kept. An NRR is not told of its left input. An
-    aggregation join that is not kept is filled from the tuples below it, which must then travel.
+    signed input is made of changes alone. The ends that came with an unsigned input may
+    differ between plans, unless all below it is kept. An NRR does not read its left input's ends.
+    An aggregation join that is not kept is filled from the tuples below it, which must then travel.
     """
 
     old: list[Stage]
     new: list[Stage]
-    old_places: list[Place] = field(init=False)
-    new_places: list[Place] = field(init=False)
+    old_places: list[RelationPlace] = field(init=False)
+    new_places: list[RelationPlace] = field(init=False)
     same: dict[int, int] = field(default_factory=dict)
     kept: dict[int, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.old_places, self.new_places = places_of(self.old), places_of(self.new)
         for i, stage in enumerate(self.new):
-            if not remembers(stage):
+            if not has_state(stage):
                 continue
             found = next((j for j in range(len(self.old)) if self._alike(i, j)), None)
             if found is not None:
@@ -70,22 +70,22 @@ class Matching:
         )
 
     def _stays(self, i: int) -> bool:
-        """Tell whether what was told on an edge is what the new plan would have told."""
+        """Return whether the changes of an edge are those that the new plan would have emitted."""
         stage = self.new[i]
-        if stage.sort == (True, False):
+        if stage.edge_kind == (True, False):
             return True
-        return (i in self.kept or not remembers(stage)) and all(map(self._stays, stage.inputs))
+        return (i in self.kept or not has_state(stage)) and all(map(self._stays, stage.inputs))
 
     @property
-    def births(self) -> bool:
-        """Tell whether ISTREAM at the root is made from births by just one of the plans."""
-        return made_otherwise(self.old[-1], self.new[-1])
+    def istream_differs(self) -> bool:
+        """Return whether ISTREAM at the root is made from insertions by just one of the plans."""
+        return differs_in_istream(self.old[-1], self.new[-1])
 
     @property
     def identical(self) -> bool:
-        """Tell whether both plans are of one form, stage by stage."""
+        """Return whether both plans are of one form, stage by stage."""
         return len(self.old) == len(self.new) and all(
-            self.kept.get(i) == i if remembers(stage) else self.old[i].label == stage.label
+            self.kept.get(i) == i if has_state(stage) else self.old[i].label == stage.label
             for i, stage in enumerate(self.new)
         )
 
@@ -99,20 +99,20 @@ def folded_below(stages: list[Stage], kept: Collection[int]) -> set[int]:
         at = first
         while isinstance(stages[at].task, Stateless) and len(stages[at].inputs) == 1:
             (at,) = stages[at].inputs
-        if isinstance(stages[at].task, ExpireTask | RememberTask):
+        if isinstance(stages[at].task, ExpireTask | RowStoreTask):
             found.add(at)
     return found
 
 
 def _reads_no_ends(task: Task | None) -> bool:
-    """Tell whether a task does not mind with which ends its input has travelled."""
+    """Return whether a task does not mind with which ends its input has travelled."""
     return isinstance(task, NrrJoinTask | ProducedTask)
 
 
-def remembers(stage: Stage) -> bool:
-    """Tell whether a stage has state."""
+def has_state(stage: Stage) -> bool:
+    """Return whether a stage has state."""
     return stage.task is not None and not isinstance(stage.task, Stateless)
 
 
 def _like(a: Stage, b: Stage) -> bool:
-    return a.schema.names == b.schema.names and a.sort == b.sort
+    return a.schema.names == b.schema.names and a.edge_kind == b.edge_kind

@@ -31,7 +31,7 @@ from windrow.operators.handover.contents import (
     returned,
 )
 from windrow.operators.handover.departing import in_order_of_leaving
-from windrow.operators.handover.matching import Matching
+from windrow.operators.handover.matching import PlanMatching
 from windrow.operators.handover.places import origins
 from windrow.operators.join.aggregation.contributing import ContributingJoinTask
 from windrow.operators.join.aggregation.task import AggregationJoinTask
@@ -43,18 +43,18 @@ from windrow.operators.task import Task
 from windrow.plan.nodes import Join
 
 FOLDING = (GroupByTask, AggregationJoinTask)
-"""Operators that have groups: rows are folded into them, and theirs are told by themselves."""
+"""Operators that have groups: rows are folded into them, and groups' rows are emitted again."""
 
 RENEWING = (DeltaStarDistinct, StoredInputDistinct)
-"""Operators that tell a row with one end and later with another: what was told must not change."""
+"""Operators that may emit a row again with a later end: rows already emitted must not change."""
 
 
 @runtime_checkable
 class Holding(Protocol):
-    """A task that can tell, for each input, live rows from which another form of it goes on.
+    """A task that can return, for each input, the live rows from which another form goes on.
 
     These are all that its future answers depend on, each with its end if it knows that; the rows
-    that it has told first come first. Rows of which it keeps nothing are not among them.
+    that it has emitted first come first. Rows of which it keeps nothing are not among them.
     """
 
     def held(self, clock: int) -> tuple[Delta, ...]:
@@ -65,10 +65,10 @@ def transfer(old: Dataflow, twin: list[Stage], new: Dataflow) -> None:
     """Let a fresh plan go on from the state of a plan of the same query.
 
     `twin` are fresh stages of the old plan; they are used up. Raises `StateError` where the old
-    plan does not hold what the new one needs. O(state). What the old plan still has to tell, and
-    the new one will not, is in `births.untold`.
+    plan does not hold what the new one needs. O(state). What the old plan still has to emit, and
+    the new one will not, is in `istream.pending_insertions`.
     """
-    matching = Matching(old.stages, new.stages)
+    matching = PlanMatching(old.stages, new.stages)
     new.begun, new.clocks = old.begun, _clocks(old, new)
     if not old.begun:
         return
@@ -78,7 +78,7 @@ def transfer(old: Dataflow, twin: list[Stage], new: Dataflow) -> None:
     if not _versions_stay(old, new, matching):
         raise StateError(
             "results keep the versions of a NON RETROACTIVE RELATION that they met",
-            detail="With inputs aggregated early they are told apart by versions, else by results.",
+            detail="Inputs aggregated early are distinguished by versions, others by results.",
             hint="Keep early_aggregation and the strategy, or start the query anew.",
         )
     if old.aligns or new.aligns:
@@ -90,8 +90,8 @@ def transfer(old: Dataflow, twin: list[Stage], new: Dataflow) -> None:
     _fill(old, new, matching, _taken(old, twin, matching))
 
 
-def _versions_stay(old: Dataflow, new: Dataflow, matching: Matching) -> bool:
-    """Tell whether all that numbers versions, and all that reads the numbers, is kept as it is."""
+def _versions_stay(old: Dataflow, new: Dataflow, matching: PlanMatching) -> bool:
+    """Return whether all stages that number versions or read the numbers are kept."""
     mine, theirs = matching.kept.keys(), set(matching.kept.values())
     return _by_version(new.stages) <= mine and _by_version(old.stages) <= theirs
 
@@ -110,15 +110,16 @@ def _clocks(old: Dataflow, new: Dataflow) -> list[int]:
     return clocks
 
 
-def _stages_to_move(flow: Dataflow, matching: Matching) -> list[Stage]:
+def _stages_to_move(flow: Dataflow, matching: PlanMatching) -> list[Stage]:
     """Return the stages of either plan whose state depends on that of the other plan.
 
-    All but a root that makes ISTREAM otherwise than the other: it begins with nothing (`births`).
+    All but a root that makes ISTREAM otherwise than the other: it begins with nothing
+    (`istream_differs`).
     """
-    return flow.stages[:-1] if matching.births else flow.stages
+    return flow.stages[:-1] if matching.istream_differs else flow.stages
 
 
-def _taken(old: Dataflow, twin: list[Stage], matching: Matching) -> list[Deposit]:
+def _taken(old: Dataflow, twin: list[Stage], matching: PlanMatching) -> list[Deposit]:
     """Return what the operators of the old plan hold and none below them can make anew."""
     deposits: list[Deposit] = []
     contents: list[Delta] = []
@@ -158,8 +159,8 @@ def _held(stages: list[Stage], at: int, clock: int) -> tuple[Delta, ...]:
         endless(stages, i) for i in stage.inputs
     ):
         raise StateError(
-            "tuples that never leave are folded, and cannot be told apart again",
-            detail="An input without end is remembered only as what its tuples add up to.",
+            "tuples that never expire are folded, and cannot be distinguished again",
+            detail="An input without end is stored only as what its tuples add up to.",
             hint="Keep early_aggregation, or start the query anew.",
         )
     if not isinstance(stage.task, Holding):
@@ -172,7 +173,7 @@ def _held(stages: list[Stage], at: int, clock: int) -> tuple[Delta, ...]:
     return tuple(held) if isinstance(stage.task, RENEWING) else tuple(map(in_order, held))
 
 
-def _fill(old: Dataflow, new: Dataflow, matching: Matching, deposits: list[Deposit]) -> None:
+def _fill(old: Dataflow, new: Dataflow, matching: PlanMatching, deposits: list[Deposit]) -> None:
     """Give the operators of the new plan their state, lowest first."""
     at = [_edge_for(deposit, new.stages, matching) for deposit in deposits]
     contents: list[Delta] = []
@@ -193,12 +194,12 @@ def _fill(old: Dataflow, new: Dataflow, matching: Matching, deposits: list[Depos
             made = _entered(stage, before, below, clock)
         for deposit in (d for d, place in zip(deposits, at, strict=True) if place == i):
             made = merged(made, fitted(deposit.rows, stage))
-            if stage.sort == (True, False) and deposit.rows.exp is not None:
+            if stage.edge_kind == (True, False) and deposit.rows.exp is not None:
                 _let_go(new, i, departures(deposit.rows, stage))
         contents.append(made)
 
 
-def _folding(stages: list[Stage], matching: Matching, i: int) -> Task | None:
+def _folding(stages: list[Stage], matching: PlanMatching, i: int) -> Task | None:
     """Return what folds the same groups, with the joins below it or without."""
     same = (
         s for s, p in zip(stages, matching.old_places, strict=True) if p == matching.new_places[i]
@@ -221,7 +222,7 @@ def _ordered(
 
 
 def _entered(stage: Stage, before: Task | None, below: tuple[Delta, ...], clock: int) -> Delta:
-    """Fill a task with the rows of its inputs; return the rows that it tells of."""
+    """Fill a task with the rows of its inputs; return the rows that it emits."""
     task = stage.task
     assert task is not None
     made = nothing(stage)
@@ -244,7 +245,7 @@ def _entered(stage: Stage, before: Task | None, below: tuple[Delta, ...], clock:
     return made
 
 
-def _edge_for(deposit: Deposit, stages: list[Stage], matching: Matching) -> int:
+def _edge_for(deposit: Deposit, stages: list[Stage], matching: PlanMatching) -> int:
     """Return the stage on whose edge rows enter the new plan.
 
     With all columns known: the lowest that has just these, so that operators see the rows out.
@@ -253,7 +254,7 @@ def _edge_for(deposit: Deposit, stages: list[Stage], matching: Matching) -> int:
     already. A plan that computes other columns, or elsewhere, is given those that they are made of.
     """
     names = set(deposit.rows.columns)
-    highest = len(stages) - matching.births
+    highest = len(stages) - matching.istream_differs
     chain = [i for i in range(highest) if matching.new_places[i] == deposit.place]
     first = max((i for i in chain if i in matching.kept), default=0)
     computed = origins(stages, matching.new_places, deposit.place).keys() - names
@@ -273,8 +274,7 @@ def _no_place(deposit: Deposit, *, known: bool) -> StateError:
             "results of a join outlive the tuples that they were made of",
             detail="The plan that runs has kept the results and let go of the tuples; the other "
             "plan goes on from the tuples alone.",
-            hint="Keep join_algorithm, try again once such results have left, or start the query "
-            "anew.",
+            hint="Keep join_algorithm, try again once such results have expired, or start it anew.",
         )
     return StateError(
         "the other plan has no place for rows that are alive",
@@ -292,6 +292,6 @@ def _let_go(new: Dataflow, i: int, leaving: Delta) -> None:
 def _unknown(stage: Stage) -> StateError:
     return StateError(
         f"{stage.label} has no counterpart in the plan that runs",
-        detail="What it remembers cannot be had from the rows that are alive.",
+        detail="What it stores cannot be had from the rows that are alive.",
         hint="Keep the strategy, or start the query anew.",
     )

@@ -32,22 +32,22 @@ from windrow.plan.nodes import (
 from windrow.plan.rebuilding import with_inputs
 
 PASSING = frozenset(
-    {"Expire", "Remember", "Births", "Compute", "Order columns", "Output", "Exchange"}
+    {"Expire", "Store rows", "Insertions", "Compute", "Order columns", "Output", "Exchange"}
 )
 """Stages that were not made for a node of their own."""
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """A relation of the logical plan; `turn` counts those that are told alike."""
+class RelationPlace:
+    """A relation of the logical plan; `turn` counts those that read alike."""
 
     meaning: Plan
     turn: int
 
 
-def places_of(stages: list[Stage]) -> list[Place]:
+def places_of(stages: list[Stage]) -> list[RelationPlace]:
     """Return the place of the edge that leaves each stage."""
-    places: list[Place] = []
+    places: list[RelationPlace] = []
     known: dict[int, Plan] = {}
     for stage in stages:
         if passes(stage):
@@ -58,11 +58,13 @@ def places_of(stages: list[Stage]) -> list[Place]:
         while isinstance(meaning, Project) and _narrows(meaning):  # a source leaves columns out
             meaning = meaning.source
         last = max((p.turn for p in places if p.meaning == meaning), default=0)
-        places.append(Place(meaning, last + 1))
+        places.append(RelationPlace(meaning, last + 1))
     return places
 
 
-def origins(stages: list[Stage], places: list[Place], place: Place) -> dict[str, frozenset[str]]:
+def origins(
+    stages: list[Stage], places: list[RelationPlace], place: RelationPlace
+) -> dict[str, frozenset[str]]:
     """Return the columns that are computed at a place, each with those that it is made of."""
     return {
         name: made_of
@@ -73,12 +75,12 @@ def origins(stages: list[Stage], places: list[Place], place: Place) -> dict[str,
 
 
 def passes(stage: Stage) -> bool:
-    """Tell whether a stage hands on the rows of its input, as far as a place is concerned."""
+    """Return whether a stage hands on the rows of its input, as far as a place is concerned."""
     return stage.label in PASSING or (stage.label == "Project" and _narrows(stage.node))
 
 
 def _narrows(plan: Plan | None) -> bool:
-    """Tell whether a node only leaves columns out."""
+    """Return whether a node only leaves columns out."""
     return isinstance(plan, Project) and all(
         isinstance(c.expr, Column) and c.expr.name == c.name for c in plan.columns
     )
@@ -92,7 +94,7 @@ def _columns_of(plan: Plan, given: Plan) -> Plan:
 
 
 def _meaning(plan: Plan, known: dict[int, Plan]) -> Plan:
-    """Return a plan that is told alike wherever its negations stand and columns are left out.
+    """Return a plan that reads alike wherever its negations stand and columns are left out.
 
     `known` are the meanings found so far, by the identity of their nodes.
     """

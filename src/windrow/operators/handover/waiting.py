@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 from windrow.core.errors import StateError
 from windrow.operators.delta import Delta
-from windrow.operators.source import Source
+from windrow.operators.source import SourceScan
 
-Sources = Mapping[int, Source]
+Sources = Mapping[int, SourceScan]
 """The inputs of a plan, by stage."""
 
 
@@ -41,7 +41,7 @@ def carried(
     }
 
 
-def _covers(old: Source, new: Source) -> bool:
-    """Tell whether what one input has let in is what the other would have."""
+def _covers(old: SourceScan, new: SourceScan) -> bool:
+    """Return whether what one input has let in is what the other would have."""
     same = old.entry == new.entry and old.predicate == new.predicate
     return same and all(c in old.columns for c in new.columns)

@@ -1,30 +1,30 @@
-"""Joins: of rows that say when they leave, of Z-sets, with NRRs; EXISTS, IN and their NOTs."""
+"""Joins: of rows that carry `exp`, of Z-sets, with NRRs; EXISTS, IN and their NOTs."""
 
+from windrow.operators.join.expiring import ExpiringJoin, can_emit_expirations
+from windrow.operators.join.expiring_semi import ExpiringSemiJoin
 from windrow.operators.join.fifo import FifoJoin
 from windrow.operators.join.hash import HashJoin
 from windrow.operators.join.match import Match, Residual, Side, TimeBand
-from windrow.operators.join.mixed import MixedAntiJoinTask
 from windrow.operators.join.nrr import NrrJoinTask
+from windrow.operators.join.partly_signed import PartlySignedAntiJoin
 from windrow.operators.join.rows import Form
 from windrow.operators.join.semi import AntiJoinTask, SemiJoinTask
-from windrow.operators.join.told import ToldJoin, can_tell_ends
-from windrow.operators.join.told_semi import ToldSemiJoin
 from windrow.operators.join.zset import ZSetJoin
 
 __all__ = [
     "AntiJoinTask",
+    "ExpiringJoin",
+    "ExpiringSemiJoin",
     "FifoJoin",
     "Form",
     "HashJoin",
     "Match",
-    "MixedAntiJoinTask",
     "NrrJoinTask",
+    "PartlySignedAntiJoin",
     "Residual",
     "SemiJoinTask",
     "Side",
     "TimeBand",
-    "ToldJoin",
-    "ToldSemiJoin",
     "ZSetJoin",
-    "can_tell_ends",
+    "can_emit_expirations",
 ]

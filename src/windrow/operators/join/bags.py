@@ -1,4 +1,4 @@
-"""What one side of a join of Z-sets remembers: distinct rows with counts, chained by key."""
+"""The state of one side of a join of Z-sets: distinct rows with counts, chained by key."""
 
 from __future__ import annotations
 

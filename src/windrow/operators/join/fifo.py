@@ -1,4 +1,4 @@
-"""The symmetric hash join of predicted edges whose rows leave as they came."""
+"""The symmetric hash join of unsigned edges whose rows expire in order of arrival."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from windrow.kernels.chains import HEAD_WORDS, LEFT, RIGHT
 from windrow.kernels.fifo_joins import BLOCK, COUNT, enter_arrivals, make_pairs
 from windrow.operators.delta import NO_TIMES, Delta
 from windrow.operators.join.fifo_rows import LinkedRing
-from windrow.operators.join.gathered import Gathered
+from windrow.operators.join.gathered import GatheredPairs
 from windrow.operators.join.match import Match
 from windrow.operators.state.bag import interned_words
 from windrow.operators.state.expirer import interned_codes
@@ -30,7 +30,7 @@ def sliced(left: Delta, right: Delta, clock: int) -> Iterator[tuple[Delta, Delta
     """Yield the arrivals of both sides up to an instant, and the instant, in time order.
 
     However many come at once, what is made of a slice stays in the cache, and the rings need no
-    room for rows that have left before the last ones come.
+    room for rows that have expired before the last ones come.
     """
     while max(len(left), len(right)) > SLICE:
         until = int(min(side.ts[SLICE - 1] for side in (left, right) if len(side) >= SLICE))
@@ -44,7 +44,7 @@ class FifoJoin:
     """L ⋈ R at work where time alone lets go of rows, in their order, and keys alone decide.
 
     As `HashJoin`, which takes any other two edges; the same answer. Costs O(arrivals + results +
-    departures) a step, and remembers the rows of both windows. `endless` says that no row of
+    departures) a step, and stores the rows of both windows. `endless` says that no row of
     either side ever ends: bands let go of them. Invariants, asserted by `check`:
       1. `heads` counts the rows of each key and side, and exactly the keys with rows are kept;
       2. from the newest row of a key, `back` leads to all others of its side.
@@ -67,13 +67,13 @@ class FifoJoin:
         """Nothing is there before any tuple is."""
 
     def step(self, inputs: tuple[Delta, ...], clock: int) -> Delta:
-        """Join the arrivals with what is alive, and forget what has left by `clock`."""
+        """Join the arrivals with what is alive, and forget what has expired by `clock`."""
         left, right = inputs
         self.counters.tuples_in += len(left) + len(right)
         left, right = self.match.left.joinable(left), self.match.right.joinable(right)
         self.left.admit(left.columns)
         self.right.admit(right.columns)
-        out = Gathered(self.match, (self.left.payload, self.right.payload), self.endless)
+        out = GatheredPairs(self.match, (self.left.payload, self.right.payload), self.endless)
         rest = len(left) + len(right)
         for slices in sliced(left, right, clock):
             self._join(*slices, rest, out)
@@ -83,7 +83,7 @@ class FifoJoin:
         self.counters.tuples_out += out.made
         return out.delta()
 
-    def _join(self, left: Delta, right: Delta, clock: int, rest: int, out: Gathered) -> None:
+    def _join(self, left: Delta, right: Delta, clock: int, rest: int, out: GatheredPairs) -> None:
         """Join a slice of the arrivals, of which `rest` are still to come."""
         numbers = (self.left.head, self.right.head)
         spans = (self.left.tail, numbers[0], self.right.tail, numbers[1])
@@ -145,7 +145,7 @@ class FifoJoin:
         return delta.ts, delta.exp, keep_of(delta.exp, times_of(delta)), codes
 
     def state_rows(self) -> int:
-        """Return how many rows of both sides are remembered."""
+        """Return how many rows of both sides are stored."""
         return len(self.left) + len(self.right)
 
     def state_bytes(self) -> int:

@@ -1,4 +1,4 @@
-"""What one side of a ring join remembers: rows by number, linked to the older ones of their key."""
+"""The state of one side of a ring join: rows by number, linked to the older ones of their key."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Links = tuple[I64, I64, I32, I32]
 
 @dataclass(slots=True)
 class LinkedRing:
-    """Rows that leave as they came, by absolute number.
+    """Rows that expire in order of arrival, by absolute number.
 
         │ gone │        alive        │  room  │       slot = number & (capacity - 1)
         0     tail                 head

@@ -20,8 +20,8 @@ a straight guess makes a thousand million.
 
 
 @dataclass(slots=True)
-class Gathered(Growing):
-    """Columns of pairs, growing; with `endless`, pairs that never leave."""
+class GatheredPairs(Growing):
+    """Columns of pairs, growing; with `endless`, pairs that never expire."""
 
     endless: bool = False
 
@@ -35,7 +35,7 @@ class Gathered(Growing):
 
     def delta(self) -> Delta:
         """Return all that was gathered."""
-        found = super(Gathered, self).delta()
+        found = super(GatheredPairs, self).delta()
         if self.endless:
             found.exp = np.full(self.made, FOREVER)
         return found

@@ -16,12 +16,12 @@ from windrow.operators.state.row_records import RowRecords
 from windrow.operators.vector import I64, Bools, Vector
 
 
-class Matching(Protocol):
+class ResultCondition(Protocol):
     """What holds of a result besides keys and times, and which columns it has."""
 
     @property
     def residual(self) -> Residual | None:
-        """Tells which candidates hold."""
+        """Return which candidates hold."""
 
     @property
     def output(self) -> Schema:
@@ -35,7 +35,7 @@ class Growing:
     The columns of the inputs stand one input after the other.
     """
 
-    match: Matching
+    match: ResultCondition
     payloads: tuple[RowRecords, ...]
     made: int = field(default=0, init=False)
     times: I64 = field(init=False)

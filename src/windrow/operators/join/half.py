@@ -36,7 +36,7 @@ from windrow.operators.task import Counters, Saved
 from windrow.operators.vector import I64
 
 
-class Kind(IntEnum):
+class HalfJoinKind(IntEnum):
     """Which left rows are in the answer."""
 
     SEMI = SEMI  # those with a partner: EXISTS, IN
@@ -47,23 +47,25 @@ class Kind(IntEnum):
 class KeyedForm:
     """Where equal keys decide.
 
-    Remembers left rows by key and, for each key, only how many rows are on the right. A right
+    Stores left rows by key and, for each key, only how many rows are on the right. A right
     row that turns a key costs O(left rows of the key); where NOT IN turns as a whole (the right
     side becomes empty or not, or gets or loses its NULLs) a step costs O(left rows).
     """
 
-    def __init__(self, match: Match, kind: Kind) -> None:
+    def __init__(self, match: Match, kind: HalfJoinKind) -> None:
         assert match.residual is None
         assert not match.bands
-        assert kind is not Kind.NOT_IN or len(match.left.keys) == 1, "NOT IN compares one value"
+        assert kind is not HalfJoinKind.NOT_IN or len(match.left.keys) == 1, (
+            "NOT IN compares one value"
+        )
         self.match = match
         self.kind = kind
-        self.codec = _key_codec(match.left, nullable=kind is Kind.NOT_IN)
+        self.codec = _key_codec(match.left, nullable=kind is HalfJoinKind.NOT_IN)
         self.keys = Keys(KeyTable(self.codec.width))
         self.left = BagRows(match.left, 0, stored_fields(match.left, []))
         self.total = self.nulls = 0
         self.null_code = -1
-        if kind is Kind.NOT_IN:
+        if kind is HalfJoinKind.NOT_IN:
             self.null_code = int(self.keys.encode(np.array([[0, 1]], np.int64))[0])
 
     def change(self, left: Delta, right: Delta, counters: Counters) -> Delta:
@@ -97,10 +99,10 @@ class KeyedForm:
         self.total, self.nulls = int(work[TOTAL]), int(work[NULLS])
         counters.probes += events
         counters.comparisons += int(work[COMPARED])
-        if self.kind is not Kind.SEMI:
+        if self.kind is not HalfJoinKind.SEMI:
             counters.premature += int(work[PREMATURE])
-        told, ts, weight = out[:, : int(work[MADE])]
-        made = Delta(ts, self.left.columns(told, self.match.left.output), None, weight)
+        rows, ts, weight = out[:, : int(work[MADE])]
+        made = Delta(ts, self.left.columns(rows, self.match.left.output), None, weight)
         self.left.sweep(slots)
         self._sweep_keys(codes)
         self._sweep_keys(more)
@@ -109,7 +111,7 @@ class KeyedForm:
     def _codes(self, side: Side, delta: Delta) -> I64:
         columns = [delta.columns[name] for name in side.keys]
         words = self.codec.words(columns, len(delta))
-        if self.kind is Kind.NOT_IN:
+        if self.kind is HalfJoinKind.NOT_IN:
             words[words[:, 1] != 0, 0] = 0
         return self.keys.encode(words)
 
@@ -168,11 +170,11 @@ class PairedForm:
     """Where bands or a residual decide.
 
     Counts the partners of each distinct left row, from the changes of pairs; a row enters or
-    leaves as its count leaves or reaches 0. Costs and remembers what the join of Z-sets does.
+    leaves as its count leaves or reaches 0. Costs and stores what the join of Z-sets does.
     """
 
-    def __init__(self, match: Match, kind: Kind) -> None:
-        assert kind is not Kind.NOT_IN
+    def __init__(self, match: Match, kind: HalfJoinKind) -> None:
+        assert kind is not HalfJoinKind.NOT_IN
         self.match = match
         self.kind = kind
         self.pairs = ZSetPairs(match, as_set=True)
@@ -212,8 +214,8 @@ class PairedForm:
             np.empty((events, 2), np.int64),
             (out[0], out[1], out[2]),
         )
-        told, ts, weight = out[:, :made]
-        columns = bags.left.columns(told, self.match.left.output)
+        rows, ts, weight = out[:, :made]
+        columns = bags.left.columns(rows, self.match.left.output)
         bags.settle()
         return Delta(ts, columns, None, weight)
 

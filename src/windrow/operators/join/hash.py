@@ -1,4 +1,4 @@
-"""The symmetric hash join of predicted edges."""
+"""The symmetric hash join of unsigned edges."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from windrow.kernels.joins import (
 from windrow.operators.delta import Delta
 from windrow.operators.join.fifo import sliced
 from windrow.operators.join.match import Match
-from windrow.operators.join.pairs import Buffer, pair_columns
+from windrow.operators.join.pairs import PairBuffer, pair_columns
 from windrow.operators.join.rows import (
     NONE,
     Form,
@@ -43,11 +43,11 @@ Arrivals = tuple[I64, I64, I64, I64, I64, I64]
 
 
 class HashJoin:
-    """L ⋈ R at work: predicted × predicted → predicted.  ts = max, exp = min.
+    """L ⋈ R at work: unsigned × unsigned → unsigned.  ts = max, exp = min.
 
     Each arrival meets the rows of its key that are alive on the other side; departures are never
     seen, only forgotten. Costs O(arrivals + rows of the key looked at + departures) a step, and
-    remembers the rows of both windows. Without keys all rows have one key: a nested loop.
+    stores the rows of both windows. Without keys all rows have one key: a nested loop.
     `renews`: a left row has at most one partner at a time, so its results renew one another.
     """
 
@@ -70,7 +70,7 @@ class HashJoin:
         self.direct = Form.DIRECT in (left, right)
         self.scan_every = scan_every
         self.scan_at = BEGINNING if self.direct else FOREVER
-        self.buffer = Buffer()
+        self.buffer = PairBuffer()
         self.nothing = Delta.empty(match.output, signed=False)
         no_times = np.empty((0, len(match.bands)), np.int64)
         self.no_arrivals: Arrivals = (NONE, NONE, NONE, NONE, NONE, no_times)
@@ -79,7 +79,7 @@ class HashJoin:
         """Nothing is there before any tuple is."""
 
     def step(self, inputs: tuple[Delta, ...], clock: int) -> Delta:
-        """Join the arrivals with what is alive, then forget what has left by `clock`.
+        """Join the arrivals with what is alive, then forget what has expired by `clock`.
 
         Many arrivals are taken in slices: a probe looks at all rows of its key, and those that
         left while a step of many windows goes on would be looked at again and again. A join of
@@ -92,7 +92,7 @@ class HashJoin:
         return Delta.concat(parts)
 
     def _joined(self, left: Delta, right: Delta, clock: int) -> Delta:
-        """Join some arrivals, and forget what has left after them."""
+        """Join some arrivals, and forget what has expired after them."""
         made = self.join(left, right) if len(left) or len(right) else 0
         output = self._results(made) if made else self.nothing
         self.expire(clock)
@@ -169,14 +169,14 @@ class HashJoin:
         return Delta(ts, columns, exp)
 
     def expire(self, clock: int) -> None:
-        """Forget what has left by `clock`."""
+        """Forget what has expired by `clock`."""
         for rows in (self.left, self.right):
             count, dead = rows.expire(clock, self.heads)
             self.counters.expiries += count
             self.keys.release(dead)
 
     def _scanned(self, gone: tuple[I64, ...], work: I64) -> None:
-        """Take back the slots that a scan freed, and the codes that no row is left of."""
+        """Reclaim the slots that a scan freed, and the codes that no row is left of."""
         for side, rows in enumerate((self.left, self.right)):
             slots = gone[side][: work[GONE_LEFT + side]]
             if isinstance(rows, PoolRows) and len(slots):
@@ -188,7 +188,7 @@ class HashJoin:
         self.keys.release(live[self.heads[live, ALIVE] == 0])
 
     def state_rows(self) -> int:
-        """Return how many rows of both sides are remembered."""
+        """Return how many rows of both sides are stored."""
         return len(self.left) + len(self.right)
 
     def state_bytes(self) -> int:

@@ -1,4 +1,4 @@
-"""When two rows match: what all joins are told at birth."""
+"""When two rows match: the parameters of every binary join."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from windrow.operators.delta import Delta
 from windrow.operators.vector import I64, Bools, Vector
 
 Residual = Callable[[dict[str, Vector], int], Bools]
-"""Takes the joined columns of candidates, and how many there are; tells which hold."""
+"""Takes the joined columns of candidates, and how many there are; returns which hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ class Match:
 
     @cached_property
     def implied(self) -> bool:
-        """Tell whether `keep` alone decides: every band is on the tuples' own ts, around 0.
+        """Return whether `keep` alone decides: every band is on the tuples' own ts, around 0.
 
         The later of two tuples is then the one that arrives, and the other's `keep` is the last
         ts at which it may.

@@ -28,13 +28,13 @@ from windrow.kernels.nrr_joins import (
     USED,
     WORK_WORDS,
     look_up,
-    remember_and_join,
+    store_and_join,
 )
 from windrow.kernels.zset_joins import EXTRA, sweep
 from windrow.operators.delta import Delta
 from windrow.operators.join.bags import BagRows, Changes, Keys, stored_fields
 from windrow.operators.join.match import Match
-from windrow.operators.join.pairs import Buffer, Quad, pair_columns
+from windrow.operators.join.pairs import PairBuffer, Quad, pair_columns
 from windrow.operators.join.zset import count_in, count_out
 from windrow.operators.state.key_table import KeyTable, grown
 from windrow.operators.task import Counters, Saved
@@ -45,15 +45,15 @@ NONE: I64 = np.empty(0, np.int64)
 
 
 class NrrJoinTask:
-    """L ⋈NRR N at work: { l∘n | n ∈ N(l.ts) }. The left edge keeps its sort; the table is signed.
+    """L ⋈NRR N at work: { l∘n | n ∈ N(l.ts) }. The left edge keeps its kind; the table is signed.
 
     Updates of an instant come before its rows. An update that comes in a later step, after rows
     of its instant were joined, is late information: these rows keep what they met.
 
-    A predicted left edge needs no memory of its rows: results leave when they do. On a signed one
-    a departure takes back what the row made, newest copy first, whatever the table is by then.
+    An unsigned left edge needs no memory of its rows: results leave when they do. On a signed one
+    a departure retracts what the row made, newest copy first, whatever the table is by then.
     Rows equal in all kept columns are taken for one another: let `Side.reads` name the times of
-    the left tuples, or a departure may take back what an equal tuple of another time made.
+    the left tuples, or a departure may retract what an equal tuple of another time made.
     """
 
     def __init__(self, match: Match, *, signed: bool) -> None:
@@ -63,7 +63,7 @@ class NrrJoinTask:
         self.keys = Keys(KeyTable(len(match.left.keys)))
         self.table = BagRows(match.right, 0, stored_fields(match.right, []))
         self.memory = Memory(match) if signed else None
-        self.buffer = Buffer()
+        self.buffer = PairBuffer()
 
     def begin(self, start: int) -> Delta | None:
         """Nothing is there before any tuple is."""
@@ -98,7 +98,7 @@ class NrrJoinTask:
         return output
 
     def _looking_up(self, left: Delta, codes: I64, table: Changes) -> Delta:
-        """Join predicted rows, which say themselves when they leave."""
+        """Join unsigned rows, which carry `exp`."""
         work = np.zeros(WORK_WORDS, np.int64)
         arrived = (left.ts, codes, np.empty((len(left), 0), np.int64))
         self.buffer.reserve(len(left))
@@ -131,7 +131,7 @@ class NrrJoinTask:
         return Delta(ts, columns, exp) if kept is None else Delta(ts[kept], columns, exp[kept])
 
     def _taking_back(self, memory: Memory, left: Delta, codes: I64, table: Changes) -> Delta:
-        """Join signed rows, remembering what each made."""
+        """Join signed rows, storing what each made."""
         lefts, slots, ts, weight = memory.change(self, left, codes, table)
         columns, kept = pair_columns(
             self.match,
@@ -145,7 +145,7 @@ class NrrJoinTask:
         return Delta(ts, columns, None, weight)
 
     def state_rows(self) -> int:
-        """Return how many table rows, left rows and results are remembered."""
+        """Return how many table rows, left rows and results are stored."""
         return len(self.table) + (0 if self.memory is None else len(self.memory))
 
     def state_bytes(self) -> int:
@@ -168,7 +168,7 @@ class NrrJoinTask:
             self.memory.load(saved["memory"])
 
     def live_codes(self) -> list[I64]:
-        """Return the interned codes that the table, its keys and remembered rows refer to."""
+        """Return the interned codes that the table, its keys and stored rows refer to."""
         found = self.keys.live_codes(self.match.left.key_codec.fields) + self.table.live_codes()
         return found if self.memory is None else found + self.memory.bag.live_codes()
 
@@ -208,7 +208,7 @@ class Memory:
         work, buffer = np.zeros(WORK_WORDS, np.int64), task.buffer
         buffer.reserve(len(left))
         while True:
-            remember_and_join(
+            store_and_join(
                 changed,
                 table,
                 self.bag.rows,
@@ -228,7 +228,7 @@ class Memory:
         return buffer.taken(int(work[MADE]))
 
     def settle(self, table: BagRows, left: Delta, made: Quad) -> None:
-        """Release rows of no use. What the last instant took back may still return."""
+        """Release rows of no use. What the last instant retracted may still return."""
         _, slots, ts, weight = made
         ended = weight < 0
         mine = np.concatenate([self.open[0], self.slots])

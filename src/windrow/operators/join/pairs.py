@@ -21,7 +21,7 @@ def _room(size: int) -> Quad:
 
 
 @dataclass(slots=True)
-class Buffer:
+class PairBuffer:
     """Room for pairs: (left slots, right slots, ts, exp or weight). Reused from step to step."""
 
     arrays: Quad = field(default_factory=lambda: _room(SMALLEST))

@@ -1,4 +1,4 @@
-"""What one side of a predicted join remembers: a ring if rows leave as they came, else a pool."""
+"""The row store of one side of a join of unsigned edges: a ring, or a pool if in any order."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from windrow.operators.vector import I64, Vector
 SMALLEST = 64
 
 Shape = tuple[int, int, int, int]
-"""First number and mask of a ring; whether rows leave as they came; slots that a scan looks at."""
+"""First number and mask of a ring; whether it is one; slots that a scan looks at."""
 
 
 class Form(Enum):
@@ -34,7 +34,7 @@ class Form(Enum):
 
 @dataclass(slots=True)
 class RingRows:
-    """Rows that leave as they came, by absolute number.
+    """Rows that expire in order of arrival, by absolute number.
 
     rows:  │ gone │        alive        │  room  │       slot = number & (capacity - 1)
            0     tail                 head
@@ -170,7 +170,7 @@ class RingRows:
 
 @dataclass(slots=True)
 class PoolRows:
-    """Rows that leave in any order, by slot; found by a calendar, or by scanning if `direct`.
+    """Rows that expire in any order, by slot; found by a calendar, or by scanning if `direct`.
 
     Invariants, asserted by `check`:
       1. each slot below `top` is either free or in the chain of its code;
@@ -238,7 +238,7 @@ class PoolRows:
         return len(slots), dead[:count]
 
     def release(self, slots: I64) -> None:
-        """Take back the slots of rows that were unlinked."""
+        """Reclaim the slots of rows that were unlinked."""
         self.free[self.frees : self.frees + len(slots)] = slots
         self.frees += len(slots)
 

@@ -9,7 +9,7 @@ import numpy as np
 from windrow.core.schema import Schema
 from windrow.operators.codec import column_words
 from windrow.operators.delta import Delta
-from windrow.operators.join.half import KeyedForm, Kind, PairedForm
+from windrow.operators.join.half import HalfJoinKind, KeyedForm, PairedForm
 from windrow.operators.join.match import Match, Residual, Side
 from windrow.operators.join.zset import count_in, count_out
 from windrow.operators.task import Counters, Saved
@@ -19,17 +19,17 @@ from windrow.operators.vector import I64, Bools, Vector
 class HalfJoinTask:
     """The left rows that have a partner on the right, or none: signed × signed → signed.
 
-    What an instant changes is netted: a left row leaves only if at the end of the instant it is
-    out of the answer. Rows with a NULL key have no partner; NOT IN has rules of its own.
+    What an instant changes is netted: a left row is retracted only if at the end of the instant it
+    is out of the answer. Rows with a NULL key have no partner; NOT IN has rules of its own.
     """
 
-    def __init__(self, match: Match, kind: Kind) -> None:
+    def __init__(self, match: Match, kind: HalfJoinKind) -> None:
         self.kind = kind
         self.counters = Counters()
         self.output = Schema(tuple(match.left.schema[n] for n in match.left.output))
         if match.residual is not None or match.bands:
-            if kind is Kind.NOT_IN:
-                match, self.kind = _not_in_by_pairs(match), Kind.ANTI
+            if kind is HalfJoinKind.NOT_IN:
+                match, self.kind = _not_in_by_pairs(match), HalfJoinKind.ANTI
             self.form: KeyedForm | PairedForm = PairedForm(match, self.kind)
         else:
             self.form = KeyedForm(match, kind)
@@ -45,17 +45,17 @@ class HalfJoinTask:
             return Delta.empty(self.output, signed=True)
         count_in(self.counters, left, right)
         free: Delta | None = None
-        if self.kind is not Kind.NOT_IN:
+        if self.kind is not HalfJoinKind.NOT_IN:
             left, free = _without_null_keys(self.match.left, left, self.kind)
             right = self.match.right.joinable(right)
         made = _merged(self.form.change(left, right, self.counters), free)
         count_out(self.counters, made.ts, made.weights())
-        if self.kind is not Kind.SEMI:
-            self.counters.told += int(np.maximum(made.weights(), 0).sum())
+        if self.kind is not HalfJoinKind.SEMI:
+            self.counters.emitted += int(np.maximum(made.weights(), 0).sum())
         return made
 
     def state_rows(self) -> int:
-        """Return how many rows and keys are remembered."""
+        """Return how many rows and keys are stored."""
         return len(self.form)
 
     def state_bytes(self) -> int:
@@ -87,7 +87,7 @@ class SemiJoinTask(HalfJoinTask):
     """L ⋉ R at work:  { l ∈ L(τ) | ∃ r ∈ R(τ): on(l, r) }."""
 
     def __init__(self, match: Match) -> None:
-        super().__init__(match, Kind.SEMI)
+        super().__init__(match, HalfJoinKind.SEMI)
 
 
 class AntiJoinTask(HalfJoinTask):
@@ -98,16 +98,16 @@ class AntiJoinTask(HalfJoinTask):
     """
 
     def __init__(self, match: Match, *, null_aware: bool = False) -> None:
-        super().__init__(match, Kind.NOT_IN if null_aware else Kind.ANTI)
+        super().__init__(match, HalfJoinKind.NOT_IN if null_aware else HalfJoinKind.ANTI)
 
 
-def _without_null_keys(side: Side, delta: Delta, kind: Kind) -> tuple[Delta, Delta | None]:
+def _without_null_keys(side: Side, delta: Delta, kind: HalfJoinKind) -> tuple[Delta, Delta | None]:
     """Return the rows that may have partners, and those that surely have none but are wanted."""
     nulls = side.null_keys(delta)
     if nulls is None:
         return delta, None
     joinable = delta.take(np.flatnonzero(~nulls))
-    if kind is Kind.SEMI:
+    if kind is HalfJoinKind.SEMI:
         return joinable, None
     free = delta.take(np.flatnonzero(nulls))
     columns = {name: free.columns[name] for name in side.output}

@@ -6,7 +6,7 @@
 
 A result of tuples with versions v₁, v₂ ... meets N as of the latest of their times, which is
 version max(v₁, v₂ ...): a row of N with first <= max(v) < end. A tuple keeps its version until it
-leaves, so a departure takes back what the arrival gave, whatever N is by then. Changes of N make no
+leaves, so a departure retracts what the arrival gave, whatever N is by then. Changes of N make no
 results: the tuples that are there have earlier versions.
 """
 
@@ -41,18 +41,18 @@ from windrow.operators.vector import I64, Vector
 
 SMALLEST = 64
 DUE, SLOT, BEGAN, ENDED, TIMES = range(5)
-"""Of rows that have left: when they do not matter any more, the row, its versions, its copies."""
+"""Of deleted rows: when they do not matter any more, the row, its versions, its copies."""
 
 
 class VersionsTask:
     """N as { n∘(first, end) }: signed → signed. Each instant of a step with changes is a version.
 
-    `life`: how long a row that has left may still be met, by departures; then it is withdrawn.
-    Costs O(changes); remembers the rows that are there, and those that have left within `life`.
+    `life`: how long a row that was deleted may still be met, by departures; then it is withdrawn.
+    Costs O(changes); stores the rows that are there, and those that were deleted within `life`.
 
     Invariants, asserted by `check`:
-      1. exactly the rows with copies, debts, or copies that have left are kept;
-      2. what has left is in the order in which it stops to matter.
+      1. exactly the rows with copies, debts, or copies that were deleted are kept;
+      2. what was deleted is in the order in which it stops to matter.
     """
 
     def __init__(self, schema: Schema, life: int) -> None:
@@ -72,14 +72,14 @@ class VersionsTask:
         """Nothing is there before any row is."""
 
     def step(self, inputs: tuple[Delta, ...], clock: int) -> Delta:
-        """Tell of each change since and until which version its row is in the table."""
+        """Emit each change with the versions since and until which its row is in the table."""
         (given,) = inputs
         count_in(self.counters, given)
         made, touched = self._withdrawn(clock)
         delta = net_per_instant(given)
         if len(delta):
             slots = self._slots(delta)
-            made = Delta.concat([made, self._told(delta, slots)])
+            made = Delta.concat([made, self._versioned(delta, slots)])
             made = made.take(np.argsort(made.ts, kind="stable"))
             touched = np.append(touched, slots)
         self._sweep(touched)
@@ -98,7 +98,7 @@ class VersionsTask:
         self.nodes = grown(self.nodes, needed)  # type: ignore[assignment]
         return slots
 
-    def _told(self, delta: Delta, slots: I64) -> Delta:
+    def _versioned(self, delta: Delta, slots: I64) -> Delta:
         """Follow changes; return what they make of versions."""
         weights = delta.weights()
         fresh = np.append(True, delta.ts[1:] != delta.ts[:-1])
@@ -157,11 +157,11 @@ class VersionsTask:
         self.table.release(idle[~used])
 
     def state_rows(self) -> int:
-        """Return how many distinct rows are remembered."""
+        """Return how many distinct rows are stored."""
         return len(self.table)
 
     def state_bytes(self) -> int:
-        """Return the exact size of rows, chains, and what has left."""
+        """Return the exact size of rows, chains, and what was deleted."""
         arrays = (self.heads, self.debts, self.gone, self.nodes, *self.leaving)
         return self.table.nbytes + sum(a.nbytes for a in arrays)
 
@@ -197,15 +197,15 @@ class VersionsTask:
         used = (self.heads != 0) | (self.debts != 0) | (self.gone != 0)
         assert np.array_equal(np.flatnonzero(used), self.table.live()), "invariant 1: a useless row"
         due = np.concatenate([a[DUE] for a in self.leaving]) if self.leaving else np.empty(0)
-        assert (np.diff(due) >= 0).all(), "invariant 2: what has left is out of order"
+        assert (np.diff(due) >= 0).all(), "invariant 2: what was deleted is out of order"
         assert (self.nodes[self.heads[self.heads != 0] - 1, COPIES] > 0).all(), "an empty node"
 
 
 class StampTask:
-    """S and the versions of N → S with the version that each tuple meets: its edge keeps its sort.
+    """S and the versions of N → S with the version that each tuple meets: its edge keeps its kind.
 
     Changes of an instant come before its tuples. A change that comes in a later step makes a
-    version of its own, which tuples of its instant that were there before do not meet. Remembers
+    version of its own, which tuples of its instant that were there before do not meet. Stores
     a number.
     """
 
@@ -231,7 +231,7 @@ class StampTask:
         return tuples.replace_columns({**tuples.columns, self.met: Vector(BIGINT, met)})
 
     def state_rows(self) -> int:
-        """Return 0: no row is remembered."""
+        """Return 0: no row is stored."""
         return 0
 
     def state_bytes(self) -> int:

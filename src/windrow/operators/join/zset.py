@@ -15,7 +15,7 @@ from windrow.kernels.zset_joins import (
 from windrow.operators.delta import Delta
 from windrow.operators.join.bags import BagRows, Changes, Keys, stored_fields
 from windrow.operators.join.match import Match
-from windrow.operators.join.pairs import Buffer, Quad, pair_columns
+from windrow.operators.join.pairs import PairBuffer, Quad, pair_columns
 from windrow.operators.state.key_table import KeyTable
 from windrow.operators.task import Counters, Saved
 from windrow.operators.vector import I64
@@ -25,7 +25,7 @@ class ZSetPairs:
     """The pairs of two Z-sets that have equal keys and lie within the bands, as they change.
 
     With `as_set` a left row counts as one, however many copies there are of it.
-    Costs O(changes + rows of their keys); remembers the distinct rows of both sides.
+    Costs O(changes + rows of their keys); stores the distinct rows of both sides.
     """
 
     def __init__(self, match: Match, *, as_set: bool = False) -> None:
@@ -37,7 +37,7 @@ class ZSetPairs:
         right = stored_fields(match.right, [b.right for b in bands])
         self.left = BagRows(match.left, len(bands), left)
         self.right = BagRows(match.right, len(bands), right)
-        self.buffer = Buffer()
+        self.buffer = PairBuffer()
         self.changed: tuple[Changes, Changes] | None = None
 
     def change(self, left: Delta, right: Delta, counters: Counters) -> Quad:
@@ -164,7 +164,7 @@ class ZSetJoin:
         return output
 
     def state_rows(self) -> int:
-        """Return how many distinct rows of both sides are remembered."""
+        """Return how many distinct rows of both sides are stored."""
         return len(self.pairs)
 
     def state_bytes(self) -> int:

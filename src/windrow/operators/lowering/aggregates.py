@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from windrow.core.schema import Field, Schema
-from windrow.operators.aggregate import Call, GroupBy, GroupByTask
+from windrow.operators.aggregate import AccumulatorCall, GroupBy, GroupByTask
 from windrow.operators.aggregate.contributions import Contribute, ContributeTask
 from windrow.operators.lowering.aggregation import (
     all_copies,
@@ -15,7 +15,7 @@ from windrow.operators.lowering.aggregation import (
     unplaced,
     watch_of,
 )
-from windrow.operators.lowering.builder import Builder, Edge, Wanted
+from windrow.operators.lowering.builder import Builder, Edge, Requirements
 from windrow.operators.lowering.calls import call_over
 from windrow.operators.lowering.contributing import lower_contributions
 from windrow.operators.rowwise import ProjectTask
@@ -23,15 +23,15 @@ from windrow.plan.expressions import Expr, columns_of
 from windrow.plan.nodes import Aggregate, AggregateCall, Exchange, Named, Plan, Route, as_column
 from windrow.plan.patterns import PatternKind
 
-Lower = Callable[[Builder, Plan, Wanted], Edge]
+Lower = Callable[[Builder, Plan, Requirements], Edge]
 
-PREDICTING = {"min", "max"}
+MIN_MAX = {"min", "max"}
 """Calls that do better if they know ends: what ends later and is better outlives the others.
 
-That holds only if nothing is taken back, as it may be on a mixed edge."""
+That holds only if nothing is retracted, as it may be on a partly signed edge."""
 
 
-def lower_aggregate(builder: Builder, plan: Aggregate, wanted: Wanted, lower: Lower) -> Edge:
+def lower_aggregate(builder: Builder, plan: Aggregate, wanted: Requirements, lower: Lower) -> Edge:
     """Lower γ: with the joins below it as one operator where that is better, else by itself.
 
     Calls that nobody reads are not computed.
@@ -59,8 +59,8 @@ def lower_aggregate(builder: Builder, plan: Aggregate, wanted: Wanted, lower: Lo
             if joined is not None:
                 builder.stages[edge.stage].watch = watch_of(builder, joined)
             edge, joined = _exchanged(builder, edge, keys), None
-        elif edge.mixed or (
-            builder.can_tell(edge) and not PREDICTING.intersection(c.name for c in calls)
+        elif edge.partly_signed or (
+            builder.can_emit_expirations(edge) and not MIN_MAX.intersection(c.name for c in calls)
         ):
             edge = builder.signed(edge)
     made = _grouped(builder, edge, GroupBy(keys, folded))
@@ -107,7 +107,7 @@ def _exchanged(builder: Builder, edge: Edge, keys: tuple[Field, ...]) -> Edge:
 
 def _inputs(
     keys: tuple[Named, ...], calls: tuple[AggregateCall, ...]
-) -> tuple[tuple[Named, ...], tuple[Call, ...]]:
+) -> tuple[tuple[Named, ...], tuple[AccumulatorCall, ...]]:
     """Return the columns to compute and the calls over those columns."""
     columns = list(keys)
 

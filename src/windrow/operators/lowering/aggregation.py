@@ -14,10 +14,10 @@ from windrow.operators.delta import Delta
 from windrow.operators.expire import ExpireTask
 from windrow.operators.interner import Interner
 from windrow.operators.join.aggregation.folds import folds_early
-from windrow.operators.join.aggregation.op import AggregationJoin, Compute, Fold
+from windrow.operators.join.aggregation.op import AggregationJoin, Compute, PlacedCall
 from windrow.operators.join.aggregation.task import AggregationJoinTask
 from windrow.operators.join.multi.match import Compare, Equality, Input, Method, MultiMatch
-from windrow.operators.lowering.builder import Builder, Edge, Wanted
+from windrow.operators.lowering.builder import Builder, Edge, Requirements
 from windrow.operators.lowering.calls import call_over
 from windrow.operators.lowering.conditions import residual_of
 from windrow.operators.lowering.early_on_shards import (
@@ -28,14 +28,14 @@ from windrow.operators.lowering.early_on_shards import (
     results_apart,
 )
 from windrow.operators.lowering.early_watching import EarlyNote, EarlyWatch
-from windrow.operators.remember import RememberTask
+from windrow.operators.row_store import RowStoreTask
 from windrow.operators.rowwise import ProjectTask
 from windrow.operators.stateless import Stateless
 from windrow.operators.vector import Vector
 from windrow.optimize.choose_early import EarlyChoice
 from windrow.optimize.choose_join import AUTO, HASH, LOOPS
 from windrow.optimize.early_calls import early_calls
-from windrow.optimize.early_costs import remembered
+from windrow.optimize.early_costs import stored_graph
 from windrow.optimize.early_estimates import (
     NONE,
     answers_to,
@@ -53,7 +53,7 @@ from windrow.plan.format import format_expr
 from windrow.plan.nodes import Aggregate, AggregateCall, Named, Plan, Versions, as_column
 from windrow.plan.patterns import PatternKind
 
-Lower = Callable[[Builder, Plan, Wanted], Edge]
+Lower = Callable[[Builder, Plan, Requirements], Edge]
 
 TWO = 2
 """Inputs up to which loops have one order only."""
@@ -82,7 +82,7 @@ class Considered:
 
 
 def foldable(call: AggregateCall) -> bool:
-    """Tell whether partial values of a call can be had before the join."""
+    """Return whether partial values of a call can be had before the join."""
     fields = {e: Field("#", e.type, e.nullable) for e in (*call.args, *_filter(call))}
     return folds_early(call_over(call, lambda e: fields[e]))
 
@@ -120,7 +120,7 @@ def considered(builder: Builder, plan: Aggregate, slide: int | None) -> Consider
         choice = replace(choice, reason=KEEPS if joined.versioned else measured)
     elif asked != early.asked:
         choice = replace(choice, reason=f"early_aggregation is {early.asked}")
-    early.taken[joined.key] = choice.told
+    early.taken[joined.key] = choice.early_aggregation
     if any(choice.placement):
         _require_method(builder, choice)
     return Considered(joined, choice, early_calls(joined, choice.placement, foldable), slide)
@@ -144,7 +144,7 @@ def unplaced(builder: Builder, plan: Aggregate, slide: int | None) -> EarlyNote 
 
 
 def _apart(builder: Builder, plan: Aggregate, slide: int | None) -> EarlyNote | EarlyWatch | None:
-    """Tell of groups that meet after their results have changed shards, folded by nobody before."""
+    """Note the groups whose results change shards before anything has folded them."""
     apart = results_apart(plan)
     joined = None if apart is None else grouped_join(apart)
     if apart is None or joined is None:
@@ -157,7 +157,7 @@ def _apart(builder: Builder, plan: Aggregate, slide: int | None) -> EarlyNote | 
 
 
 def _is_free(builder: Builder) -> bool:
-    """Tell whether `auto` may choose: neither strategy nor algorithm says how state is kept."""
+    """Return whether `auto` may choose: neither strategy nor algorithm says how state is kept."""
     return builder.strategy in ("auto", "upa") and builder.algorithm == AUTO
 
 
@@ -170,13 +170,16 @@ def _bound(builder: Builder) -> str:
 def _require_method(builder: Builder, choice: EarlyChoice) -> None:
     if builder.algorithm not in METHODS:
         raise SemanticError(
-            f"early_aggregation {choice.told} cannot be with join_algorithm {builder.algorithm}",
+            f"early_aggregation {choice.early_aggregation} cannot be"
+            f" with join_algorithm {builder.algorithm}",
             detail="Aggregation sets are joined by hash, or by loops.",
             hint="SET join_algorithm = 'auto', or early_aggregation = 'none'.",
         )
 
 
-def lower_grouped_join(builder: Builder, found: Considered, wanted: Wanted, lower: Lower) -> Edge:
+def lower_grouped_join(
+    builder: Builder, found: Considered, wanted: Requirements, lower: Lower
+) -> Edge:
     """Lower γ over ⋈ as an aggregation join; its output is as that of a GROUP BY."""
     joined = found.joined
     inputs = inputs_for(builder, found, wanted, lower)
@@ -201,8 +204,8 @@ def lower_grouped_join(builder: Builder, found: Considered, wanted: Wanted, lowe
 
 
 def orders_for(found: Considered) -> tuple[Order, ...]:
-    """Return the best orders of loops over what the placement lets be remembered."""
-    return best_orders(remembered(found.choice.facts, found.choice.placement))
+    """Return the best orders of loops over what the placement lets be stored."""
+    return best_orders(stored_graph(found.choice.facts, found.choice.placement))
 
 
 def add_join(
@@ -219,7 +222,7 @@ def add_join(
         schema,
         PatternKind.STR,
         label="AggregationJoin",
-        structure=f"entries of {len(inputs)}, early {found.choice.told}",
+        structure=f"entries of {len(inputs)}, early {found.choice.early_aggregation}",
     )
     builder.stages[edge.stage].watch = watch_of(builder, found)
     return edge
@@ -227,8 +230,8 @@ def add_join(
 
 def watch_of(builder: Builder, found: Considered) -> EarlyWatch:
     """Return what watches a GROUP BY over joins, whatever was chosen for it."""
-    hindered = any(i.hindered for i in found.choice.facts.inputs)
-    free = builder.early.asked == AUTO and _is_free(builder) and not hindered
+    late_only = any(i.not_early for i in found.choice.facts.inputs)
+    free = builder.early.asked == AUTO and _is_free(builder) and not late_only
     free = free and (not builder.early.shards or follows(found.joined))
     replans = free and not found.joined.versioned
     orders = any(found.choice.placement) and len(found.joined.names) > TWO
@@ -248,7 +251,9 @@ def watch_of(builder: Builder, found: Considered) -> EarlyWatch:
     )
 
 
-def inputs_for(builder: Builder, found: Considered, wanted: Wanted, lower: Lower) -> list[Prepared]:
+def inputs_for(
+    builder: Builder, found: Considered, wanted: Requirements, lower: Lower
+) -> list[Prepared]:
     """Lower the inputs of an aggregation join."""
     everyone = range(len(found.joined.flat.inputs))
     return [_input(builder, found, i, wanted, lower) for i in everyone]
@@ -259,7 +264,7 @@ Prepared = tuple[Edge, dict[Expr, str]]
 
 
 def _input(
-    builder: Builder, found: Considered, which: int, wanted: Wanted, lower: Lower
+    builder: Builder, found: Considered, which: int, wanted: Requirements, lower: Lower
 ) -> Prepared:
     joined, entries = found.joined, found.entries[which]
     plan = joined.flat.inputs[which]
@@ -277,18 +282,18 @@ def _input(
 def _kept(builder: Builder, edge: Edge) -> Edge:
     """Return the edge with all departures on it, its tuples kept below for another plan.
 
-    Tuples that never leave are not: they may be too many, and are why one aggregates.
+    Tuples that never expire are not: they may be too many, and are why one aggregates.
     """
     endless = edge.kind is PatternKind.MON
     edge = builder.signed(edge)
     at = edge.stage
     while isinstance(builder.stages[at].task, Stateless) and len(builder.stages[at].inputs) == 1:
         (at,) = builder.stages[at].inputs
-    if endless or isinstance(builder.stages[at].task, ExpireTask | RememberTask):
+    if endless or isinstance(builder.stages[at].task, ExpireTask | RowStoreTask):
         return edge
-    task = RememberTask(edge.schema)
+    task = RowStoreTask(edge.schema)
     return builder.add(
-        task, (edge,), edge.schema, PatternKind.STR, label="Remember", structure="hash by row"
+        task, (edge,), edge.schema, PatternKind.STR, label="Store rows", structure="hash by row"
     )
 
 
@@ -300,7 +305,7 @@ def _operator(
     columns = ContributedExprs(joined, [names for _, names in inputs])
     keys = [columns.field(k.expr) for k in joined.keys]
     folds = tuple(
-        Fold(call_over(c, partial(columns.field, early=at)), at)
+        PlacedCall(call_over(c, partial(columns.field, early=at)), at)
         for c, at in zip(joined.calls, found.early, strict=True)
     )
     op = AggregationJoin(

@@ -8,19 +8,25 @@ from dataclasses import dataclass, field, replace
 
 from windrow.core.schema import Schema
 from windrow.operators.dataflow import Stage
-from windrow.operators.distinct import DeltaStarDistinct, ToldDistinct
-from windrow.operators.expire import BirthsTask, ExpireTask
+from windrow.operators.distinct import DeltaStarDistinct, ExpiringDistinct
+from windrow.operators.expire import ExpireTask, InsertionsTask
 from windrow.operators.interner import Interner
-from windrow.operators.join import FifoJoin, HashJoin, ToldJoin, ToldSemiJoin, can_tell_ends
+from windrow.operators.join import (
+    ExpiringJoin,
+    ExpiringSemiJoin,
+    FifoJoin,
+    HashJoin,
+    can_emit_expirations,
+)
 from windrow.operators.rowwise import ProjectTask
-from windrow.operators.source import Source
+from windrow.operators.source import SourceScan
 from windrow.operators.state.expirer import (
     CalendarExpirer,
     Expirer,
     FifoExpirer,
     ScanningExpirer,
 )
-from windrow.operators.state.mixed_expirer import MixedExpirer
+from windrow.operators.state.partly_signed_expirer import PartlySignedExpirer
 from windrow.operators.task import Task
 from windrow.optimize.choose_form import FormChoice, choose_form
 from windrow.optimize.early_costs import EarlyConstants
@@ -36,39 +42,40 @@ MakeExpirer = Callable[[Schema], Expirer]
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class Requirements:
     """What the node above asks for: which columns, and the SLIDE that it passes down."""
 
     columns: frozenset[str]
     slide: int | None = None
 
-    def of(self, columns: frozenset[str]) -> Wanted:
+    def of(self, columns: frozenset[str]) -> Requirements:
         """Return the same wish for other columns."""
         return replace(self, columns=columns)
 
-    def plus(self, columns: frozenset[str]) -> Wanted:
+    def plus(self, columns: frozenset[str]) -> Requirements:
         """Return the same wish with more columns."""
         return replace(self, columns=self.columns | columns)
 
-    def within(self, schema: Schema) -> Wanted:
+    def within(self, schema: Schema) -> Requirements:
         """Return the part of the wish that an input with this schema can fulfil."""
         return replace(self, columns=self.columns & frozenset(schema.names))
 
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """A stage's output: its number, columns, sort, and for predicted edges how tuples leave.
+    """A stage's output: its number, columns, kind, and for unsigned edges the update pattern.
 
-    `kind` is MON, WKS or WK for a predicted edge; a signed edge is STR; None for a stream.
+    `kind` is MON, WKS or WK for an unsigned edge; a signed edge is STR; None for a stream.
     `netted` names columns that, while they are kept, make each instant's changes net already.
-    `mixed`: of an edge of kind STR, whether only early deaths travel on it (see `delta.py`).
+    `partly_signed`: of an edge of kind STR, whether only early retractions travel (see
+    `delta.py`).
     """
 
     stage: int
     schema: Schema
     kind: PatternKind | None
     netted: frozenset[str] | None = None
-    mixed: bool = False
+    partly_signed: bool = False
 
     def net_after(self, columns: tuple[Named, ...]) -> frozenset[str] | None:
         """Return `netted` of a projection of this edge: renamed, or lost."""
@@ -79,12 +86,12 @@ class Edge:
 
     @property
     def signed(self) -> bool:
-        """Tell whether all deaths travel on it."""
-        return self.kind is PatternKind.STR and not self.mixed
+        """Return whether a retraction travels for every tuple that expires or is deleted."""
+        return self.kind is PatternKind.STR and not self.partly_signed
 
     @property
-    def predicted(self) -> bool:
-        """Tell whether tuples say at birth when they leave, and none leaves earlier."""
+    def unsigned(self) -> bool:
+        """Return whether every tuple carries its `exp`, and none ends earlier."""
         return self.kind not in (None, PatternKind.STR)
 
 
@@ -92,7 +99,7 @@ class Edge:
 class Crossing:
     """Whom the rows of an exchange go to. Keys read the columns of its input.
 
-    `ends`: rows carry when they leave; `weighs`: they carry a weight.
+    `ends`: rows carry when they expire; `weighs`: they carry a weight.
     """
 
     route: Route
@@ -105,9 +112,9 @@ class Crossing:
 class Early:
     """What `SET early_aggregation` asks for, and what became of it.
 
-    Joins under a GROUP BY are told by the names of their inputs: `given` are placements that are
+    Joins under a GROUP BY are keyed by the names of their inputs: `given` are placements that are
     to be taken again, `taken` all that were. `known` are the names that can be asked for; `found`
-    tells whether some join has those that are. `costed`: whether placements are told with their
+    says whether some join has those that are. `costed`: whether placements are listed with their
     costs though none is asked for. `shards`: on how many the plan runs, 0 in one process.
     `chooses`: whether `auto` may choose what is not given, which is done once for all shards.
     `moved`: joins whose results would change shards. `constants`: what costs go by, if not those of
@@ -135,17 +142,18 @@ class Early:
 class Builder:
     """Collects stages in running order.
 
-    `renews`: whether a row may be told again with a later end. Below an NRR it may not: there it
-    would meet another version. `algorithm`: what joins streams (`SET join_algorithm`). `tells`:
-    whether joins and DISTINCT may tell the ends of their results, which nobody above then keeps.
-    `shared`: edges that several stages read, by the identity of their nodes.
+    `renews`: whether a row may be emitted again with a later end. Below an NRR it may not: there it
+    would meet another version. `algorithm`: what joins streams (`SET join_algorithm`).
+    `emits_expirations`: whether joins and DISTINCT may emit the expirations of their results, which
+    no operator above then stores. `shared`: edges that several stages read, by the identity of
+    their nodes.
     """
 
     strategy: str
     interner: Interner
     root: Plan | None = None
     stages: list[Stage] = field(default_factory=list)
-    sources: dict[int, Source] = field(default_factory=dict)
+    sources: dict[int, SourceScan] = field(default_factory=dict)
     statistics: Statistics = UNKNOWN
     placed: tuple[NegationPlace, ...] = ()
     renews: bool = True
@@ -154,13 +162,13 @@ class Builder:
     partials: dict[int, Partials] = field(default_factory=dict)
     exchanges: dict[int, Crossing] = field(default_factory=dict)
     algorithm: str = "auto"
-    tells: bool = True
+    emits_expirations: bool = True
     early: Early = field(default_factory=Early)
     shared: dict[int, Edge] = field(default_factory=dict)
 
     @property
     def direct(self) -> bool:
-        """Tell whether state is kept in plain lists."""
+        """Return whether state is kept in plain lists."""
         return self.strategy == "direct"
 
     @contextmanager
@@ -190,7 +198,7 @@ class Builder:
                 del noted[stage]
         self.shared = {node: e for node, e in self.shared.items() if e.stage < mark}
 
-    def source(self, source: Source, label: str) -> Edge:
+    def source(self, source: SourceScan, label: str) -> Edge:
         """Add an input."""
         self.sources[len(self.stages)] = source
         self.stages.append(Stage(label, source.schema, signed=True, begins=source.begins))
@@ -205,31 +213,35 @@ class Builder:
         *,
         label: str,
         structure: str = "",
-        mixed: bool = False,
+        partly_signed: bool = False,
     ) -> Edge:
         """Add a task over edges; return its output edge."""
         stage = Stage(
             label,
             schema,
-            signed=(kind is PatternKind.STR or kind is None) and not mixed,
-            mixed=mixed,
+            signed=(kind is PatternKind.STR or kind is None) and not partly_signed,
+            partly_signed=partly_signed,
             inputs=tuple(e.stage for e in inputs),
             task=task,
             lags=bool(getattr(task, "lags", False)),
             structure=structure,
         )
         self.stages.append(stage)
-        return Edge(len(self.stages) - 1, schema, kind, mixed=mixed)
+        return Edge(len(self.stages) - 1, schema, kind, partly_signed=partly_signed)
 
     def exchange(self, edge: Edge, route: Route, by: tuple[Expr, ...]) -> Edge:
-        """Add a place where rows change shards: an edge of the same sort, fed from outside."""
+        """Add a place where rows change shards: an edge of the same kind, fed from outside."""
         edge, names = self.with_columns(edge, by)
         keys = tuple(as_column(edge.schema[n]) for n in names)
-        ends = edge.predicted or edge.mixed
+        ends = edge.unsigned or edge.partly_signed
         weighs = edge.kind is PatternKind.STR
         self.exchanges[len(self.stages)] = Crossing(route, keys, ends, weighs)
         stage = Stage(
-            "Exchange", edge.schema, signed=not ends, mixed=edge.mixed, inputs=(edge.stage,)
+            "Exchange",
+            edge.schema,
+            signed=not ends,
+            partly_signed=edge.partly_signed,
+            inputs=(edge.stage,),
         )
         self.stages.append(stage)
         return replace(edge, stage=len(self.stages) - 1, netted=None)
@@ -240,17 +252,19 @@ class Builder:
             stage.node = stage.node or node
 
     def rowwise(self, task: Task, edge: Edge, schema: Schema, *, label: str) -> Edge:
-        """Add a task that looks at one tuple at a time: its output is an edge of the same sort."""
-        return self.add(task, (edge,), schema, edge.kind, label=label, mixed=edge.mixed)
+        """Add a task that looks at one tuple at a time: its output is an edge of the same kind."""
+        return self.add(
+            task, (edge,), schema, edge.kind, label=label, partly_signed=edge.partly_signed
+        )
 
     def signed(self, edge: Edge) -> Edge:
-        """Return the edge with all deaths on it: as it is, or behind an expirer."""
+        """Return the edge as a signed one: as it is, or behind an expirer."""
         if edge.signed:
             return edge
         if edge.kind is PatternKind.MON:
-            return self.births(edge, PatternKind.STR)
-        if self.can_tell(edge):
-            return self.told(edge)
+            return self.insertions(edge, PatternKind.STR)
+        if self.can_emit_expirations(edge):
+            return self.with_expirations(edge)
         expirer, structure = self.expirer(edge)
         return self.add(
             ExpireTask(expirer(edge.schema)),
@@ -261,17 +275,23 @@ class Builder:
             structure=structure,
         )
 
-    def can_tell(self, edge: Edge) -> bool:
-        """Tell whether an edge's own operator could tell ends, so that nobody need keep rows."""
-        return self.tells and _teller(self.stages[self._over(edge)[-1]].task) is not None
+    def can_emit_expirations(self, edge: Edge) -> bool:
+        """Return whether the edge's own operator can emit expirations, without an expirer."""
+        return (
+            self.emits_expirations
+            and _expiring_twin(self.stages[self._over(edge)[-1]].task) is not None
+        )
 
-    def told(self, edge: Edge) -> Edge:
-        """Return such an edge with all deaths on it, told by its operator."""
+    def with_expirations(self, edge: Edge) -> Edge:
+        """Return such an edge as a signed one, its expirations emitted by its own operator."""
         chain = self._over(edge)
         for i in chain:
             self.stages[i].signed = True
         stage = self.stages[chain[-1]]
-        stage.task, stage.structure = _teller(stage.task), f"{stage.structure}, ends told"
+        stage.task, stage.structure = (
+            _expiring_twin(stage.task),
+            f"{stage.structure}, expirations emitted",
+        )
         return replace(edge, kind=PatternKind.STR)
 
     def _over(self, edge: Edge) -> list[int]:
@@ -281,15 +301,15 @@ class Builder:
             chain += self.stages[chain[-1]].inputs
         return chain
 
-    def births(self, edge: Edge, kind: PatternKind | None) -> Edge:
-        """Return a MON edge as a signed one, or the births of a predicted one as a stream."""
-        return self.add(BirthsTask(), (edge,), edge.schema, kind, label="Births")
+    def insertions(self, edge: Edge, kind: PatternKind | None) -> Edge:
+        """Return a MON edge as a signed one, or the insertions of an unsigned one as a stream."""
+        return self.add(InsertionsTask(), (edge,), edge.schema, kind, label="Insertions")
 
     def expirer(self, edge: Edge) -> tuple[MakeExpirer, str]:
-        """Return the structure in which tuples of an edge that tells ends wait for theirs."""
-        if edge.mixed:
-            return MixedExpirer, "calendar queue, withdrawals hashed"
-        assert edge.predicted, "only predicted tuples wait for a known end"
+        """Return the structure in which tuples of an unsigned edge wait for their expiration."""
+        if edge.partly_signed:
+            return PartlySignedExpirer, "calendar queue, withdrawals hashed"
+        assert edge.unsigned, "only tuples of unsigned edges wait for a known end"
         if self.direct:
             return ScanningExpirer, "plain list"
         if edge.kind is PatternKind.WK:
@@ -297,7 +317,7 @@ class Builder:
         return FifoExpirer, "ring"
 
     def negation(self, plan: SemiJoin | AntiJoin, left: Edge) -> FormChoice | None:
-        """Return the form of a negation by keys over predicted tuples; None where there is one."""
+        """Return the form of a negation by keys over unsigned input; None where there is one."""
         if not isinstance(plan, AntiJoin) or self.strategy not in ("upa", "auto"):
             return None
         on = plan.on
@@ -347,14 +367,14 @@ class Builder:
         return edge
 
 
-def _teller(task: Task | None) -> Task | None:
-    """Return the twin of a fresh operator that tells ends and keeps no results; None without."""
+def _expiring_twin(task: Task | None) -> Task | None:
+    """Return the form of a fresh operator that emits expirations; None if it has none."""
     match task:
-        case FifoJoin() if can_tell_ends(task.match):
-            return ToldJoin(task.match)
+        case FifoJoin() if can_emit_expirations(task.match):
+            return ExpiringJoin(task.match)
         case HashJoin(renews=True, direct=False):
-            return ToldSemiJoin(task.match)
+            return ExpiringSemiJoin(task.match)
         case DeltaStarDistinct():
-            return ToldDistinct(task.schema)
+            return ExpiringDistinct(task.schema)
         case _:
             return None

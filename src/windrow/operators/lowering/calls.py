@@ -6,17 +6,17 @@ from collections.abc import Callable
 from decimal import Decimal
 
 from windrow.core.schema import Field
-from windrow.operators.aggregate import Call
+from windrow.operators.aggregate import AccumulatorCall
 from windrow.plan.expressions import Expr, Literal
 from windrow.plan.nodes import AggregateCall
 
 PARAMETERIZED = {"quantile", "topk", "approx_quantile", "approx_topk"}
 
 
-def call_over(call: AggregateCall, column: Callable[[Expr], Field]) -> Call:
+def call_over(call: AggregateCall, column: Callable[[Expr], Field]) -> AccumulatorCall:
     """Return a call over the columns of its arguments and filter."""
     values = call.args[: _values(call)]
-    return Call(
+    return AccumulatorCall(
         call.name,
         tuple(column(a) for a in values),
         call.output,

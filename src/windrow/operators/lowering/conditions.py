@@ -1,4 +1,4 @@
-"""What joins of two and of many inputs are told alike."""
+"""Conditions of joins of two and of many inputs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from windrow.plan.patterns import PatternKind
 
 
 def leaves_in_order(kind: PatternKind | None, lags: list[int | None]) -> bool:
-    """Tell whether a side's rows can be dropped in the order in which they came.
+    """Return whether a side's rows can be dropped in the order in which they came.
 
     WKS rows end so. MON rows never end; bands let go of them in the order of their times, which
     is that of arrival if the time is the tuple's own.
@@ -22,7 +22,7 @@ def leaves_in_order(kind: PatternKind | None, lags: list[int | None]) -> bool:
 
 
 def departs_in_order(stages: list[Stage], at: int) -> bool:
-    """Tell whether rows depart, on the signed edge that leaves a stage, in the order of arrival.
+    """Return whether rows depart, on the signed edge that leaves a stage, in the order of arrival.
 
     Count windows let them go so, and so do expirers of windows of one length; what looks at one
     row at a time does not change it.

@@ -1,14 +1,14 @@
-"""GROUP BY over joins before an exchange: what each shard has joined, it tells as contributions."""
+"""GROUP BY over joins before an exchange: each shard emits its results as contributions."""
 
 from __future__ import annotations
 
 from functools import partial
 
 from windrow.core.schema import Schema
-from windrow.operators.aggregate import Call
+from windrow.operators.aggregate import AccumulatorCall
 from windrow.operators.aggregate.parts import split_calls
 from windrow.operators.join.aggregation.contributing import ContributingJoinTask
-from windrow.operators.join.aggregation.op import AggregationJoin, Fold
+from windrow.operators.join.aggregation.op import AggregationJoin, PlacedCall
 from windrow.operators.lowering.aggregation import (
     METHODS,
     Considered,
@@ -20,15 +20,15 @@ from windrow.operators.lowering.aggregation import (
     match_of,
     orders_for,
 )
-from windrow.operators.lowering.builder import Builder, Edge, Wanted
+from windrow.operators.lowering.builder import Builder, Edge, Requirements
 from windrow.operators.lowering.calls import call_over
 from windrow.operators.rowwise import ProjectTask
 from windrow.plan.nodes import Named, as_column
 
 
 def lower_contributions(
-    builder: Builder, found: Considered, wanted: Wanted, lower: Lower
-) -> tuple[Edge, tuple[Call, ...]]:
+    builder: Builder, found: Considered, wanted: Requirements, lower: Lower
+) -> tuple[Edge, tuple[AccumulatorCall, ...]]:
     """Lower Δγ over ⋈ as one operator; return its edge, by the keys' names, and calls over it."""
     joined = found.joined
     inputs = inputs_for(builder, found, wanted, lower)
@@ -42,7 +42,7 @@ def lower_contributions(
         match_of(builder, found, inputs),
         found.choice.placement,
         tuple({f.name: f for f in keys}.values()),
-        tuple(Fold(p.call, early[p.call.args, p.call.filter]) for p in parts),
+        tuple(PlacedCall(p.call, early[p.call.args, p.call.filter]) for p in parts),
         columns.compute(builder.interner),
         all_copies(joined),
     )

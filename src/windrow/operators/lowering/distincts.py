@@ -9,8 +9,8 @@ from windrow.plan.patterns import PatternKind
 
 
 def add_distinct(builder: Builder, edge: Edge) -> Edge:
-    """Add δ over an edge all of whose columns tell rows apart."""
-    if edge.mixed:
+    """Add δ over an edge all of whose columns distinguish rows."""
+    if edge.partly_signed:
         edge = builder.signed(edge)
     task: Task
     kind: PatternKind = PatternKind.MON if edge.kind is PatternKind.MON else PatternKind.WK

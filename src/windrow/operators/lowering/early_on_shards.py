@@ -38,7 +38,7 @@ def chosen_on_shards(
     if (unknown := _undeclared(joined)) is not None:
         none = (False,) * len(joined.names)
         best = replace(best, placement=none, reason=unknown)
-    if asked in (AUTO, best.told):
+    if asked in (AUTO, best.early_aggregation):
         return best
     return replace(best, placement=asked_placement(joined, asked), reason=BEGUN)
 
@@ -54,7 +54,7 @@ def _folds(plan: Plan) -> bool:
 
 
 def follows(joined: GroupedJoin) -> bool:
-    """Tell whether a shard can count the tuples of all inputs, and keeps them one by one.
+    """Return whether a shard can count the tuples of all inputs, and keeps them one by one.
 
     Not so of rows that were merged, or that come from other shards.
     """

@@ -1,4 +1,4 @@
-"""GROUP BY over joins while it runs: what EXPLAIN tells of it, and whether to look at it anew.
+"""GROUP BY over joins while it runs: what EXPLAIN shows of it, and whether to look at it anew.
 
 Another placement needs another plan, so a watch only says when it is time to measure; whoever runs
 the query does, and hands its state over (`early_looks.py`, and `early.py` or `following.py` of the
@@ -51,7 +51,7 @@ CLEARLY_CHEAPER = 1.1
 
 @dataclass(frozen=True, slots=True)
 class EarlyNote:
-    """Tells why no early aggregation is looked at."""
+    """Explains why no early aggregation is considered."""
 
     reason: str
 
@@ -73,7 +73,7 @@ class EarlyNote:
 
 @dataclass(slots=True)
 class EarlyWatch:
-    """Counts the tuples of a GROUP BY over joins, and tells what was chosen for it.
+    """Counts the tuples of a GROUP BY over joins, and explains what was chosen for it.
 
     `adapts`: whether what is alive is to be measured; `replans`: whether the placement may be
     changed while it runs. `slide`: the SLIDE by which its inputs are refreshed. `feeds`: the tasks
@@ -155,7 +155,7 @@ class EarlyWatch:
 
     def go_on_from(self, old: EarlyWatch) -> None:
         """Go on from the watch of another plan of the query."""
-        other = self.choice.told != old.choice.told
+        other = self.choice.early_aggregation != old.choice.early_aggregation
         self.load(old.save())
         self.changed += other
         self.choice = replace(
@@ -217,5 +217,8 @@ class EarlyWatch:
 
     def stats(self) -> dict[str, object]:
         """Return the placement, how often it has changed, and why it does not any more."""
-        told = {"early_aggregation": self.choice.told, "placements_changed": self.changed}
-        return told | ({"placement_stays": self.refused} if self.refused else {})
+        shown = {
+            "early_aggregation": self.choice.early_aggregation,
+            "placements_changed": self.changed,
+        }
+        return shown | ({"placement_stays": self.refused} if self.refused else {})

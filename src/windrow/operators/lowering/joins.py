@@ -1,4 +1,4 @@
-"""Joins: symmetric hash joins over predicted edges, Z-set joins where deaths travel."""
+"""Joins: symmetric hash joins over unsigned edges, Z-set joins over signed ones."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from windrow.operators.join import (
     Form,
     HashJoin,
     Match,
-    MixedAntiJoinTask,
     NrrJoinTask,
+    PartlySignedAntiJoin,
     SemiJoinTask,
     Side,
     TimeBand,
     ZSetJoin,
 )
-from windrow.operators.lowering.builder import Builder, Edge, Wanted
+from windrow.operators.lowering.builder import Builder, Edge, Requirements
 from windrow.operators.lowering.conditions import leaves_in_order, residual_of
 from windrow.operators.lowering.distincts import add_distinct
 from windrow.operators.lowering.lags import time_lag
@@ -42,14 +42,14 @@ from windrow.plan.nodes import (
 )
 from windrow.plan.patterns import PatternKind
 
-Lower = Callable[[Builder, Plan, Wanted], Edge]
+Lower = Callable[[Builder, Plan, Requirements], Edge]
 LowerTable = Callable[[Builder, Table, frozenset[str]], Edge]
 
 
-def lower_join(builder: Builder, plan: Join, wanted: Wanted, lower: Lower) -> Edge:
+def lower_join(builder: Builder, plan: Join, wanted: Requirements, lower: Lower) -> Edge:
     """Lower ⋈: a tree of them as one operator where that is better, else this one by itself.
 
-    Births join births if both sides say when tuples leave, else Z-sets.
+    Over unsigned edges insertions join insertions; else Z-sets are joined.
     """
     many = considered(builder, plan)
     whole = None if many is None else lower_many(builder, many, wanted, lower)
@@ -60,12 +60,12 @@ def lower_join(builder: Builder, plan: Join, wanted: Wanted, lower: Lower) -> Ed
     return edge
 
 
-def _binary_join(builder: Builder, plan: Join, wanted: Wanted, lower: Lower) -> Edge:
+def _binary_join(builder: Builder, plan: Join, wanted: Requirements, lower: Lower) -> Edge:
     needs = wanted.plus(_reads(plan.on))
     left = lower(builder, plan.left, needs.within(plan.left.schema))
     right = lower(builder, plan.right, needs.within(plan.right.schema))
-    predicted = left.predicted and right.predicted
-    if not predicted:
+    unsigned = left.unsigned and right.unsigned
+    if not unsigned:
         left, right = builder.signed(left), builder.signed(right)
     left, left_keys = builder.with_columns(left, plan.on.left_keys)
     right, right_keys = builder.with_columns(right, plan.on.right_keys)
@@ -76,7 +76,7 @@ def _binary_join(builder: Builder, plan: Join, wanted: Wanted, lower: Lower) -> 
         tuple(_band(b, plan, wanted.slide) for b in plan.on.bands),
         residual_of(plan.on.residual, builder),
     )
-    if predicted:
+    if unsigned:
         return _hash_join(builder, match, left, right)
     task = ZSetJoin(match)
     return builder.add(
@@ -106,17 +106,17 @@ def _hash_join(
 
 
 def lower_half_join(
-    builder: Builder, plan: SemiJoin | AntiJoin, wanted: Wanted, lower: Lower
+    builder: Builder, plan: SemiJoin | AntiJoin, wanted: Requirements, lower: Lower
 ) -> Edge:
-    """Lower ⋉ and ▷: both sides with their deaths, unless ends can be left to timestamps."""
+    """Lower ⋉ and ▷: over signed edges, unless expirations can be left to timestamps."""
     reads = _reads(plan.on)
     left = lower(builder, plan.left, wanted.plus(reads).within(plan.left.schema))
     right = lower(builder, plan.right, wanted.of(reads).within(plan.right.schema))
     if isinstance(plan, SemiJoin) and _is_weak(builder, plan.on, left, right):
         return _weak_semi_join(builder, plan, wanted, left, right)
     choice = builder.negation(plan, left)
-    mixed = choice is not None and choice.mixed
-    left, right = left if mixed else builder.signed(left), builder.signed(right)
+    partly_signed = choice is not None and choice.partly_signed
+    left, right = left if partly_signed else builder.signed(left), builder.signed(right)
     left, left_keys = builder.with_columns(left, plan.on.left_keys)
     right, right_keys = builder.with_columns(right, plan.on.right_keys)
     match = Match(
@@ -129,8 +129,8 @@ def lower_half_join(
     task: Task
     if isinstance(plan, SemiJoin):
         task = SemiJoinTask(match)
-    elif mixed:
-        task = MixedAntiJoinTask(match, _form(left))
+    elif partly_signed:
+        task = PartlySignedAntiJoin(match, _form(left))
     else:
         task = AntiJoinTask(match, null_aware=plan.null_aware)
     return builder.add(
@@ -140,18 +140,18 @@ def lower_half_join(
         PatternKind.STR,
         label=type(plan).__name__,
         structure="counters by key" + ("" if choice is None else choice.shown),
-        mixed=mixed,
+        partly_signed=partly_signed,
     )
 
 
 def _is_weak(builder: Builder, on: JoinOn, left: Edge, right: Edge) -> bool:
-    """Tell whether ⋉ can tell results with their ends: keys decide, and both sides tell ends."""
+    """Return whether ⋉ can be unsigned: keys alone decide, and both inputs are unsigned."""
     by_keys = not on.bands and on.residual is None
-    return by_keys and left.predicted and right.predicted and builder.renews
+    return by_keys and left.unsigned and right.unsigned and builder.renews
 
 
 def _weak_semi_join(
-    builder: Builder, plan: SemiJoin, wanted: Wanted, left: Edge, right: Edge
+    builder: Builder, plan: SemiJoin, wanted: Requirements, left: Edge, right: Edge
 ) -> Edge:
     """Lower L ⋉ R as L ⋈ δ(π R): a key is there once at a time, renewed while it has matches."""
     left, left_keys = builder.with_columns(left, plan.on.left_keys)
@@ -169,12 +169,12 @@ def _form(left: Edge) -> Form:
 
 
 def lower_nrr_join(
-    builder: Builder, plan: NrrJoin, wanted: Wanted, lower: Lower, table: LowerTable
+    builder: Builder, plan: NrrJoin, wanted: Requirements, lower: Lower, table: LowerTable
 ) -> Edge:
-    """Lower ⋈NRR: the left edge keeps its sort, the table is only looked at.
+    """Lower ⋈NRR: the left edge keeps its kind, the table is only looked at.
 
-    Where the left edge can be predicted it is, under every strategy: the death of a tuple would
-    otherwise have to tell which of several equal tuples, of different times, has died. Rows that
+    Where the left edge can be unsigned it is, under every strategy: the retraction of a tuple would
+    otherwise have to say which of several equal tuples, of different times, it is of. Rows that
     appear when a value changes keep all their columns: a row with another value is another row.
     So do results of relations alone.
     """
@@ -186,7 +186,7 @@ def lower_nrr_join(
     with builder.unsigned_edges():
         left = lower(builder, plan.left, needs.within(plan.left.schema))
     builder.renews = renews
-    if left.mixed:
+    if left.partly_signed:
         left = builder.signed(left)
     right = table(builder, plan.table, needs.within(plan.table.schema).columns)
     left, left_keys = builder.with_columns(left, plan.on.left_keys)

@@ -18,7 +18,7 @@ from windrow.operators.join.multi.match import (
 from windrow.operators.join.multi.task import MultiJoin
 from windrow.operators.join.multi.zset import MultiZSetJoin
 from windrow.operators.join.wjoin import HashWJoin, MergeWJoin, NestedWJoin, WJoin, unfit
-from windrow.operators.lowering.builder import Builder, Edge, Wanted
+from windrow.operators.lowering.builder import Builder, Edge, Requirements
 from windrow.operators.lowering.conditions import departs_in_order, leaves_in_order, residual_of
 from windrow.operators.lowering.lags import time_lag
 from windrow.operators.lowering.watching import ChoiceNotes, OrderWatch
@@ -40,7 +40,7 @@ from windrow.plan.expressions import Column, Expr, columns_of
 from windrow.plan.nodes import Join, Plan
 from windrow.plan.patterns import PatternKind, pattern_of
 
-Lower = Callable[[Builder, Plan, Wanted], Edge]
+Lower = Callable[[Builder, Plan, Requirements], Edge]
 
 W_TASKS: dict[str, type[WJoin]] = {
     NESTED_W: NestedWJoin,
@@ -76,7 +76,7 @@ def considered(builder: Builder, plan: Join) -> Many | None:
     return Many(plan, flat, choice)
 
 
-def lower_many(builder: Builder, many: Many, wanted: Wanted, lower: Lower) -> Edge | None:
+def lower_many(builder: Builder, many: Many, wanted: Requirements, lower: Lower) -> Edge | None:
     """Lower a tree of joins as one operator; None, and nothing is added, where it stays a tree.
 
     Unless an algorithm is asked for, it does under strategies that keep state otherwise, and where
@@ -88,12 +88,12 @@ def lower_many(builder: Builder, many: Many, wanted: Wanted, lower: Lower) -> Ed
     before = builder.mark()
     needs = wanted.plus(many.flat.reads)
     edges = [lower(builder, p, needs.within(p.schema)) for p in many.flat.inputs]
-    telling = [i for i, e in enumerate(edges) if not e.predicted]
+    signed_inputs = [i for i, e in enumerate(edges) if not e.unsigned]
     made = None
-    if not telling:
+    if not signed_inputs:
         made = _joined(builder, many, edges, wanted)
     elif asked in (NAIVE, *W_JOINS):
-        raise _cannot(asked, _untold(builder, many, telling))
+        raise _cannot(asked, _why_signed(builder, many, signed_inputs))
     elif asked != AUTO or _strict(many):
         made = _signed(builder, many, edges, wanted)
     if made is None:
@@ -101,12 +101,12 @@ def lower_many(builder: Builder, many: Many, wanted: Wanted, lower: Lower) -> Ed
     return made
 
 
-def _untold(builder: Builder, many: Many, telling: list[int]) -> str:
+def _why_signed(builder: Builder, many: Many, signed_inputs: list[int]) -> str:
     """Return why departures of some inputs travel: they must, or the strategy wants it."""
-    own = [i for i in telling if i in _strict(many)]
+    own = [i for i in signed_inputs if i in _strict(many)]
     if builder.strategy == "negative" and not own:
         return "Under the strategy negative no departure is known before it comes."
-    name = many.choice.names[(own or telling)[0]]
+    name = many.choice.names[(own or signed_inputs)[0]]
     return f'Departures of "{name}" are not known before they come.'
 
 
@@ -117,7 +117,7 @@ def _strict(many: Many) -> list[int]:
 
 
 def tree_notes(many: Many | None) -> ChoiceNotes | None:
-    """Return what EXPLAIN tells of a tree of joins that stays one."""
+    """Return what EXPLAIN shows of a tree of joins that stays one."""
     if many is None:
         return None
     choice = many.choice
@@ -127,7 +127,7 @@ def tree_notes(many: Many | None) -> ChoiceNotes | None:
     return ChoiceNotes(JoinChoice(TREE, choice.names, choice.graph, (), said))
 
 
-def _joined(builder: Builder, many: Many, edges: list[Edge], wanted: Wanted) -> Edge | None:
+def _joined(builder: Builder, many: Many, edges: list[Edge], wanted: Requirements) -> Edge | None:
     choice = many.choice
     match, edges = _match(builder, many.flat, edges, wanted)
     if choice.algorithm in W_JOINS:
@@ -183,14 +183,14 @@ def _cannot(algorithm: str, why: str) -> SemanticError:
     return SemanticError(
         f"join_algorithm {algorithm} cannot do this join",
         detail=why,
-        hint="SET join_algorithm = 'auto' for this query; EXPLAIN tells what is taken.",
+        hint="SET join_algorithm = 'auto' for this query; EXPLAIN shows what is taken.",
     )
 
 
-def _signed(builder: Builder, many: Many, edges: list[Edge], wanted: Wanted) -> Edge:
+def _signed(builder: Builder, many: Many, edges: list[Edge], wanted: Requirements) -> Edge:
     """Join inputs on which all departures travel.
 
-    Rows that leave in order are kept in a ring if their times tell them apart: of equal ones it
+    Rows that expire in order are kept in a ring if their times distinguish them: of equal ones it
     would walk through each copy, where a table has their number.
     """
     choice = many.choice
@@ -215,9 +215,9 @@ def _signed(builder: Builder, many: Many, edges: list[Edge], wanted: Wanted) -> 
 
 
 def _match(
-    builder: Builder, flat: FlatJoin, edges: list[Edge], wanted: Wanted
+    builder: Builder, flat: FlatJoin, edges: list[Edge], wanted: Requirements
 ) -> tuple[MultiMatch, list[Edge]]:
-    """Return what the operator is told, and its inputs with a column for all that it reads."""
+    """Return the operator's parameters, and its inputs with a column for all that it reads."""
     made, columns, inputs = [], [], []
     residual = frozenset() if flat.residual is None else columns_of(flat.residual)
     for i, edge in enumerate(edges):

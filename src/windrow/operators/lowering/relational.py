@@ -8,7 +8,7 @@ from windrow.core.schema import Schema
 from windrow.core.time import format_duration
 from windrow.operators.hold import HoldTask
 from windrow.operators.lowering.aggregates import lower_aggregate
-from windrow.operators.lowering.builder import Builder, Crossing, Edge, Wanted
+from windrow.operators.lowering.builder import Builder, Crossing, Edge, Requirements
 from windrow.operators.lowering.distincts import add_distinct
 from windrow.operators.lowering.joins import lower_half_join, lower_join, lower_nrr_join
 from windrow.operators.lowering.streams import lower_recent_answers, ordered
@@ -16,7 +16,7 @@ from windrow.operators.lowering.versions import lower_stamped, lower_versions
 from windrow.operators.lowering.windows import lower_window
 from windrow.operators.rowwise import FilterTask, ProjectTask
 from windrow.operators.setops import BagOperator, MergeUnion
-from windrow.operators.source import Source
+from windrow.operators.source import SourceScan
 from windrow.operators.streams import RefreshTask
 from windrow.operators.topn import TopNTask
 from windrow.plan.expressions import Column, columns_of, substitute
@@ -51,7 +51,7 @@ from windrow.plan.nodes import (
 from windrow.plan.patterns import PatternKind
 
 
-def lower_relation(builder: Builder, plan: Plan, wanted: Wanted) -> Edge:
+def lower_relation(builder: Builder, plan: Plan, wanted: Requirements) -> Edge:
     """Lower a relation node; its edge has at least the wanted columns."""
     first = len(builder.stages)
     edge = _lowered(builder, plan, wanted)
@@ -59,7 +59,7 @@ def lower_relation(builder: Builder, plan: Plan, wanted: Wanted) -> Edge:
     return edge
 
 
-def _lowered(builder: Builder, plan: Plan, wanted: Wanted) -> Edge:
+def _lowered(builder: Builder, plan: Plan, wanted: Requirements) -> Edge:
     match plan:
         case Window():
             return lower_window(builder, plan, wanted)
@@ -106,13 +106,13 @@ def _lowered(builder: Builder, plan: Plan, wanted: Wanted) -> Edge:
             raise AssertionError(msg)
 
 
-def _whole(builder: Builder, plan: Plan, wanted: Wanted) -> Edge:
-    """Lower an input all of whose columns tell rows apart, in schema order."""
+def _whole(builder: Builder, plan: Plan, wanted: Requirements) -> Edge:
+    """Lower an input all of whose columns distinguish rows, in schema order."""
     edge = lower_relation(builder, plan, wanted.of(frozenset(plan.schema.names)))
     return ordered(builder, edge, plan.schema)
 
 
-def _exchange(builder: Builder, plan: Exchange, wanted: Wanted) -> Edge:
+def _exchange(builder: Builder, plan: Exchange, wanted: Requirements) -> Edge:
     """Lower an exchange: of a relation, the runtime does it before rows enter."""
     if isinstance(plan.source, Table):
         edge = table_source(builder, plan.source, wanted.columns)
@@ -125,7 +125,7 @@ def _exchange(builder: Builder, plan: Exchange, wanted: Wanted) -> Edge:
     return builder.exchange(edge, plan.route, plan.keys)
 
 
-def _table(builder: Builder, plan: Table, wanted: Wanted) -> Edge:
+def _table(builder: Builder, plan: Table, wanted: Requirements) -> Edge:
     edge = table_source(builder, plan, wanted.columns)
     return _held(builder, edge, wanted.slide)
 
@@ -136,7 +136,7 @@ def table_source(builder: Builder, plan: Table, columns: frozenset[str]) -> Edge
         Named(f"{plan.alias}.{f.name}", Column(f.name, f.type, f.nullable))
         for f in plan.relation.schema
     )
-    source = Source(plan.relation, made).only(columns)
+    source = SourceScan(plan.relation, made).only(columns)
     edge = builder.source(source, f"Relation {plan.relation.name}")
     return Edge(edge.stage, edge.schema, PatternKind.STR)
 
@@ -150,7 +150,9 @@ def _held(builder: Builder, edge: Edge, slide: int | None, *, restore: bool = Fa
     return builder.add(task, (signed,), signed.schema, PatternKind.STR, label="Refresh")
 
 
-def _project(builder: Builder, below: Plan, columns: tuple[Named, ...], wanted: Wanted) -> Edge:
+def _project(
+    builder: Builder, below: Plan, columns: tuple[Named, ...], wanted: Requirements
+) -> Edge:
     kept = tuple(c for c in columns if c.name in wanted.columns)
     reads = frozenset[str]().union(*(columns_of(c.expr) for c in kept))
     edge = lower_relation(builder, below, wanted.of(reads))
@@ -160,13 +162,15 @@ def _project(builder: Builder, below: Plan, columns: tuple[Named, ...], wanted: 
     return replace(made, netted=edge.net_after(kept))
 
 
-def _unrefreshed(builder: Builder, plan: NrrJoin, wanted: Wanted) -> Edge:
+def _unrefreshed(builder: Builder, plan: NrrJoin, wanted: Requirements) -> Edge:
     """An NRR is read as of the tuple's own time, so SLIDE stays above it."""
-    edge = lower_nrr_join(builder, plan, Wanted(wanted.columns), lower_relation, table_source)
+    edge = lower_nrr_join(builder, plan, Requirements(wanted.columns), lower_relation, table_source)
     return _held(builder, edge, wanted.slide)
 
 
-def _union(builder: Builder, plan: UnionAll, inputs: tuple[Plan, ...], wanted: Wanted) -> Edge:
+def _union(
+    builder: Builder, plan: UnionAll, inputs: tuple[Plan, ...], wanted: Requirements
+) -> Edge:
     names = plan.schema.names
     chosen = [i for i, name in enumerate(names) if name in wanted.columns]
     edges = []
@@ -178,12 +182,14 @@ def _union(builder: Builder, plan: UnionAll, inputs: tuple[Plan, ...], wanted: W
         edges = [builder.signed(e) for e in edges]
     schema = Schema(tuple(plan.schema.fields[i] for i in chosen))
     kinds = {e.kind for e in edges}
-    mixed = any(e.mixed for e in edges)
-    kind = kinds.pop() if len(kinds) == 1 else PatternKind.STR if mixed else PatternKind.WK
+    partly_signed = any(e.partly_signed for e in edges)
+    kind = kinds.pop() if len(kinds) == 1 else PatternKind.STR if partly_signed else PatternKind.WK
     if kind is PatternKind.WKS and not _equal_lifetimes(plan):
         kind = PatternKind.WK
     task = MergeUnion([e.schema for e in edges])
-    return builder.add(task, tuple(edges), schema, kind, label="Union all", mixed=mixed)
+    return builder.add(
+        task, tuple(edges), schema, kind, label="Union all", partly_signed=partly_signed
+    )
 
 
 def _equal_lifetimes(plan: UnionAll) -> bool:
@@ -192,7 +198,7 @@ def _equal_lifetimes(plan: UnionAll) -> bool:
     return pattern_of(plan).kind is PatternKind.WKS
 
 
-def _bag(builder: Builder, plan: Except | Intersect, wanted: Wanted) -> Edge:
+def _bag(builder: Builder, plan: Except | Intersect, wanted: Requirements) -> Edge:
     left = builder.signed(_whole(builder, plan.left, wanted))
     right = builder.signed(_whole(builder, plan.right, wanted))
     kind = ("except" if isinstance(plan, Except) else "intersect") + ("_all" if plan.all else "")
@@ -202,22 +208,22 @@ def _bag(builder: Builder, plan: Except | Intersect, wanted: Wanted) -> Edge:
     )
 
 
-def _hold(builder: Builder, plan: Hold, wanted: Wanted) -> Edge:
+def _hold(builder: Builder, plan: Hold, wanted: Requirements) -> Edge:
     """Count the copies of a row at every change: all departures travel, and SLIDE stays above."""
-    edge = builder.signed(_whole(builder, plan.source, Wanted(wanted.columns)))
-    told = format_duration(plan.length, clock_of(builder.root or plan))
+    edge = builder.signed(_whole(builder, plan.source, Requirements(wanted.columns)))
+    length = format_duration(plan.length, clock_of(builder.root or plan))
     made = builder.add(
         HoldTask(edge.schema, plan.length),
         (edge,),
         edge.schema,
         PatternKind.STR,
         label="Hold",
-        structure=f"rows that came in the last {told}; answers come that much later at most",
+        structure=f"rows that came in the last {length}; answers come that much later at most",
     )
     return _held(builder, made, wanted.slide)
 
 
-def _top(builder: Builder, plan: TopN, wanted: Wanted) -> Edge:
+def _top(builder: Builder, plan: TopN, wanted: Requirements) -> Edge:
     edge = builder.signed(_whole(builder, plan.source, wanted))
     with_keys, names = builder.with_columns(edge, tuple(k.expr for k in plan.keys))
     keys = tuple(
@@ -234,16 +240,16 @@ def _top(builder: Builder, plan: TopN, wanted: Wanted) -> Edge:
     )
 
 
-def _refresh(builder: Builder, plan: Refresh, wanted: Wanted) -> Edge:
+def _refresh(builder: Builder, plan: Refresh, wanted: Requirements) -> Edge:
     if not plan.restore and not _reads_derived_time(plan.source):
-        return lower_relation(builder, plan.source, Wanted(wanted.columns, plan.slide))
+        return lower_relation(builder, plan.source, Requirements(wanted.columns, plan.slide))
     columns = frozenset(plan.schema.names) if plan.restore else wanted.columns
-    edge = lower_relation(builder, plan.source, Wanted(columns))
+    edge = lower_relation(builder, plan.source, Requirements(columns))
     return _held(builder, edge, plan.slide, restore=plan.restore)
 
 
 def _reads_derived_time(plan: Plan) -> bool:
-    """Tell whether SLIDE cannot pass: a refresh inside a refresh."""
+    """Return whether SLIDE cannot pass: a refresh inside a refresh."""
     if isinstance(plan, Refresh):
         return True
     return not is_stream(plan) and any(_reads_derived_time(p) for p in inputs_of(plan))

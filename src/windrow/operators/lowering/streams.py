@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from windrow.core.schema import Schema
-from windrow.operators.lowering.builder import Builder, Crossing, Edge, Wanted
+from windrow.operators.lowering.builder import Builder, Crossing, Edge, Requirements
 from windrow.operators.rowwise import FilterTask, ProjectTask
-from windrow.operators.source import Source
+from windrow.operators.source import SourceScan
 from windrow.operators.streams import (
     DelayTask,
     DstreamTask,
@@ -41,7 +41,7 @@ from windrow.plan.patterns import PatternKind
 from windrow.plan.windows import Range, Since, Unbounded
 
 
-def lower_stream(builder: Builder, plan: Plan, wanted: Wanted) -> Edge:
+def lower_stream(builder: Builder, plan: Plan, wanted: Requirements) -> Edge:
     """Lower a stream node. Only the wanted columns leave it."""
     first = len(builder.stages)
     edge = _lowered(builder, plan, wanted)
@@ -49,7 +49,7 @@ def lower_stream(builder: Builder, plan: Plan, wanted: Wanted) -> Edge:
     return edge
 
 
-def _lowered(builder: Builder, plan: Plan, wanted: Wanted) -> Edge:
+def _lowered(builder: Builder, plan: Plan, wanted: Requirements) -> Edge:
     source = source_of(plan)
     if source is not None:
         return builder.source(source.only(wanted.columns), _name(source))
@@ -77,7 +77,7 @@ def _lowered(builder: Builder, plan: Plan, wanted: Wanted) -> Edge:
         case Rstream():
             return _rstream(builder, plan)
         case Delay(source=below, slide=slide):
-            edge = lower_stream(builder, below, Wanted(frozenset(below.schema.names)))
+            edge = lower_stream(builder, below, Requirements(frozenset(below.schema.names)))
             delay = DelayTask(edge.schema, slide, builder.interner)
             return builder.add(delay, (edge,), edge.schema, None, label="Delay")
         case _:
@@ -85,7 +85,7 @@ def _lowered(builder: Builder, plan: Plan, wanted: Wanted) -> Edge:
             raise AssertionError(msg)
 
 
-def source_of(plan: Plan) -> Source | None:
+def source_of(plan: Plan) -> SourceScan | None:
     """Return what enters the plan if the node is a declared stream, filtered and projected."""
     match plan:
         case Scan(stream=stream, alias=alias):
@@ -93,7 +93,7 @@ def source_of(plan: Plan) -> Source | None:
                 Named(f"{alias}.{f.name}", Column(f.name, f.type, f.nullable))
                 for f in stream.schema
             )
-            return Source(stream, columns)
+            return SourceScan(stream, columns)
         case Filter(source=below, predicate=predicate):
             inner = source_of(below)
             return None if inner is None else inner.filtered(predicate)
@@ -104,7 +104,7 @@ def source_of(plan: Plan) -> Source | None:
             return None
 
 
-def _exchange(builder: Builder, plan: Exchange, wanted: Wanted) -> Edge:
+def _exchange(builder: Builder, plan: Exchange, wanted: Requirements) -> Edge:
     """Lower an exchange: of a source, the runtime does it before rows enter."""
     source = source_of(plan.source)
     if source is None:
@@ -120,11 +120,13 @@ def _exchange(builder: Builder, plan: Exchange, wanted: Wanted) -> Edge:
     return edge
 
 
-def _name(source: Source) -> str:
+def _name(source: SourceScan) -> str:
     return f"Stream {source.entry.name}"
 
 
-def _project(builder: Builder, below: Plan, columns: tuple[Named, ...], wanted: Wanted) -> Edge:
+def _project(
+    builder: Builder, below: Plan, columns: tuple[Named, ...], wanted: Requirements
+) -> Edge:
     kept = tuple(c for c in columns if c.name in wanted.columns)
     reads = frozenset[str]().union(*(columns_of(c.expr) for c in kept))
     edge = lower_stream(builder, below, wanted.of(reads))
@@ -134,10 +136,10 @@ def _project(builder: Builder, below: Plan, columns: tuple[Named, ...], wanted: 
 
 
 def _relation(builder: Builder, below: Plan, slide: int | None = None) -> Edge:
-    """Lower the relation under an output stream: all its columns tell rows apart."""
+    """Lower the relation under an output stream: all its columns distinguish rows."""
     from windrow.operators.lowering.relational import lower_relation  # noqa: PLC0415 - mutual
 
-    edge = lower_relation(builder, below, Wanted(frozenset(below.schema.names), slide))
+    edge = lower_relation(builder, below, Requirements(frozenset(below.schema.names), slide))
     return ordered(builder, edge, below.schema)
 
 
@@ -150,7 +152,7 @@ def ordered(builder: Builder, edge: Edge, schema: Schema) -> Edge:
     return builder.rowwise(task, edge, schema, label="Order columns")
 
 
-def _numbered(builder: Builder, plan: Numbered, wanted: Wanted) -> Edge:
+def _numbered(builder: Builder, plan: Numbered, wanted: Requirements) -> Edge:
     edge = lower_stream(builder, plan.source, wanted.of(wanted.columns - {plan.column}))
     schema = edge.schema + Schema((plan.schema[plan.column],))
     return builder.add(NumberTask(plan.column), (edge,), schema, None, label="Number")
@@ -163,9 +165,9 @@ def _produced(builder: Builder, plan: Produced, below: Plan) -> Edge:
     """
     with builder.unsigned_edges():
         edge = _relation(builder, below)
-    assert edge.predicted, "results that travel once travel on an unsigned edge"
+    assert edge.unsigned, "results that travel once travel on an unsigned edge"
     if plan is builder.root:
-        return builder.births(edge, None)
+        return builder.insertions(edge, None)
     task = ProducedTask(edge.schema, builder.interner)
     return builder.add(task, (edge,), edge.schema, None, label="Produced")
 
@@ -173,39 +175,43 @@ def _produced(builder: Builder, plan: Produced, below: Plan) -> Edge:
 def _output(builder: Builder, plan: Plan, below: Plan, label: str) -> Edge:
     """Lower ISTREAM or DSTREAM.
 
-    At the root, insertions of what never leaves are its births, at once: nothing can cancel
-    them, and nobody asks for an order inside an instant. So are those of rows that tell when they
-    were born: what leaves at an instant was born earlier, and equals none that is born then.
+    At the root, the insertions of what never expires are emitted at once: nothing can cancel
+    them, and nobody asks for an order inside an instant. So are those of rows that have the times
+    when they appeared: what expires at an instant appeared earlier, and equals none that appears
+    then.
     """
     edge = _relation(builder, below)
-    told = edge.kind is PatternKind.MON or (edge.predicted and birth_columns(below) is not None)
-    if told and label == "Istream" and plan is builder.root:
-        return builder.births(edge, None)
+    at_once = edge.kind is PatternKind.MON or (
+        edge.unsigned and arrival_time_columns(below) is not None
+    )
+    if at_once and label == "Istream" and plan is builder.root:
+        return builder.insertions(edge, None)
     edge = builder.signed(edge)
     make = IstreamTask if label == "Istream" else DstreamTask
     task = make(edge.schema, builder.interner, ordered=plan is not builder.root)
     return builder.add(task, (edge,), edge.schema, None, label=label)
 
 
-def birth_columns(plan: Plan) -> frozenset[str] | None:
-    """Return columns that tell when a row was born: the times of all tuples that it is made of.
+def arrival_time_columns(plan: Plan) -> frozenset[str] | None:
+    """Return columns from which a row's own time follows: the times of all its tuples.
 
-    None if some are not among its columns, or it may be born at another time than the last of them.
+    None if some are not among its columns, or the row may appear at another time than the last of
+    them.
     """
     match plan:
         case Scan():
             return frozenset({plan.time_column})
         case Window(source=below, spec=Range() | Unbounded() | Since()):
-            return birth_columns(below)
+            return arrival_time_columns(below)
         case Filter(source=below) | Exchange(source=below):
-            return birth_columns(below)
+            return arrival_time_columns(below)
         case Project(source=below, columns=columns):
             names = {c.expr.name: c.name for c in columns if isinstance(c.expr, Column)}
-            times = birth_columns(below)
+            times = arrival_time_columns(below)
             known = times is not None and times <= names.keys()
             return frozenset(names[t] for t in times) if times is not None and known else None
         case Join(left=left, right=right):
-            first, second = birth_columns(left), birth_columns(right)
+            first, second = arrival_time_columns(left), arrival_time_columns(right)
             return None if first is None or second is None else first | second
         case _:
             return None

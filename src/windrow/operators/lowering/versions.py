@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 from windrow.core.schema import Schema
 from windrow.operators.join.versions import StampTask, VersionsTask
-from windrow.operators.lowering.builder import Builder, Edge, Wanted
+from windrow.operators.lowering.builder import Builder, Edge, Requirements
 from windrow.plan.nodes import Plan, Stamped, Table, Versions
 from windrow.plan.patterns import PatternKind
 
-Lower = Callable[[Builder, Plan, Wanted], Edge]
+Lower = Callable[[Builder, Plan, Requirements], Edge]
 LowerTable = Callable[[Builder, Table, frozenset[str]], Edge]
 
 
@@ -33,17 +33,17 @@ def lower_versions(builder: Builder, plan: Versions, table: LowerTable) -> Edge:
     return builder.shared[id(plan)]
 
 
-def lower_stamped(builder: Builder, plan: Stamped, wanted: Wanted, lower: Lower) -> Edge:
+def lower_stamped(builder: Builder, plan: Stamped, wanted: Requirements, lower: Lower) -> Edge:
     """Lower tuples with the version that each meets, at its own time: before SLIDE holds them.
 
-    They are predicted under every strategy, and told once (see `lower_nrr_join`).
+    They are unsigned under every strategy, and emitted once (see `lower_nrr_join`).
     """
     renews, builder.renews = builder.renews, False
     with builder.unsigned_edges():
-        left = lower(builder, plan.source, Wanted(wanted.columns - {plan.met.name}))
+        left = lower(builder, plan.source, Requirements(wanted.columns - {plan.met.name}))
     builder.renews = renews
-    assert left.predicted, "tuples that meet versions say when they leave"
-    versions = lower(builder, plan.versions, Wanted(frozenset()))
+    assert left.unsigned, "tuples that meet versions carry `exp`"
+    versions = lower(builder, plan.versions, Requirements(frozenset()))
     task = StampTask(plan.met.name, (plan.versions.first.name, plan.versions.end.name))
     schema = left.schema + Schema((plan.met,))
     return builder.add(

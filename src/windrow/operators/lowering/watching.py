@@ -1,4 +1,4 @@
-"""Joins while they run: what EXPLAIN tells of them, and orders that follow what is alive.
+"""Joins while they run: what EXPLAIN shows of them, and orders that follow what is alive.
 
 Whether to look, and what comes of it, follows from the state of the join alone, so that a batch
 that is run again takes the same orders.
@@ -25,7 +25,7 @@ three inputs, and twice that for each one more."""
 
 @dataclass(slots=True)
 class ChoiceNotes:
-    """Tells what was chosen, where nothing changes while it runs."""
+    """Explains what was chosen, where nothing changes while it runs."""
 
     choice: JoinChoice
 
@@ -51,7 +51,7 @@ class OrderWatch:
 
     No results are kept between loops, so another order costs nothing to take, and neither loses
     nor repeats a result. `streams` names the stream that each input reads; `spread` has the fewest
-    and the most of its rows that were alive at a look, since the first of them has left.
+    and the most of its rows that were alive at a look, since the first of them has expired.
     """
 
     task: MultiJoin | MultiZSetJoin | WJoin

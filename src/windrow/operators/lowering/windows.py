@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from windrow.core.schema import Schema
-from windrow.operators.lowering.builder import Builder, Edge, Wanted
+from windrow.operators.lowering.builder import Builder, Edge, Requirements
 from windrow.operators.lowering.streams import lower_stream
 from windrow.operators.rowwise import OwnTimeTask
 from windrow.operators.task import Task
@@ -20,12 +20,12 @@ from windrow.plan.patterns import PatternKind, pattern_of
 from windrow.plan.windows import PartitionRows, Range, Rows, Since, Unbounded, Until, WindowSpec
 
 
-def lower_window(builder: Builder, plan: Window, wanted: Wanted) -> Edge:
+def lower_window(builder: Builder, plan: Window, wanted: Requirements) -> Edge:
     """Lower a window; under `negative` its tuples leave by negative tuples at once."""
     spec = plan.spec
     reads = wanted.columns | _reads(spec)
     stream = lower_stream(
-        builder, plan.source, Wanted(reads - {plan.expiry_column, plan.ts_column})
+        builder, plan.source, Requirements(reads - {plan.expiry_column, plan.ts_column})
     )
     if plan.ts_column is not None:
         schema = stream.schema + Schema((plan.schema[plan.ts_column],))

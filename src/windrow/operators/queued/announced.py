@@ -1,6 +1,6 @@
-"""Ends that an edge has told and not yet announced: what NEG 6.1.3 counts references for.
+"""Ends of emitted rows that an edge has not announced yet: what NEG 6.1.3 counts references for.
 
-    results told   end 5, 7, 5, 9            waiting   5, 7, 9
+    rows emitted   end 5, 7, 5, 9           waiting   5, 7, 9
     clock 6                                  announced 5: one message for both results
 
 A tuple that leaves is worth a message only if some result leaves with it. The paper keeps a table
@@ -22,7 +22,7 @@ from windrow.operators.vector import I64
 
 
 class Announced:
-    """The instants to come at which results leave. O(log n) an end, amortised, all in batches.
+    """The instants to come at which results expire. O(log n) an end, amortised, all in batches.
 
     Ends that come in order, as those of a window do, wait in order. Others wait in sorted runs,
     each more than twice as long as the next one: few have to be looked at when time goes on.
@@ -38,8 +38,8 @@ class Announced:
         self._runs: list[I64] = []
         self._soonest = FOREVER
 
-    def tell(self, exp: I64) -> None:
-        """Results were told that leave at these times."""
+    def add(self, exp: I64) -> None:
+        """Add the times at which emitted rows expire."""
         if len(exp) and exp[-1] == FOREVER:
             exp = exp[exp < FOREVER]
         if not len(exp):

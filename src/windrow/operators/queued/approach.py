@@ -1,6 +1,6 @@
 """How expiries reach the operators of a plan: `SET expiry`.
 
-approach           an operator hears of time by             negative tuples on its queues
+approach           an operator learns of time by            negative tuples on its queues
 input_triggered    the times of tuples that reach it         none                      [NEG 4.1]
 negative           tuples, and negatives from the leaves     one for each tuple        [NEG 4.2]
 with messages     tuples, and messages from the leaves      one message an end        [NEG 6.1]
@@ -19,12 +19,12 @@ PIGGYBACK = "piggyback"
 
 @dataclass(frozen=True, slots=True)
 class Approach:
-    """What operators tell each other of time.
+    """How operators pass on how far time has advanced.
 
     `signed`: leaves send negative tuples, and edges carry them where they can. `announces`: edges
-    whose rows tell their ends carry messages. `purges`: a message that something follows in its
+    whose rows have their ends carry messages. `purges`: a message that something follows in its
     queue is dropped. `punctuation`: an operator, or a stream behind a filter, that has come so far
-    and told nothing says how far it is [THESIS 2.3.3]; None is never.
+    and emitted nothing says how far it is [THESIS 2.3.3]; None is never.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""How late changes show: from the instant that they are about to when they are told.
+"""How late changes show: from the instant that they are about to when they are emitted.
 
 Average and maximum are exact. Percentiles come from a histogram whose classes are an eighth wide:
 O(1) memory, however long a query runs.
@@ -34,11 +34,13 @@ class Delays:
         self._total = 0
         self._most = 0
         self._classes = np.zeros(CLASSES, np.int64)
-        self._pending: list[I64] = []  # instants before they were told of, as negative numbers
+        self._pending: list[
+            I64
+        ] = []  # instants of changes before they are emitted, as negative numbers
         self._stretch: Delays | None = None
 
     def begin(self) -> Delays:
-        """Return delays of their own that count what is told from now on, until others are begun.
+        """Return delays of their own that count changes from now on, until others are begun.
 
         A greatest delay cannot be had as the difference of two.
 
@@ -53,7 +55,7 @@ class Delays:
         return self._stretch
 
     def note(self, ts: I64, shown: I64 | int) -> None:
-        """Changes about these instants were told at `shown`."""
+        """Changes about these instants were emitted at `shown`."""
         if not len(ts):
             return
         if self._stretch is not None:
@@ -78,7 +80,7 @@ class Delays:
 
     @property
     def count(self) -> int:
-        """How many changes were told."""
+        """How many changes were emitted."""
         self._settle()
         return self._count
 
@@ -107,7 +109,7 @@ class Delays:
         above = BOUNDS[place + 1] if place and place + 1 < CLASSES else 0.0
         return min(float(above), float(self._most))
 
-    def told(self, scale: float = 1.0) -> dict[str, object]:
+    def figures(self, scale: float = 1.0) -> dict[str, object]:
         """Return all figures, in units of `scale`."""
         return {
             "changes": self.count,

@@ -2,8 +2,8 @@
 
     join ◄── window ◄── σ ◄── source     window, σ and source are the leaf: NEG's SSCAN and EXPIRE
 
-A leaf stands where tuples come in and get their ends. It hears of time directly; everything above
-it hears of time only by what comes through its queues.
+A leaf stands where tuples come in and get their ends. It learns of time directly; everything above
+it learns of time only by what comes through its queues.
 """
 
 from __future__ import annotations
@@ -11,24 +11,24 @@ from __future__ import annotations
 from windrow.operators.aggregate import GroupByTask
 from windrow.operators.dataflow import Stage
 from windrow.operators.distinct import DeltaStarDistinct, StoredInputDistinct, StrictDistinct
-from windrow.operators.expire import BirthsTask, ExpireTask
+from windrow.operators.expire import ExpireTask, InsertionsTask
 from windrow.operators.join import FifoJoin, HashJoin, NrrJoinTask, ZSetJoin
-from windrow.operators.join.mixed import MixedAntiJoinTask
 from windrow.operators.join.multi.task import MultiJoin
+from windrow.operators.join.partly_signed import PartlySignedAntiJoin
 from windrow.operators.join.semi import HalfJoinTask
 from windrow.operators.rowwise import FilterTask, ProjectTask
 from windrow.operators.setops import BagOperator, MergeUnion
 from windrow.operators.topn import TopNTask
 from windrow.operators.window import PartitionRowsWindow, RowsWindow
-from windrow.operators.window.births import BirthWindow
+from windrow.operators.window.time_based import TimeBasedWindow
 from windrow.plan.nodes import Join, nodes_of
 
-WINDOWS = (BirthWindow, RowsWindow, PartitionRowsWindow)
+WINDOWS = (TimeBasedWindow, RowsWindow, PartitionRowsWindow)
 
 CONTENT = (
     FilterTask,
     ProjectTask,
-    BirthsTask,
+    InsertionsTask,
     ExpireTask,
     FifoJoin,
     HashJoin,
@@ -37,7 +37,7 @@ CONTENT = (
     HalfJoinTask,
     NrrJoinTask,
     TopNTask,
-    MixedAntiJoinTask,
+    PartlySignedAntiJoin,
     DeltaStarDistinct,
     StoredInputDistinct,
     StrictDistinct,
@@ -69,7 +69,7 @@ def leaves(stages: list[Stage], *, expire: bool) -> frozenset[int]:
 
 
 def clocked(stages: list[Stage]) -> frozenset[int]:
-    """Return the stages whose edge must tell how far time has come, beside the ends on it.
+    """Return the stages whose edge must carry the time, beside the ends on it.
 
     Somewhere above them is an operator that does things at times of its own: a window over a
     derived stream, SLIDE, an operator that waits for an instant to be over, a join by time.
@@ -95,7 +95,7 @@ def versions(stages: list[Stage]) -> frozenset[int]:
 
 
 def content(stage: Stage) -> bool:
-    """Tell whether arrivals, and ends of its inputs' tuples, are all that an operator goes by."""
+    """Return whether arrivals, and ends of its inputs' tuples, are all that an operator goes by."""
     if stage.task is None:
         return True
     if stage.lags or not isinstance(stage.task, CONTENT):

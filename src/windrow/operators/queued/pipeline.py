@@ -1,11 +1,11 @@
 """A plan whose operators are joined by queues, each run when something waits for it [NEG 3.2].
 
-    root ◄─ queue ◄─ join ◄─ queue ◄─ leaf        leaves hear of time itself,
+    root ◄─ queue ◄─ join ◄─ queue ◄─ leaf        leaves read the clock,
                           ◄─ queue ◄─ leaf        all others of what their queues bring
 
 It runs the tasks of a `Dataflow`, one at a time, each up to a clock of its own: the time of the
-newest entry that it has read. What it tells is the changelog of the same plan, change for change
-and with the same times; what differs is *when* a change is told, and how much travels for it.
+newest entry that it has read. What it emits is the changelog of the same plan, change for change
+and with the same times; what differs is *when* a change is emitted, and how much travels for it.
 
 Every queue is emptied before `step` returns, as if work took no time; in `timed.py` it does.
 """
@@ -34,7 +34,7 @@ Port = tuple[int, int]
 """A stage, and the number of one of its inputs."""
 
 Finish = Callable[[I64], I64]
-"""When what an operator tells of each of these instants is there."""
+"""When an operator's changes of each of these instants are there."""
 
 
 @dataclass(slots=True)
@@ -55,17 +55,18 @@ class Served:
 
 @dataclass(slots=True)
 class Pipeline:
-    """The queues of a plan, and what its edges have told of their rows' ends.
+    """The queues of a plan, and the ends of rows that its edges have emitted.
 
-    `told`: the ends that edges are still to announce; of rows that they have told, and after a
-    hand-over of all rows that were alive then. `spoke`: the last time that operators have told of.
+    `announced`: the ends that edges are still to announce; of rows that they have emitted, and
+    after a hand-over of all rows that were alive then. `spoke`: the last time that operators have
+    passed on.
     """
 
     flow: Dataflow
     approach: Approach
     delays: Delays = field(default_factory=Delays)
     queues: dict[Port, Queue] = field(init=False)
-    told: dict[int, Announced] = field(init=False)
+    announced: dict[int, Announced] = field(init=False)
     spoke: dict[int, int] = field(default_factory=dict)
     leaves: frozenset[int] = field(init=False)
     inner: list[int] = field(init=False)
@@ -89,9 +90,9 @@ class Pipeline:
             for port, j in enumerate(stages[i].inputs):
                 self._readers.setdefault(j, []).append((i, port))
                 self.queues[i, port] = Queue(stages[j].schema, stages[j].signed, approach.purges)
-        told = [j for j in self._readers if approach.announces and not stages[j].signed]
-        self._passing = frozenset(j for j in told if isinstance(stages[j].task, ProjectTask))
-        self.told = {j: Announced() for j in told if j not in self._passing}
+        announced = [j for j in self._readers if approach.announces and not stages[j].signed]
+        self._passing = frozenset(j for j in announced if isinstance(stages[j].task, ProjectTask))
+        self.announced = {j: Announced() for j in announced if j not in self._passing}
         self._nothing = [self.flow.nothing(i) for i in range(len(stages))]
 
     def step(self, sources: dict[int, Delta], clock: int, *, start: int, ends: bool) -> Delta:
@@ -111,7 +112,7 @@ class Pipeline:
         return self._visible(FOREVER if ends else clock)
 
     def _reopens(self, sources: dict[int, Delta]) -> bool:
-        """Tell whether an NRR changes at an instant that the query has come to.
+        """Return whether an NRR changes at an instant that the query has come to.
 
         Rows of that instant have come before, and meet it as it was, wherever they wait.
         """
@@ -138,7 +139,7 @@ class Pipeline:
                 self.flow.clocks[i] = clock
             else:
                 outputs[i] = self.flow.run_stage(i, outputs, start=self._start, ends=False)
-            self._tell(i, outputs[i], lambda ts: ts)
+            self._enqueue(i, outputs[i], lambda ts: ts)
         if not self.inner:
             self._show(outputs[-1], clock)
 
@@ -159,7 +160,7 @@ class Pipeline:
     def reach(self, i: int, now: int, most: int = ANY) -> int | None:
         """Return up to which time an operator can read now; None if there is nothing for it.
 
-        With several inputs no further than all of them have come: what they still have to tell
+        With several inputs no further than all of them have come: what they still have to emit
         comes first.
         """
         queues = self.waiting_for(i)
@@ -232,7 +233,7 @@ class Pipeline:
     def _bring(self, j: int, at: int, now: int) -> None:
         """Let a stage come up to `at`: the operator above asks for its local clock.
 
-        It, or one below it, may have something to tell that nothing on its queues has let it
+        It, or one below it, may have something to emit that nothing on its queues has let it
         notice [THESIS 2.3.3].
         """
         stage = self.flow.stages[j]
@@ -259,9 +260,9 @@ class Pipeline:
         read = NO_TIMES
         if served.stage in self._passing or self.approach.punctuation is not None:
             read = np.concatenate([read, *(e.ts[~e.is_row] for e in served.entries)])
-        self._tell(served.stage, served.made, finish, read)
+        self._enqueue(served.stage, served.made, finish, read)
 
-    def _tell(self, j: int, made: Delta, finish: Finish, read: I64 = NO_TIMES) -> None:
+    def _enqueue(self, j: int, made: Delta, finish: Finish, read: I64 = NO_TIMES) -> None:
         """Put a stage's changes, and its messages, into the queues above it.
 
         A projection passes on the messages that it has `read`, and all operators punctuation.
@@ -276,20 +277,20 @@ class Pipeline:
 
     def _messages(self, j: int, made: Delta, clock: int, found: I64) -> I64:
         """Return the times that a stage has to announce on its edge, having come to `clock`."""
-        if j in self.told:
+        if j in self.announced:
             if made.exp is not None:
-                self.told[j].tell(made.exp)
-            found = self.told[j].due(clock)
+                self.announced[j].add(made.exp)
+            found = self.announced[j].due(clock)
         if self.approach.punctuation is not None:
-            return self._punctuation(j, made, clock, heard=len(found) > 0)
+            return self._punctuation(j, made, clock, notified=len(found) > 0)
         if self.approach.announces and j in self._clocked:
-            told = max([*found[-1:].tolist(), *made.ts[-1:].tolist()], default=clock - 1)
-            if told < clock:
+            announced = max([*found[-1:].tolist(), *made.ts[-1:].tolist()], default=clock - 1)
+            if announced < clock:
                 return np.append(found, clock)
         return found
 
-    def _punctuation(self, j: int, made: Delta, clock: int, *, heard: bool) -> I64:
-        """Return the time of a stage that has come far and told nothing, or has `heard` of it.
+    def _punctuation(self, j: int, made: Delta, clock: int, *, notified: bool) -> I64:
+        """Return the time of a stage that is far ahead of its last entry, or `notified`; else none.
 
         An operator comes as far as what it reads; a leaf as far as its stream does, though its
         filter may drop every tuple.
@@ -297,9 +298,9 @@ class Pipeline:
         wait = self.approach.punctuation
         assert wait is not None
         spoke = int(made.ts[-1]) if len(made) else self.spoke.get(j, clock)
-        tells = clock - spoke >= wait or (heard and clock > spoke)
-        self.spoke[j] = clock if tells else spoke
-        return np.array([clock], np.int64) if tells else NO_TIMES
+        announces = clock - spoke >= wait or (notified and clock > spoke)
+        self.spoke[j] = clock if announces else spoke
+        return np.array([clock], np.int64) if announces else NO_TIMES
 
     def settle(self) -> Delta:
         """Bring all operators up to where the leaves are; return what shows then."""
@@ -309,9 +310,9 @@ class Pipeline:
     def follow(self, other: Pipeline) -> None:
         """Go on after a hand-over: edges announce the ends of rows that operators have taken over.
 
-        Every row that is alive ends with some row that an edge of the other has told, or departs
-        where no operator knows of it. Which edge here has told what, nobody knows, so all announce
-        all of these ends; signed edges, too, as a departure may wait above them.
+        Every row that is alive ends with some row that an edge of the other has emitted, or departs
+        where no operator knows of it. Which edge here has emitted which is not known, so all
+        announce all of these ends; signed edges, too, as a departure may wait above them.
         What is left in queues waits for a slower input of its operator, and goes on waiting: only a
         plan of the same form is given such rows.
         """
@@ -323,21 +324,21 @@ class Pipeline:
                 self.queues[port].put(left)
         if not self.approach.announces:
             return
-        waiting = [table.ends() for table in other.told.values()]
+        waiting = [table.ends() for table in other.announced.values()]
         waiting += [rows.ts for rows in self.flow.ends.values()]
         ends = np.unique(np.concatenate([NO_TIMES, *waiting]))
         for j in self._readers.keys() - self._passing:
-            self.told.setdefault(j, Announced()).tell(ends[ends > self.flow.clocks[j]])
+            self.announced.setdefault(j, Announced()).add(ends[ends > self.flow.clocks[j]])
 
     def _close(self, *, ends: bool) -> None:
-        """Run every operator as far as its inputs have come: nothing else will tell it."""
+        """Run every operator as far as its inputs have come: nothing else will come."""
         outputs = list(self._nothing)
         clocks = self.flow.clocks
         for i, stage in enumerate(self.flow.stages):
             if i in self.leaves:
                 if stage.task is not None:
                     made = self.flow.run_stage(i, outputs, start=self._start, ends=ends)
-                    self._tell(i, made, lambda ts: ts)
+                    self._enqueue(i, made, lambda ts: ts)
                 continue
             at = max(min(clocks[j] for j in stage.inputs), self._at(i))
             given = tuple(q.take(at, FOREVER).delta for q in self.waiting_for(i))
@@ -345,7 +346,7 @@ class Pipeline:
             self.hand_on(Served(i, [], made, 0), _all_at(self.closed_at(at)))
 
     def closed_at(self, clock: int) -> int:
-        """Return when what an operator is asked to tell of `clock` is there."""
+        """Return when an operator's changes up to `clock` are there."""
         return clock
 
     def _show(self, made: Delta, at: int) -> None:
@@ -366,7 +367,7 @@ class Pipeline:
         return Delta.concat(ready) if ready else self._nothing[-1]
 
     def behind(self, clock: int) -> int:
-        """Return how far time has come, at `clock`, beyond what the root has heard of."""
+        """Return how far `clock` is ahead of the time that has reached the root."""
         if not self.flow.begun:
             return 0
         return max(0, clock - max(self._at(len(self.flow.stages) - 1), self._start))
@@ -380,7 +381,7 @@ class Pipeline:
         """Return what waits, and what is known of ends."""
         return {
             "queues": [[i, port, q.save()] for (i, port), q in self.queues.items()],
-            "told": [[j, table.save()] for j, table in self.told.items()],
+            "announced": [[j, table.save()] for j, table in self.announced.items()],
             "spoke": [[j, at] for j, at in self.spoke.items()],
             "shown": [[saved_delta(made), at] for made, at in self._shown],
         }
@@ -388,18 +389,18 @@ class Pipeline:
     def load(self, saved: Saved) -> None:
         """Take over what was saved of the same plan under the same approach.
 
-        Older states that follow a switch do not know which ends are still to be announced.
+        Older snapshots do not have all ends that are still to be announced, or not under this key.
         """
-        if saved.get("alert"):
+        if saved.get("alert") or "announced" not in saved:
             raise StateError(
-                "the snapshot was taken by an older windrow, after a switch of plans",
-                detail="It does not say which ends its operators are still to be told of.",
+                "the snapshot was taken by an older windrow",
+                detail="It does not say which expirations its operators still have to announce.",
                 hint="Restore it with the windrow that took it, or start the query anew.",
             )
         for i, port, state in saved["queues"]:  # type: ignore[attr-defined]
             self.queues[i, port].load(state)
-        for j, state in saved["told"]:  # type: ignore[attr-defined]
-            self.told.setdefault(j, Announced()).load(state)
+        for j, state in saved["announced"]:  # type: ignore[attr-defined]
+            self.announced.setdefault(j, Announced()).load(state)
         self.spoke = dict(saved["spoke"])  # type: ignore[call-overload]
         root = self.flow.root.schema
         shown = saved["shown"]
@@ -409,7 +410,7 @@ class Pipeline:
         """Assert the invariants of queues and tables."""
         for queue in self.queues.values():
             queue.check()
-        for table in self.told.values():
+        for table in self.announced.values():
             table.check()
 
 

@@ -2,7 +2,7 @@
 
 An entry is a row of the edge, of either sign, or a *message*: "what ends up to this time is over".
 A message has no columns. It stands for the negative tuples of all results with that end (a join
-message), or of all with an end up to it (a piggybacked one): on an edge whose rows tell their ends
+message), or of all with an end up to it (a piggybacked one): on an edge whose rows have their ends
 the reader finds them by itself.
 
     ts        3      5      5      8
@@ -90,7 +90,7 @@ class Entries:
     def thinned(self, now: int) -> Entries:
         """Return the entries without messages between two others, all of them there at `now`.
 
-        The first of a row of messages tells since when, and for which time, something waits; the
+        The first of a row of messages says since when, and for which time, something waits; the
         last has the news of all.
         """
         message = ~self.is_row & (self.at <= now)

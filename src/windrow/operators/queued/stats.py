@@ -1,4 +1,4 @@
-"""What `q.stats()` tells of queues, and of the processor."""
+"""What `q.stats()` shows of queues, and of the processor."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ class TimedPipeline(Pipeline):
         Pipeline.catch_up(self, clock)
 
     def closed_at(self, clock: int) -> int:
-        """Nothing is told before the work that is done."""
+        """Nothing is emitted before the work for it is done."""
         return max(clock, ceil(self.processor.now))
 
     def _ready(self, now: int) -> Iterator[Ready]:
@@ -155,10 +155,10 @@ def _work(served: Served, costs: Costs) -> np.ndarray:
 
 
 def _entry_of(times: I64, ts: I64) -> I64:
-    """Return which of the entries read at these times lets the operator tell of each instant.
+    """Return after which of the entries read at `times` the changes of each instant are emitted.
 
-    The last one of that instant, so that nothing is told too early; without any, the next one; of
-    what is later than all, the last.
+    The last one of that instant, so that nothing is emitted too early; without any, the next one;
+    of what is later than all, the last.
 
     >>> _entry_of(np.array([3, 5, 5, 8]), np.array([2, 3, 4, 5, 6, 9])).tolist()
     [0, 0, 1, 2, 3, 3]

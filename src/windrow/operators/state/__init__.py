@@ -1,1 +1,1 @@
-"""What operators remember: flat arrays that grow, with numbered invariants and `check()`."""
+"""The state of operators: flat arrays that grow, with numbered invariants and `check()`."""

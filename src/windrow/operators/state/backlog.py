@@ -63,7 +63,7 @@ class Backlog:
             return Delta.empty(self.schema, signed=self.signed)
         now, later = self.drain().split(clock)
         if len(later):
-            self.push(later.take(np.arange(len(later))))  # a copy: lets go of what has left
+            self.push(later.take(np.arange(len(later))))  # a copy: lets go of what has expired
         return now
 
     def drain(self) -> Delta:

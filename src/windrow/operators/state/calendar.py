@@ -1,4 +1,4 @@
-"""A calendar queue: rows that leave at times known when they come, in any order."""
+"""A calendar queue: rows that expire at times known when they come, in any order."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ class CalendarQueue:
             self.soonest = min(self.soonest, int(self.run[0, meta[RUN_AT]]))
 
     def _is_unfit(self) -> bool:
-        """Tell whether partitions are too few, too many, too narrow or too wide.
+        """Return whether partitions are too few, too many, too narrow or too wide.
 
         Asked once in half as many pushes as there are rows, so that rebuilding stays O(1) a row.
         """

@@ -1,4 +1,4 @@
-"""From predicted edges to signed ones: rows wait for their time and leave as negative weights.
+"""From unsigned edges to signed ones: rows wait for their expiration and are retracted.
 
     in    ts  exp            out   ts  weight
            1   4                    1   +
@@ -6,7 +6,7 @@
                                     4   -      at its own end, before arrivals of that instant
                                     6   -
 
-Rows that never end are handed on and not kept. A row that ends at or before its birth is dropped.
+Rows that never end are handed on and not kept. A row that ends at or before its arrival is dropped.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ class Expirer(Protocol):
     counters: Counters
 
     def turn(self, delta: Delta, clock: int) -> Delta:
-        """Take births up to `clock`; return them, and the ends up to `clock`, in time order."""
+        """Take arrivals up to `clock`; return them, and the ends up to `clock`, in time order."""
 
     def live(self) -> Delta:
-        """Return the rows that wait, in order of birth, each with birth and end."""
+        """Return the rows that wait, in order of arrival, each with arrival and end."""
 
     def live_codes(self) -> list[I64]:
         """Return the interned codes that waiting rows refer to."""
@@ -64,7 +64,7 @@ def kept_fields(schema: Schema, keep: tuple[str, ...] | None) -> tuple[Field, ..
     return schema.fields if keep is None else tuple(f for f in schema if f.name in keep)
 
 
-def births(delta: Delta, fields: tuple[Field, ...]) -> Delta:
+def insertions(delta: Delta, fields: tuple[Field, ...]) -> Delta:
     """Return the rows that live at all, with the columns kept."""
     columns = delta.columns
     if len(columns) != len(fields):
@@ -74,7 +74,7 @@ def births(delta: Delta, fields: tuple[Field, ...]) -> Delta:
 
 
 def merged(born: I64, born_at: I64, ends: I64, ends_at: I64, columns: RowColumns) -> Delta:
-    """Return births and ends as one signed delta, rows taken from their places."""
+    """Return arrivals and ends as one signed delta, rows taken from their places."""
     total = len(born) + len(ends)
     ts, weight, at = np.empty((3, total), np.int64)
     merge_ends(born, born_at, ends, ends_at, ts, weight, at)
@@ -87,9 +87,9 @@ def interned_codes(fields: tuple[Field, ...], columns: dict[str, Vector]) -> lis
 
 
 class FifoExpirer:
-    """For WKS edges: rows end in the order in which they are born, so a ring does.
+    """For WKS edges: rows end in the order in which they arrive, so a ring does.
 
-    On a MON edge nothing ends and nothing is kept. O(births + ends) a turn.
+    On a MON edge nothing ends and nothing is kept. O(arrivals + ends) a turn.
     Invariant, asserted by `check`: ends ascend along the ring.
     """
 
@@ -105,7 +105,7 @@ class FifoExpirer:
         """See `Expirer`."""
         ring = self.ring
         if len(delta):
-            delta = births(delta, self.fields)
+            delta = insertions(delta, self.fields)
             exp = cast("I64", delta.exp)
             first = ring.append(delta.ts, exp, delta.columns)
             mortal = ring.head
@@ -159,7 +159,7 @@ class FifoExpirer:
 class CalendarExpirer:
     """For WK edges: rows end in any order, so a calendar queue says which are next.
 
-    O(births + ends) a turn, amortised.
+    O(arrivals + ends) a turn, amortised.
     Invariant, asserted by `check`: the pool holds exactly the rows that are queued.
     """
 
@@ -176,7 +176,7 @@ class CalendarExpirer:
         """See `Expirer`."""
         rows = immortal = NO_TIMES
         if len(delta):
-            delta = births(delta, self.fields)
+            delta = insertions(delta, self.fields)
             exp = cast("I64", delta.exp)
             rows = self.pool.add(delta.ts, delta.columns)
             immortal = rows[exp == FOREVER]
@@ -230,7 +230,7 @@ class CalendarExpirer:
 
 
 class ScanningExpirer:
-    """For `direct`: a list in order of birth, scanned whole at every instant.
+    """For `direct`: a list in order of arrival, scanned whole at every instant.
 
     O(instants * rows) a turn, as the approach is [THESIS 2.3.3]: the baseline to compare with.
     Invariant, asserted by `check`: the pool holds exactly the rows of the list.
@@ -249,7 +249,7 @@ class ScanningExpirer:
         """See `Expirer`."""
         exp = rows = NO_TIMES
         if len(delta):
-            delta = births(delta, self.fields)
+            delta = insertions(delta, self.fields)
             exp = cast("I64", delta.exp)
             rows = self.pool.add(delta.ts, delta.columns)
         elif clock < self.list.first_end:

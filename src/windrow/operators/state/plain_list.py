@@ -1,4 +1,4 @@
-"""Rows in order of birth, scanned for those that ended: what `direct` has [THESIS 2.3.3]."""
+"""Rows in order of arrival, scanned for those that ended: what `direct` has [THESIS 2.3.3]."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def empty_meta() -> I64:
 
 @dataclass(slots=True)
 class PlainList:
-    """Row numbers with their ends, in order of birth; each instant scans all of them.
+    """Row numbers with their ends, in order of arrival; each instant scans all of them.
 
     Invariants, asserted by `check`:
       1. `first_end` is the smallest end in the list;
@@ -50,7 +50,7 @@ class PlainList:
         return self.kept[: len(self)]
 
     def scan(self, born: I64, exp: I64, rows: I64, clock: int) -> tuple[I64, I64]:
-        """Add rows at their births, instant by instant; return the ends and rows that ended.
+        """Add rows on their arrival, instant by instant; return the ends and rows that ended.
 
         O(instants * rows kept): each instant up to `clock` scans the list.
         """

@@ -1,4 +1,4 @@
-"""First in, first out: rows that leave in the order in which they came."""
+"""First in, first out: rows that expire in order of arrival."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NOTHING = slice(0, 0)
 
 @dataclass(slots=True)
 class Ring:
-    """Rows by number, from `tail` up to but not including `head`, each with birth and end.
+    """Rows by number, from `tail` up to but not including `head`, each with arrival and end.
 
         place = row & (capacity - 1)       [ 8  9  .  .  .  5  6  7 ]   tail 5, head 10
 

@@ -1,4 +1,4 @@
-"""Rows that leave in any order: places with a free list."""
+"""Rows that expire in any order: places with a free list."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SMALLEST = 64
 
 @dataclass(slots=True)
 class RowPool:
-    """Rows at numbered places, each with its birth. A released place is given out again.
+    """Rows at numbered places, each with its arrival. A released place is given out again.
 
         places  [ a  .  b  c  .  | never used ]       free [ 1 4 ], newest last
                                  used

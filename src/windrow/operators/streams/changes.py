@@ -24,7 +24,7 @@ from windrow.operators.window.slide import next_multiples
 class ClosingTask(ABC):
     """The common part: changes wait until their instant is past.
 
-    A subclass says in `_spoken` what closed instants amount to. Remembers the open instant.
+    A subclass says in `_spoken` what closed instants amount to. Stores the open instant.
     At the root of a plan nobody asks for an order inside an instant: then `ordered` is False.
     """
 
@@ -104,7 +104,7 @@ class IstreamTask(ClosingTask):
         return net if net.weight is None else copies(net, net.weight)
 
     def waiting(self) -> Delta:
-        """Return what is to be told of the open instants if nothing else comes at them."""
+        """Return what is to be emitted of the open instants if nothing else arrives at them."""
         nothing = Delta.empty(self.schema, signed=True)
         return self._spoken(Delta.concat([nothing, *self._open.batches]))
 

@@ -15,9 +15,9 @@ from windrow.operators.window.slide import SlidChanges
 class RefreshTask:
     """Q(⌊τ/d⌋·d): signed in, signed out. With `restore`, of a row p + m copies.
 
-    What p and m are: `kernels/streams.py`. O(changes) a step; remembers the changes since the last
+    What p and m are: `kernels/streams.py`. O(changes) a step; stores the changes since the last
     multiple, with `restore` the answer.
-    Rows of the first step that were there before any tuple are told at once if they are also
+    Rows of the first step that were there before any tuple are emitted at once if they are also
     given in `initial`.
     """
 
@@ -52,7 +52,7 @@ class RefreshTask:
         return self._slid.turn(delta, clock)
 
     def _without(self, delta: Delta, first: Delta) -> Delta:
-        """Return the changes without rows that are told at once.
+        """Return the changes without rows that are emitted at once.
 
         With `restore` they stay: what is there at the first instant has come by then, and is shown.
         """
@@ -79,21 +79,21 @@ class RefreshTask:
         return len(self._slid.waiting)
 
     def state_bytes(self) -> int:
-        """Return the exact size of what is remembered."""
+        """Return the exact size of the state."""
         if self._restored is not None:
             return self._restored.nbytes
         assert self._slid is not None
         return self._slid.waiting.nbytes
 
     def save(self) -> Saved:
-        """Return what is remembered."""
+        """Return what is stored."""
         if self._restored is not None:
             return self._restored.save()
         assert self._slid is not None
         return self._slid.save()
 
     def load(self, saved: Saved) -> None:
-        """Take over what was remembered."""
+        """Take over what was stored."""
         if self._restored is not None:
             self._restored.load(saved)
         else:
@@ -109,7 +109,7 @@ class RefreshTask:
             self._slid.waiting.check()
 
     def live_codes(self) -> list[I64]:
-        """Return the interned codes that remembered rows refer to."""
+        """Return the interned codes that stored rows refer to."""
         if self._restored is not None:
             return self._restored.live_codes()
         assert self._slid is not None

@@ -1,4 +1,4 @@
-"""RESTORE: a refreshed answer also tells what was born and died since the last refresh."""
+"""RESTORE: a refreshed answer also has what appeared and disappeared since the last refresh."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from windrow.operators.window.slide import next_multiples
 class RestoredChanges:
     """The changes of an answer that holds p + m copies of a row at each multiple of `slide`.
 
-    O(changes) a step; remembers the answer and what it shows. Invariants, asserted by `check`:
+    O(changes) a step; stores the answer and what it shows. Invariants, asserted by `check`:
       1. each row that is shown, or is there, has an entry;
       2. the lists of dirty and settled codes are those that are marked;
       3. a row that is in neither list shows what it has.
@@ -133,4 +133,4 @@ class RestoredChanges:
             listed = np.sort(self.lists[line, : work[length]])
             assert np.array_equal(listed, np.flatnonzero(rows[:, mark])), "invariant 2: lists"
         calm = (rows[:, DIRTY] == 0) & (rows[:, SETTLED] == 0)
-        assert (rows[calm, SHOWN] == rows[calm, COPIES]).all(), "invariant 3: not told"
+        assert (rows[calm, SHOWN] == rows[calm, COPIES]).all(), "invariant 3: not emitted"

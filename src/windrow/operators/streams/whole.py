@@ -42,13 +42,13 @@ class RstreamTask:
         self.counters = Counters()
         self.schema = schema
         self.slide = slide
-        self.next: int | None = None  # the multiple to be told next
+        self.next: int | None = None  # the multiple to be emitted next
         self._order = RowOrder(schema, (), interner)
         self._bag = Bag(schema)
         self._changes = Backlog(schema, signed=True)
 
     def begin(self, start: int) -> Delta | None:
-        """Answers are told from the first multiple at or after `start` on."""
+        """Answers are emitted from the first multiple at or after `start` on."""
         self.next = next_multiple(start, self.slide)
         return None
 
@@ -59,13 +59,13 @@ class RstreamTask:
         self.counters.tuples_in += len(delta)
         if delta.weight is not None:
             self.counters.negatives_in += int(np.count_nonzero(delta.weight < 0))
-        return self._told(clock - 1)
+        return self._answers_up_to(clock - 1)
 
     def finish(self, clock: int) -> Delta:
-        """Nothing more will come: the answer at the clock can be told too."""
-        return self._told(clock)
+        """Nothing more will come: the answer at the clock can be emitted too."""
+        return self._answers_up_to(clock)
 
-    def _told(self, last: int) -> Delta:
+    def _answers_up_to(self, last: int) -> Delta:
         assert self.next is not None, "a query begins before it steps"
         end = last_multiple(last, self.slide)
         if end < self.next:
@@ -133,7 +133,7 @@ class RstreamTask:
         """Assert the invariants."""
         self._bag.check()
         self._changes.check()
-        assert self.next is None or self.next % self.slide == 0, "only multiples are told"
+        assert self.next is None or self.next % self.slide == 0, "only multiples are emitted"
 
     def live_codes(self) -> list[I64]:
         """Return the interned codes that the answer and its changes refer to."""

@@ -19,7 +19,7 @@ SMALLEST = 64
 class PartitionRowsWindow:
     """For each key its `count` newest tuples: stream in, signed out.
 
-    O(tuples) a step; remembers at most `count` tuples a key, in slots that are linked from the
+    O(tuples) a step; stores at most `count` tuples a key, in slots that are linked from the
     oldest to the newest of a key. A key that has come stays. With `slide`, changes wait
     for the next multiple. Invariants, asserted by `check`:
       1. a key's chain has HELD slots, of ascending arrival numbers, and at most `count`;
@@ -89,7 +89,7 @@ class PartitionRowsWindow:
         self.words = grown(self.words, self.used + more)  # type: ignore[assignment]
 
     def state_rows(self) -> int:
-        """Return how many tuples are remembered."""
+        """Return how many tuples are stored."""
         return self.used + (0 if self._slid is None else len(self._slid.waiting))
 
     def state_bytes(self) -> int:
@@ -147,7 +147,7 @@ class PartitionRowsWindow:
             self._slid.waiting.check()
 
     def live_codes(self) -> list[I64]:
-        """Return the interned codes that remembered tuples refer to."""
+        """Return the interned codes that stored tuples refer to."""
         places = [i for i, f in enumerate(self.schema) if is_interned(f.type)]
         codes = [np.ascontiguousarray(self.words[: self.used, i]) for i in places]
         return codes + ([] if self._slid is None else self._slid.waiting.live_codes())

@@ -21,7 +21,7 @@ class RowsWindow:
         arrival a enters with arrival   ⌈a / step⌉ · step
                   leaves with arrival   ⌈(a + count) / step⌉ · step
 
-    O(tuples) a step; remembers count + step tuples at most, as words in a ring:
+    O(tuples) a step; stores count + step tuples at most, as words in a ring:
     the one with number a is at place a mod capacity. With `slide`, changes wait for the next
     multiple. Invariants, asserted by `check`:
       1. capacity is a power of two, or the ring is still empty;
@@ -107,7 +107,7 @@ class RowsWindow:
         return Delta(np.zeros(len(words), np.int64), dict(zip(self._names, columns, strict=True)))
 
     def state_rows(self) -> int:
-        """Return how many tuples are remembered."""
+        """Return how many tuples are stored."""
         waiting = 0 if self._slid is None else len(self._slid.waiting)
         return self.arrived - self.oldest + 1 + waiting
 
@@ -147,7 +147,7 @@ class RowsWindow:
             self._slid.waiting.check()
 
     def live_codes(self) -> list[I64]:
-        """Return the interned codes that remembered tuples refer to."""
+        """Return the interned codes that stored tuples refer to."""
         places = [i for i, f in enumerate(self.schema) if is_interned(f.type)]
         kept = self._kept() if places else self.words
         codes = [np.ascontiguousarray(kept[:, i]) for i in places]

@@ -14,13 +14,13 @@ from windrow.language.syntax import PairWindow, StreamWindow
 from windrow.plan.binding.context import Context
 from windrow.plan.binding.expressions import ExpressionBinder, condition, misplaced
 from windrow.plan.binding.factor_disjunctions import factor_disjunctions
-from windrow.plan.binding.grouping import Grouping, has_aggregate, owners_of_star
+from windrow.plan.binding.grouping import BlockGrouping, has_aggregate, owners_of_star
 from windrow.plan.binding.imply_conditions import imply_conditions
 from windrow.plan.binding.infer_equalities import infer_constants
 from windrow.plan.binding.joins import build_joins
 from windrow.plan.binding.ordering import apply_order, order_terms, ordinal, output_key
 from windrow.plan.binding.pairs import pair_bands
-from windrow.plan.binding.scope import Scope, Source
+from windrow.plan.binding.scope import FromItem, Scope
 from windrow.plan.binding.sources import QueryBinders, bind_source
 from windrow.plan.binding.subqueries import (
     Inner,
@@ -95,7 +95,7 @@ def bind_block(select: exp.Select, context: Context, binders: QueryBinders) -> B
 
 
 def _slide_instants(
-    select: exp.Select, sources: tuple[Source, ...], context: Context, binders: QueryBinders
+    select: exp.Select, sources: tuple[FromItem, ...], context: Context, binders: QueryBinders
 ) -> tuple[SlideInstants, ...]:
     """Return when the windows of a block slide, if all of them count tuples and SLIDE.
 
@@ -129,7 +129,7 @@ def _plain(joined: Joined) -> tuple[BindExpr, Plan]:
 
 
 def _grouped(select: exp.Select, joined: Joined, items: list[exp.Expr]) -> tuple[BindExpr, Plan]:
-    grouping = Grouping(joined.scope)
+    grouping = BlockGrouping(joined.scope)
     group = select.args.get("group")
     for node in group.expressions if group else ():
         grouping.add_key(_group_term(node, items, joined.scope))
@@ -211,7 +211,7 @@ def _bind_terms(nodes: list[Condition], scope: Scope) -> tuple[list[Expr], list[
 
 
 def _implied(
-    inside: list[Expr], known: tuple[Expr, ...], sources: tuple[Source, ...]
+    inside: list[Expr], known: tuple[Expr, ...], sources: tuple[FromItem, ...]
 ) -> list[Expr]:
     """Return conditions on single sources that follow from others.
 
@@ -312,32 +312,32 @@ def _conjuncts(node: exp.Expr | None) -> list[exp.Expr]:
             return [node]
 
 
-def _require_distinct_aliases(sources: tuple[Source, ...]) -> None:
+def _require_distinct_aliases(sources: tuple[FromItem, ...]) -> None:
     seen: set[str] = set()
     for source in sources:
         if source.alias.lower() in seen:
             raise BindError(
                 f'two sources are called "{source.alias}"',
-                detail="Columns are told apart by the names of their sources.",
+                detail="Columns are distinguished by the names of their sources.",
                 hint=f"Give one another alias: AS {source.alias}2, for example.",
                 span=source.span,
             )
         seen.add(source.alias.lower())
 
 
-def _with_expiry(sources: tuple[Source, ...]) -> tuple[Source, ...]:
-    """Let external windows beside INTERNAL ones tell when their tuples leave."""
+def _with_expiry(sources: tuple[FromItem, ...]) -> tuple[FromItem, ...]:
+    """Let external windows beside INTERNAL ones have a column with their tuples' `exp`."""
     if not any(s.internal for s in sources) or not any(s.external for s in sources):
         return sources
-    return tuple(_telling_expiry(s) if s.external else s for s in sources)
+    return tuple(_with_known_expiry(s) if s.external else s for s in sources)
 
 
-def _telling_expiry(source: Source) -> Source:
+def _with_known_expiry(source: FromItem) -> FromItem:
     window = source.plan
     if not isinstance(window, Window) or not isinstance(window.spec, Range):
         raise SemanticError(
             f'"{source.alias}" beside an INTERNAL window must be a stream with a RANGE window',
-            detail="A result lives until its first external tuple leaves, and only tuples of a "
+            detail="A result lives until its first external tuple expires, and only tuples of a "
             "RANGE window know when that will be.",
             hint="Make all windows of the query INTERNAL, or none.",
             span=source.span,
@@ -346,7 +346,7 @@ def _telling_expiry(source: Source) -> Source:
     return replace(source, plan=replace(window, expiry_column=column), expiry_column=column)
 
 
-def _until_external_end(plan: Plan, sources: tuple[Source, ...]) -> Plan:
+def _until_external_end(plan: Plan, sources: tuple[FromItem, ...]) -> Plan:
     ends = tuple(s.expiry_column for s in sources if s.expiry_column is not None)
     if not ends:
         return plan
@@ -355,7 +355,7 @@ def _until_external_end(plan: Plan, sources: tuple[Source, ...]) -> Plan:
     return Project(kept, columns)
 
 
-def _is_internal(sources: tuple[Source, ...]) -> bool:
+def _is_internal(sources: tuple[FromItem, ...]) -> bool:
     return any(s.internal for s in sources) and not any(s.external for s in sources)
 
 
@@ -385,10 +385,10 @@ def internal_window(query: exp.Expr) -> exp.Expr:
 
 
 def internal_refused(node: exp.Expr, what: str) -> SemanticError:
-    """Return the error for INTERNAL windows below an operator that takes results back."""
+    """Return the error for INTERNAL windows below an operator that retracts results."""
     return SemanticError(
         f"INTERNAL does not go with {what}",
-        detail="Results that stay after their tuples have left would be duplicates, or would no "
+        detail="Results that stay after their tuples have expired would be duplicates, or would no "
         "longer satisfy the condition.",
         hint="Leave INTERNAL out, so that results expire with the window.",
         span=span_of(node),
@@ -408,7 +408,7 @@ def _expand_stars(select: exp.Select, scope: Scope) -> list[exp.Expr]:
     return items
 
 
-def _star(sources: tuple[Source, ...], star: exp.Expr) -> list[exp.Expr]:
+def _star(sources: tuple[FromItem, ...], star: exp.Expr) -> list[exp.Expr]:
     """Return the columns of the sources, each standing where the star stands."""
     columns: list[exp.Expr] = []
     for source in sources:

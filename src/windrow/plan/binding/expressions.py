@@ -427,7 +427,7 @@ def _interval(node: exp.Interval) -> Literal:
 
 
 def has_parts(node: exp.DataType) -> bool:
-    """Tell whether a type is STRUCT or MAP, or holds one: its values are read by no query."""
+    """Return whether a type is STRUCT or MAP, or holds one: its values are read by no query."""
     return any(t.this in (exp.DType.STRUCT, exp.DType.MAP) for t in node.find_all(exp.DataType))
 
 

@@ -10,14 +10,14 @@ from windrow.core.errors import BindError
 from windrow.language.printing import to_sql
 from windrow.language.spans import span_of
 from windrow.plan.binding.expressions import ExpressionBinder, condition
-from windrow.plan.binding.scope import Scope, Source, unknown_source
+from windrow.plan.binding.scope import FromItem, Scope, unknown_source
 from windrow.plan.expressions import Call, Cast, Column, Expr
 from windrow.plan.functions import canonical_aggregate, is_aggregate, resolve_aggregate
 from windrow.plan.nodes import Aggregate, AggregateCall, Named, Plan
 
 
 def has_aggregate(node: exp.Expr) -> bool:
-    """Tell whether an aggregate is called in it, sub-queries apart."""
+    """Return whether an aggregate is called in it, sub-queries apart."""
     return any(
         isinstance(n, exp.Anonymous) and is_aggregate(n.name)
         for n in node.walk(prune=lambda n: isinstance(n, exp.Query))
@@ -25,7 +25,7 @@ def has_aggregate(node: exp.Expr) -> bool:
 
 
 @dataclass(slots=True)
-class Grouping:
+class BlockGrouping:
     """The keys of a block and the aggregates met so far."""
 
     scope: Scope
@@ -125,7 +125,7 @@ def _arguments(call: exp.Anonymous, scope: Scope) -> tuple[bool, list[exp.Expr]]
     return False, args
 
 
-def owners_of_star(item: exp.Column, scope: Scope) -> tuple[Source, ...]:
+def owners_of_star(item: exp.Column, scope: Scope) -> tuple[FromItem, ...]:
     """Return the source that ``alias.*`` names."""
     owners = tuple(s for s in scope.sources if s.alias.lower() == item.table.lower())
     if not owners:

@@ -14,7 +14,7 @@ from itertools import pairwise
 
 from windrow.core.errors import SemanticError, UnboundedStateError
 from windrow.plan.binding.infer_equalities import Equalities, Pair
-from windrow.plan.binding.scope import Source
+from windrow.plan.binding.scope import FromItem
 from windrow.plan.expressions import Call, Expr, columns_of, conjunction
 from windrow.plan.nodes import (
     AntiJoin,
@@ -56,7 +56,7 @@ class JoinTree:
 
 
 def build_joins(
-    sources: tuple[Source, ...], terms: list[Expr], bands: list[Band], known: Iterable[Expr] = ()
+    sources: tuple[FromItem, ...], terms: list[Expr], bands: list[Band], known: Iterable[Expr] = ()
 ) -> Plan:
     """Return the join of all sources under all terms and bands.
 
@@ -67,7 +67,7 @@ def build_joins(
     rest = sorted(sources, key=lambda s: _RANK[s.kind])
     if rest[-1].kind == "nrr" and _RANK[rest[0].kind] > 0:
         raise SemanticError(
-            f'nothing tells when to look at "{rest[-1].alias}"',
+            f'nothing says when to look at "{rest[-1].alias}"',
             detail="A non-retroactive relation is read as of the time of a stream's tuple.",
             hint="Join it with a stream, or declare it as a RELATION.",
             span=rest[-1].span,
@@ -84,7 +84,7 @@ def build_joins(
     return tree.plan
 
 
-def _take_next(tree: JoinTree, rest: list[Source]) -> Source:
+def _take_next(tree: JoinTree, rest: list[FromItem]) -> FromItem:
     """Remove and return the first source that an equality connects, else the first.
 
     Equalities that are written come before those that follow from others.
@@ -100,7 +100,7 @@ def _take_next(tree: JoinTree, rest: list[Source]) -> Source:
     return rest.pop(0)
 
 
-def _names(source: Source) -> frozenset[str]:
+def _names(source: FromItem) -> frozenset[str]:
     return frozenset(source.plan.schema.names)
 
 
@@ -117,7 +117,7 @@ def _filtered(plan: Plan, terms: list[Term]) -> Plan:
     return plan if predicate is None else Filter(plan, predicate)
 
 
-def _join(tree: JoinTree, source: Source) -> None:
+def _join(tree: JoinTree, source: FromItem) -> None:
     names = _names(source)
     both = tree.columns | names
     local = [t for t in tree.terms if t.columns and t.columns <= names]
@@ -131,7 +131,7 @@ def _join(tree: JoinTree, source: Source) -> None:
     tree.columns = both
 
 
-def _joined(left: Plan, source: Source, local: list[Term], on: JoinOn) -> Plan:
+def _joined(left: Plan, source: FromItem, local: list[Term], on: JoinOn) -> Plan:
     if source.kind == "nrr":
         assert isinstance(source.plan, Table)
         _require_no_negation_below(left, source)
@@ -194,7 +194,7 @@ def _oriented(tree: JoinTree, names: frozenset[str]) -> tuple[Band, ...]:
     return tuple(found)
 
 
-def _require_no_negation_below(left: Plan, source: Source) -> None:
+def _require_no_negation_below(left: Plan, source: FromItem) -> None:
     if _negates(left):
         raise SemanticError(
             f'non-retroactive relation "{source.alias}" is joined above a negation',
@@ -205,7 +205,7 @@ def _require_no_negation_below(left: Plan, source: Source) -> None:
         )
 
 
-def _require_own_times(left: Plan, source: Source) -> None:
+def _require_own_times(left: Plan, source: FromItem) -> None:
     if _comes_and_goes(left):
         raise SemanticError(
             f'non-retroactive relation "{source.alias}" is joined above EXISTS or IN',
@@ -217,7 +217,7 @@ def _require_own_times(left: Plan, source: Source) -> None:
 
 
 def _comes_and_goes(plan: Plan) -> bool:
-    """Tell whether tuples with times of their own pass a condition on what others are there."""
+    """Return whether tuples with times of their own pass a condition on what others are there."""
     match plan:
         case SemiJoin():
             return True
@@ -233,7 +233,7 @@ def _negates(plan: Plan) -> bool:
     return not is_stream(plan) and any(_negates(p) for p in inputs_of(plan))
 
 
-def require_bounded_state(sources: tuple[Source, ...], bands: list[Band]) -> None:
+def require_bounded_state(sources: tuple[FromItem, ...], bands: list[Band]) -> None:
     """Refuse a join that would have to keep an unwindowed stream for ever."""
     partners = [s for s in sources if s.kind != "nrr"]
     if len(partners) < 2:
@@ -251,14 +251,14 @@ def require_bounded_state(sources: tuple[Source, ...], bands: list[Band]) -> Non
             )
 
 
-def without_window(source: Source) -> str:
+def without_window(source: FromItem) -> str:
     """Say why a source keeps every tuple."""
     if source.kind == "query":
-        return "The sub-query reads a stream that has no window, so its rows never leave."
+        return "The sub-query reads a stream that has no window, so its rows never expire."
     return f'"{source.alias}" has no window, so no tuple of it can ever be dropped.'
 
 
-def window_hint(source: Source) -> str:
+def window_hint(source: FromItem) -> str:
     """Say how a source gets a window."""
     if source.kind == "query":
         return "Add a window to that stream, or write [UNBOUNDED] there to keep every row."
@@ -268,7 +268,7 @@ def window_hint(source: Source) -> str:
     )
 
 
-def _not_tied(source: Source, partners: list[Source], bands: list[Band]) -> UnboundedStateError:
+def _not_tied(source: FromItem, partners: list[FromItem], bands: list[Band]) -> UnboundedStateError:
     """Return the error for streams of which WINDOW ties some to each other, but not all."""
     near = _reached(source, partners, bands)
     tied, others = (
@@ -277,13 +277,13 @@ def _not_tied(source: Source, partners: list[Source], bands: list[Band]) -> Unbo
     fewer = tied if len(tied) < len(others) else others
     blamed = next((p for p in fewer if p.implicit), source)
     rest = tied if blamed in others else others
-    told, names = (", ".join(f'"{p.alias}"' for p in some) for some in ((blamed,), rest))
+    one, names = (", ".join(f'"{p.alias}"' for p in some) for some in ((blamed,), rest))
     first, second = next(
         pair for pair in pairwise(partners) if (pair[0] in tied) is not (pair[1] in tied)
     )
     return UnboundedStateError(
-        f"join of {told} with {names} needs unbounded state",
-        detail=f"No WINDOW ties {told} to {names}: they match however far apart in time they are,"
+        f"join of {one} with {names} needs unbounded state",
+        detail=f"No WINDOW ties {one} to {names}: they match however far apart in time they are,"
         " so no tuple can ever be dropped.",
         hint=f"Add WINDOW({first.alias}, {second.alias}) = ..., or write WINDOW = ... for all"
         f" pairs; or give each stream a window, for example {blamed.alias} [RANGE 10 MINUTES].",
@@ -291,13 +291,13 @@ def _not_tied(source: Source, partners: list[Source], bands: list[Band]) -> Unbo
     )
 
 
-def _within_reach(source: Source, partners: list[Source], bands: list[Band]) -> bool:
-    """Tell whether bands tie the source's time to that of every partner."""
+def _within_reach(source: FromItem, partners: list[FromItem], bands: list[Band]) -> bool:
+    """Return whether bands tie the source's time to that of every partner."""
     reached = _reached(source, partners, bands)
     return all(p.time_column in reached for p in partners)
 
 
-def _reached(source: Source, partners: list[Source], bands: list[Band]) -> set[str | None]:
+def _reached(source: FromItem, partners: list[FromItem], bands: list[Band]) -> set[str | None]:
     """Return the times that bands tie the source's to, by way of others, too."""
     reached = {source.time_column}
     for _ in partners:

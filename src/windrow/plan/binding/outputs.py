@@ -18,7 +18,7 @@ from windrow.plan.binding.context import Context, NamedQuery, RefreshScope
 from windrow.plan.binding.expiry import expiry_of
 from windrow.plan.binding.nested_wstream import lift_nested_wstream
 from windrow.plan.binding.ordering import keyed_cut, order_outputs
-from windrow.plan.binding.scope import Source
+from windrow.plan.binding.scope import FromItem
 from windrow.plan.binding.sources import QueryBinders, bind_window
 from windrow.plan.binding.subqueries import is_bracket
 from windrow.plan.catalog import Catalog
@@ -193,7 +193,7 @@ def _wstream(function: StreamFunction | None, body: Body, stream: Plan, context:
             span=span_of(node),
         )
     columns = tuple((f.name, as_column(f)) for f in stream.schema)
-    source = Source("output", stream, columns, "query")
+    source = FromItem("output", stream, columns, "query")
     return Window(stream, bind_window(node, source, context))
 
 
@@ -375,11 +375,11 @@ def _require_windowable(plan: Plan, node: exp.Expr) -> None:
     hint = (
         "Make the windows inside INTERNAL, so that each result stays, or use ISTREAM(...)."
         if internal_helps
-        else "Use ISTREAM(...) instead, which tells what enters and never takes it back."
+        else "Use ISTREAM(...) instead, which emits what enters and never retracts it."
     )
     raise SemanticError(
         f"the output of {name} cannot be windowed",
-        detail="Values can be taken back before they leave the outer window: a window over it "
+        detail="Values can be retracted before they leave the outer window: a window over it "
         "would hold results that are no longer true.",
         hint=hint,
         span=span_of(node),

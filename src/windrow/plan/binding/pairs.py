@@ -11,12 +11,12 @@ from windrow.language.spans import span_of
 from windrow.language.syntax import PairWindow
 from windrow.plan.binding.context import Context
 from windrow.plan.binding.durations import bind_duration
-from windrow.plan.binding.scope import Source
+from windrow.plan.binding.scope import FromItem
 from windrow.plan.nodes import Band
 
 
 def pair_bands(
-    nodes: list[PairWindow], sources: tuple[Source, ...], context: Context
+    nodes: list[PairWindow], sources: tuple[FromItem, ...], context: Context
 ) -> list[Band]:
     """Return the bands that the predicates put on pairs of streams.
 
@@ -33,7 +33,7 @@ def pair_bands(
     return bands
 
 
-def _pairs(node: PairWindow, sources: tuple[Source, ...]) -> list[tuple[Source, Source]]:
+def _pairs(node: PairWindow, sources: tuple[FromItem, ...]) -> list[tuple[FromItem, FromItem]]:
     streams = [s for s in sources if s.time_column is not None]
     names = node.args.get("streams") or []
     if names:
@@ -63,7 +63,7 @@ def _pairs(node: PairWindow, sources: tuple[Source, ...]) -> list[tuple[Source, 
     return list(combinations(streams, 2))
 
 
-def _find(name: str, streams: list[Source], node: PairWindow) -> Source:
+def _find(name: str, streams: list[FromItem], node: PairWindow) -> FromItem:
     for source in streams:
         if source.alias.lower() == name.lower():
             return source

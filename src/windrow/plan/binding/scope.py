@@ -16,7 +16,7 @@ from windrow.plan.nodes import Plan
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class FromItem:
     """One item of FROM, bound.
 
     `columns` maps the names a user writes to columns of `plan`. `time_column` is set for a base
@@ -51,7 +51,7 @@ class Scope:
     hold in every result of the block.
     """
 
-    sources: tuple[Source, ...] = ()
+    sources: tuple[FromItem, ...] = ()
     outer: Scope | None = None
     bare_words: bool = False
     beyond: Scope | None = None
@@ -89,7 +89,7 @@ class Scope:
             )
         return found[0][1] if found else None
 
-    def all_sources(self) -> tuple[Source, ...]:
+    def all_sources(self) -> tuple[FromItem, ...]:
         """All sources in sight, innermost first."""
         return self.sources + (self.outer.all_sources() if self.outer else ())
 
@@ -130,7 +130,7 @@ def unknown_column(node: exp.Column, scope: Scope) -> BindError:
     )
 
 
-def _without_parts(node: exp.Column, source: Source, type_: str) -> BindError:
+def _without_parts(node: exp.Column, source: FromItem, type_: str) -> BindError:
     return BindError(
         f'no query can read column "{node.name}" of "{source.alias}"',
         detail=f"It is declared {type_}, and values of a STRUCT or MAP stay in their source.",

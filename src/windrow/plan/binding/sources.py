@@ -16,7 +16,7 @@ from windrow.language.spans import span_of
 from windrow.language.syntax import Duration, StreamWindow, Windowed
 from windrow.plan.binding.context import Context, NamedQuery
 from windrow.plan.binding.durations import bind_count, bind_duration, bind_instant
-from windrow.plan.binding.scope import Scope, Source, unknown_column
+from windrow.plan.binding.scope import FromItem, Scope, unknown_column
 from windrow.plan.catalog import Relation, Stream
 from windrow.plan.expressions import Column
 from windrow.plan.nodes import (
@@ -48,7 +48,7 @@ class QueryBinders:
     stream: BindQuery
 
 
-def bind_source(node: exp.Expr, context: Context, binders: QueryBinders) -> Source:
+def bind_source(node: exp.Expr, context: Context, binders: QueryBinders) -> FromItem:
     """Bind one item of FROM."""
     window = node.args["window"] if isinstance(node, Windowed) else None
     inner = node.this if isinstance(node, Windowed) else node
@@ -84,7 +84,7 @@ def _with_source(
     window: StreamWindow | None,
     context: Context,
     binders: QueryBinders,
-) -> Source:
+) -> FromItem:
     """Bind a query of WITH where it is read: it knows the names written before its own."""
     known, context.named_queries = context.named_queries, named.known
     around, context.around = context.around, None
@@ -95,7 +95,7 @@ def _with_source(
     return _renamed(replace(source, span=span_of(node)), named.columns)
 
 
-def _renamed(source: Source, names: tuple[str, ...]) -> Source:
+def _renamed(source: FromItem, names: tuple[str, ...]) -> FromItem:
     """Give the columns of a source the names written after its alias."""
     if not names:
         return source
@@ -112,7 +112,7 @@ def _renamed(source: Source, names: tuple[str, ...]) -> Source:
     return replace(source, columns=tuple((name, column) for name, (_, column) in renamed))
 
 
-def _named_source(node: exp.Table, window: StreamWindow | None, context: Context) -> Source:
+def _named_source(node: exp.Table, window: StreamWindow | None, context: Context) -> FromItem:
     entry = context.catalog.get(node.name)
     span = span_of(node)
     match entry:
@@ -140,11 +140,11 @@ def _named_source(node: exp.Table, window: StreamWindow | None, context: Context
 
 def _stream_source(
     stream: Stream, alias: str, window: StreamWindow | None, context: Context, span: Span | None
-) -> Source:
+) -> FromItem:
     context.agree_on_clock(stream.clock, stream.name, span)
     scan = Scan(stream, context.unique_alias(alias, span))
     columns = _visible(stream.schema, scan.schema)
-    bare = Source(
+    bare = FromItem(
         alias, scan, columns, "stream", span, time_column=scan.time_column, unread=stream.unread
     )
     if window is None:
@@ -152,7 +152,7 @@ def _stream_source(
     return _windowed(bare, scan, window, context)
 
 
-def _windowed(source: Source, stream: Plan, window: StreamWindow, context: Context) -> Source:
+def _windowed(source: FromItem, stream: Plan, window: StreamWindow, context: Context) -> FromItem:
     spec = bind_window(window, source, context)
     internal = bool(window.args.get("internal"))
     bounded = not isinstance(spec, Unbounded | Since)
@@ -165,11 +165,13 @@ def _windowed(source: Source, stream: Plan, window: StreamWindow, context: Conte
     )
 
 
-def _relation_source(relation: Relation, alias: str, context: Context, span: Span | None) -> Source:
+def _relation_source(
+    relation: Relation, alias: str, context: Context, span: Span | None
+) -> FromItem:
     table = Table(relation, context.unique_alias(alias, span))
     kind = "relation" if relation.retroactive else "nrr"
     visible = _visible(relation.schema, table.schema)
-    return Source(alias, table, visible, kind, span, unread=relation.unread)
+    return FromItem(alias, table, visible, kind, span, unread=relation.unread)
 
 
 def _query_source(
@@ -178,7 +180,7 @@ def _query_source(
     alias: str,
     context: Context,
     binders: QueryBinders,
-) -> Source:
+) -> FromItem:
     span = span_of(query)
     bind = binders.relation if window is None else binders.stream
     inner = bind(query.this, context)
@@ -186,16 +188,16 @@ def _query_source(
     renamed = Project(
         inner, tuple(Named(f"{plan_alias}.{f.name}", as_column(f)) for f in inner.schema)
     )
-    source = Source(alias, renamed, _visible(inner.schema, renamed.schema), "query", span)
+    source = FromItem(alias, renamed, _visible(inner.schema, renamed.schema), "query", span)
     if window is None:
         return replace(source, external=True, implicit=_keeps_all(inner))
     return _windowed(source, renamed, window, context)
 
 
 def _keeps_all(plan: Plan) -> bool:
-    """Tell whether every tuple of a stream stays in the answer though nobody wrote UNBOUNDED.
+    """Return whether every tuple of a stream stays in the answer though nobody wrote UNBOUNDED.
 
-    Aggregates and DISTINCT keep values, not tuples, so what they remember is their own affair.
+    Aggregates and DISTINCT keep values, not tuples, so what they store does not count here.
     """
     match plan:
         case Window(spec=Unbounded(written=written)):
@@ -210,7 +212,7 @@ def _visible(names: Schema, plan: Schema) -> tuple[tuple[str, Column], ...]:
     return tuple((n.name, as_column(p)) for n, p in zip(names, plan, strict=True))
 
 
-def bind_window(node: StreamWindow, source: Source, context: Context) -> WindowSpec:
+def bind_window(node: StreamWindow, source: FromItem, context: Context) -> WindowSpec:
     """Return what a written window means on this source; its SLIDE goes to the context."""
     size: exp.Expr = node.args.get("size") or node
     slide: exp.Expr | None = node.args.get("slide")
@@ -255,7 +257,7 @@ def _clock(node: StreamWindow, context: Context) -> Clock:
     return Clock.TIMESTAMP
 
 
-def _partition_keys(node: StreamWindow, source: Source) -> tuple[str, ...]:
+def _partition_keys(node: StreamWindow, source: FromItem) -> tuple[str, ...]:
     if node.args.get("slide") is not None:
         raise SemanticError(
             "a partitioned window cannot SLIDE",

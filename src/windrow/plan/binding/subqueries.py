@@ -11,7 +11,7 @@ from windrow.language.spans import span_of
 from windrow.language.syntax import StreamFunction
 from windrow.plan.binding.expressions import ExpressionBinder
 from windrow.plan.binding.joins import join_on, window_hint, without_window
-from windrow.plan.binding.scope import Scope, Source
+from windrow.plan.binding.scope import FromItem, Scope
 from windrow.plan.expressions import Call, Expr, columns_of
 from windrow.plan.functions import resolve_call
 from windrow.plan.nodes import AntiJoin, JoinOn, Plan, SemiJoin, as_column
@@ -34,7 +34,7 @@ class Inner:
     plan: Plan
     column: Expr | None
     correlated: tuple[Expr, ...]
-    sources: tuple[Source, ...]
+    sources: tuple[FromItem, ...]
 
 
 def subquery_term(node: exp.Expr, *, negated: bool = False) -> SubqueryTerm | None:
@@ -65,7 +65,7 @@ def unwrap(node: exp.Expr) -> exp.Expr:
 
 
 def is_bracket(node: exp.Expr) -> bool:
-    """Tell whether a node is a query in parentheses and nothing else: no ORDER BY, no LIMIT."""
+    """Return whether a node is a query in parentheses and nothing else: no ORDER BY, no LIMIT."""
     return isinstance(node, exp.Subquery | exp.Paren) and not any(
         node.args.get(clause) for clause in ("alias", "with_", "order", "limit", "offset")
     )
@@ -118,7 +118,7 @@ def _with_membership(
     )
 
 
-def _require_bounded(sources: tuple[Source, ...], term: SubqueryTerm) -> None:
+def _require_bounded(sources: tuple[FromItem, ...], term: SubqueryTerm) -> None:
     for source in sources:
         if source.implicit:
             word = "IN" if term.value is not None else "EXISTS"

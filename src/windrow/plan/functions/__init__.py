@@ -78,7 +78,7 @@ def resolve_call(name: str, args: tuple[Expr, ...]) -> Expr:
 
 
 def is_aggregate(name: str) -> bool:
-    """Tell whether a name, in any case, is that of an aggregate function."""
+    """Return whether a name, in any case, is that of an aggregate function."""
     return canonical_aggregate(name) is not None
 
 

@@ -237,7 +237,7 @@ ALIASES = {
 
 
 def declare_aggregate(name: str, arguments: tuple[pa.DataType, ...], result: pa.DataType) -> None:
-    """Let queries call an aggregate of the user's own; what it computes is told to operators."""
+    """Let queries call an aggregate of the user's own; operators look its implementation up."""
     if (known := canonical_aggregate(name)) is not None:
         raise BindError(f"there is already an aggregate {known}", hint="Give it a name of its own.")
 

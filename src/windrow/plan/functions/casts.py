@@ -38,7 +38,7 @@ from windrow.plan.functions.widen import is_total, widen_literal
 
 
 def can_cast(source: pa.DataType, target: pa.DataType) -> bool:
-    """Tell whether CAST from one type to another has a meaning."""
+    """Return whether CAST from one type to another has a meaning."""
     if source in (target, NULL):
         return True
     if source == STRING:

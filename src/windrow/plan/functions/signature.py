@@ -61,7 +61,7 @@ class Function:
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class TypeSet:
     """A set of types that a parameter accepts, and the type that they become."""
 
     words: str
@@ -69,18 +69,18 @@ class Kind:
     becomes: pa.DataType | None  # None: stays as it is
 
 
-TEXT = Kind("text", lambda t: bool(t == STRING), STRING)
-WHOLE = Kind("a whole number", is_integer, BIGINT)
-FLOATING = Kind("a number", is_numeric, DOUBLE)
-NUMBER = Kind("a number", is_numeric, None)
-TRUTH = Kind("a truth value", lambda t: bool(t == BOOLEAN), BOOLEAN)
-DAY = Kind("a date", is_temporal, DATE)
-INSTANT = Kind("a timestamp", is_temporal, TIMESTAMP)
-LENGTH = Kind("an interval", lambda t: bool(t == INTERVAL), INTERVAL)
+TEXT = TypeSet("text", lambda t: bool(t == STRING), STRING)
+WHOLE = TypeSet("a whole number", is_integer, BIGINT)
+FLOATING = TypeSet("a number", is_numeric, DOUBLE)
+NUMBER = TypeSet("a number", is_numeric, None)
+TRUTH = TypeSet("a truth value", lambda t: bool(t == BOOLEAN), BOOLEAN)
+DAY = TypeSet("a date", is_temporal, DATE)
+INSTANT = TypeSet("a timestamp", is_temporal, TIMESTAMP)
+LENGTH = TypeSet("an interval", lambda t: bool(t == INTERVAL), INTERVAL)
 
 
 def simple(
-    usage: str, kinds: tuple[Kind, ...], result: pa.DataType, *, total: bool = True
+    usage: str, kinds: tuple[TypeSet, ...], result: pa.DataType, *, total: bool = True
 ) -> Function:
     """Declare a strict function of fixed kinds; arguments after ``[`` in `usage` may be left out.
 
@@ -97,11 +97,11 @@ def simple(
 
 
 def any_nullable(args: Args) -> bool:
-    """Tell whether one of the arguments may be NULL."""
+    """Return whether one of the arguments may be NULL."""
     return any(a.nullable for a in args)
 
 
-def fit(name: str, arg: Expr, kind: Kind) -> Expr:
+def fit(name: str, arg: Expr, kind: TypeSet) -> Expr:
     """Bring an argument to a parameter's type, or refuse it."""
     if isinstance(arg, Literal) and arg.type == STRING and kind.becomes in (DATE, TIMESTAMP):
         return read_moment(arg, kind.becomes)

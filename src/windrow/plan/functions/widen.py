@@ -23,7 +23,7 @@ from windrow.plan.functions.moments import MICROSECONDS_A_DAY
 
 
 def is_total(source: pa.DataType, target: pa.DataType) -> bool:
-    """Tell whether every value of `source` has a value of `target`, so that none becomes NULL.
+    """Return whether every value of `source` has a value of `target`, so that none becomes NULL.
 
     >>> is_total(pa.int32(), pa.int64()), is_total(pa.int64(), pa.int32())
     (True, False)
@@ -40,7 +40,7 @@ def is_total(source: pa.DataType, target: pa.DataType) -> bool:
 
 
 def widen_literal(literal: Literal, type_: pa.DataType) -> Literal | None:
-    """Return the constant with a wider type, or None if only a cast at run time can tell."""
+    """Return the constant with a wider type, or None if only a cast at run time can convert it."""
     value = literal.value
     if value is None:
         return Literal(None, type_)

@@ -48,7 +48,7 @@ class CountedRows:
         self.newest = np.zeros(0, np.int64)
 
     def refused(self, arrays: Mapping[str, pa.Array], ts: I64, sign: I64) -> Bools:
-        """Take changes in, `ts` ascending; tell which of them delete what is not there."""
+        """Take changes in, `ts` ascending; return which of them delete what is not there."""
         rows = self.numbers.of(arrays, len(ts))
         more = self.numbers.capacity - len(self.count)
         if more > 0:
@@ -63,7 +63,7 @@ class CountedRows:
         return wrong
 
     def _wrong(self, changes: Events) -> Bools:
-        """Tell which changes delete what is not there: most come after all others of their row."""
+        """Return which changes delete a row that is not there; most are the last of their row."""
         before = changes.ts < self.newest[changes.rows]
         if not before.any():
             return self._at_the_end(changes.rows, changes.sign)
@@ -74,7 +74,7 @@ class CountedRows:
         return wrong
 
     def _at_the_end(self, rows: I64, sign: I64) -> Bools:
-        """Tell which deletions find no copy, of rows that change no later than now.
+        """Return which deletions find no copy, of rows that change no later than now.
 
         The copies of a row would be x = count + the sum of its signs so far. As deletions without a
         copy do nothing, each of them is where x falls below 0 and below all it has been before.
@@ -95,7 +95,7 @@ class CountedRows:
         return wrong
 
     def _in_between(self, changes: Events) -> list[bool]:
-        """Tell which deletions find no copy, of rows that also change later."""
+        """Return which deletions find no copy, of rows that also change later."""
         known: dict[int, list[tuple[int, int]]] = {}
         for past in self.past:
             for row, t, sign in _listed(past.of(changes.rows)):

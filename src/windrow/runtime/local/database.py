@@ -12,7 +12,7 @@ import pyarrow as pa
 from windrow.core.errors import BindError, InputError
 from windrow.core.naming import require_text, shown
 from windrow.core.time import BEGINNING, Clock
-from windrow.kernels.cache import tell_if_cold
+from windrow.kernels.cache import warn_if_cold
 from windrow.language.statements import CreateQuery, Drop, Explain, Select, Statement
 from windrow.operators.lower import require_early_inputs
 from windrow.operators.queued import Processor
@@ -29,7 +29,7 @@ from windrow.runtime.local.explain import explained
 from windrow.runtime.local.failing import Failures, failed_by, has_failed
 from windrow.runtime.local.handle import QueryHandle
 from windrow.runtime.local.handover import handed_over, measured, what_changed
-from windrow.runtime.local.ingest import Batch, Timed, to_batch
+from windrow.runtime.local.ingest import FittedRows, Timed, to_batch
 from windrow.runtime.local.inputs import StreamInput
 from windrow.runtime.local.instants import Instant, Now, counts_ticks, to_instant, wall_clock
 from windrow.runtime.local.memory import keep_freed_memory
@@ -39,7 +39,7 @@ from windrow.runtime.local.relations import RelationInput, change_fields, clock_
 
 STRATEGIES = ("auto", "upa", "direct", "negative")
 
-Arrived = tuple[str, I64, Batch]
+Arrived = tuple[str, I64, FittedRows]
 """The name of a stream, and tuples of it that are in order, with their times."""
 
 
@@ -75,21 +75,21 @@ class Database:
     def execute(self, text: str) -> str | None:
         """Run a script of statements; CREATE QUERY registers and starts.
 
-        Return what EXPLAIN tells, one text for all of the script's; None if it has none.
+        Return what EXPLAIN shows, one text for all of the script's; None if it has none.
         """
         self._require_open()
         require_text(text, "a script", SCRIPT_HINT)
-        told: list[str] = []
+        texts: list[str] = []
 
         def after(statement: Statement, result: object) -> None:
             if isinstance(statement, Explain):
                 assert isinstance(result, Query), "EXPLAIN gives a query"
-                told.append(explained(self._planned(result), statement.format))
+                texts.append(explained(self._planned(result), statement.format))
             else:
                 self._after(statement, result)
 
         self.session.execute(text, after)
-        return "\n\n".join(told) if told else None
+        return "\n\n".join(texts) if texts else None
 
     def _planned(self, query: Query) -> RunningQuery:
         """Return a query as it runs, or as it would if it were registered now."""
@@ -194,7 +194,7 @@ class Database:
     def _start(self, query: Query, strategy: str | None) -> None:
         try:
             chosen = self._strategy(strategy)
-            tell_if_cold()
+            warn_if_cold()
             running = RunningQuery(query, chosen, processor=self._processor)
         except BaseException:
             self.session.queries.pop(query.name.lower(), None)
@@ -402,11 +402,14 @@ class Database:
         """
         self._require_open()
         self._require_input()
-        heard = [(s, to_instant(instant, s.stream.clock)) for s in self._heard(instant, stream)]
-        arrived = [(s.stream.name, *s.heartbeat(at)) for s, at in heard]
+        beats = [
+            (s, to_instant(instant, s.stream.clock))
+            for s in self._heartbeat_inputs(instant, stream)
+        ]
+        arrived = [(s.stream.name, *s.heartbeat(at)) for s, at in beats]
         self._bring_up(list(self._running.values()), lambda query: _feed(query, arrived))
 
-    def _heard(self, instant: Instant, stream: str | None) -> list[StreamInput]:
+    def _heartbeat_inputs(self, instant: Instant, stream: str | None) -> list[StreamInput]:
         if stream is None:
             wanted = Clock.TICKS if counts_ticks(instant) else Clock.TIMESTAMP
             return self._on(wanted) or list(self._streams.values())
@@ -468,7 +471,7 @@ class Database:
         algorithm: str | None = None,
         early: str | None = None,
     ) -> str:
-        """Let a standing query go on under a plan made by what was measured; tell what changed."""
+        """Continue a query under a plan made by measured statistics; return what changed."""
         old = self.running(name)
         chosen = _checked_strategy(old.strategy if strategy is None else strategy)
         joined_by = None if algorithm is None else checked_algorithm(algorithm)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def explained(running: RunningQuery, style: str = "text") -> str:
-    """Return what EXPLAIN tells of a query: its plan, then each operator and what it keeps.
+    """Return what EXPLAIN shows of a query: its plan, then each operator and what it keeps.
 
     Other styles, for other programs, have the plan and what was chosen for its joins.
     """
@@ -38,16 +38,16 @@ def edge_of(stage: Stage) -> str:
     """Return how departures travel on the edge that leaves a stage."""
     if stage.task is None:
         return "input"
-    if stage.mixed:
-        return "mixed"
-    return "signed" if stage.signed else "predicted"
+    if stage.partly_signed:
+        return "partly signed"
+    return "signed" if stage.signed else "unsigned"
 
 
 def expiry_of(approach: Approach) -> str:
-    """Return in a sentence how operators hear that time has passed."""
+    """Return in a sentence how operators learn that time has passed."""
     match approach:
         case Approach(name="input_triggered", punctuation=None):
-            return "expiries show with the next tuple that reaches who remembers them"
+            return "expiries show with the next tuple that reaches the operator that stores them"
         case Approach(name="input_triggered"):
             return "expiries show with the next tuple or punctuation"
         case Approach(name="negative", signed=True):

@@ -1,4 +1,4 @@
-"""Values as their declared type: what fits is converted exactly, what does not is told.
+"""Values as their declared type: what fits is converted exactly, what does not is rejected.
 
 A value keeps its kind: numbers become numbers, text stays text. Two exceptions, for what has no
 literal of its own in JSON or CSV: text may be a DATE, TIMESTAMP or BINARY, and a whole number may

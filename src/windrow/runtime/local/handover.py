@@ -10,7 +10,13 @@ import numpy as np
 from windrow.core.errors import StateError
 from windrow.core.time import Clock
 from windrow.operators.delta import Delta
-from windrow.operators.handover import Matching, carried, remembers, transfer, untold
+from windrow.operators.handover import (
+    PlanMatching,
+    carried,
+    has_state,
+    pending_insertions,
+    transfer,
+)
 from windrow.operators.measure import measured_statistics
 from windrow.operators.netting import net_per_instant
 from windrow.operators.state.bag import Bag
@@ -56,17 +62,17 @@ def handed_over(
     if still.flow.begun and not still.is_stream:
         _show(still, new)
     new._log = [d if still.physical.netted else net_per_instant(d) for d in still._log]
-    _tell_births(still, new)
+    _emit_pending_insertions(still, new)
     new.recipients = old.recipients
-    for told in still._log[len(old._log) :]:
+    for change in still._log[len(old._log) :]:
         for recipient in new.recipients:
-            recipient.take(told)
+            recipient.take(change)
     return new
 
 
-def _tell_births(old: RunningQuery, new: RunningQuery) -> None:
-    """Tell what the old plan would have told at its next step, and the new one will not."""
-    waiting = untold(old.flow, new.flow)
+def _emit_pending_insertions(old: RunningQuery, new: RunningQuery) -> None:
+    """Emit what the old plan would have emitted at its next step, and the new one will not."""
+    waiting = pending_insertions(old.flow, new.flow)
     if waiting is not None and len(waiting):
         new.delays.note(waiting.ts, old.clock)
         new._log.append(waiting)
@@ -105,17 +111,17 @@ def what_changed(old: RunningQuery, new: RunningQuery) -> str:
         was, now = getattr(old.query, name), getattr(new.query, name)
         if was != now:
             lines.append(f"{name} {was} → {now}")
-    told = len(lines)
-    stages, matching = new.flow.stages, Matching(old.flow.stages, new.flow.stages)
+    unchanged = len(lines)
+    stages, matching = new.flow.stages, PlanMatching(old.flow.stages, new.flow.stages)
     for i, stage in enumerate(stages):
-        if not remembers(stage) or stage.label == "Expire":
+        if not has_state(stage) or stage.label == "Expire":
             continue
         before = matching.same.get(i)
         if before is None:
             lines.append(f"{stage.label}: stands elsewhere, {stage.form}")
         elif old.flow.stages[before].form != stage.form:
             lines.append(f"{stage.label}: {old.flow.stages[before].form} → {stage.form}")
-    if len(lines) == told:
+    if len(lines) == unchanged:
         lines.append("every operator keeps its form")
     return "\n".join([*lines, *_measurements(new)])
 

@@ -41,7 +41,7 @@ class Timed:
 
 
 @dataclass(slots=True)
-class Batch:
+class FittedRows:
     """Rows that fit the declaration: columns by declared name. `poison` are those that do not."""
 
     rows: int
@@ -53,10 +53,10 @@ class Batch:
         """All columns as Arrow arrays."""
         return arrays_of(self.columns)
 
-    def take(self, rows: I64) -> Batch:
+    def take(self, rows: I64) -> FittedRows:
         """Return the chosen rows."""
         chosen = array_of(rows, pa.int64(), None)
-        return Batch(len(rows), {n: a.take(chosen) for n, a in self.arrays.items()})
+        return FittedRows(len(rows), {n: a.take(chosen) for n, a in self.arrays.items()})
 
 
 def to_batch(
@@ -67,7 +67,7 @@ def to_batch(
     time: Timed | None = None,
     extra: tuple[Field, ...] = (),
     unread: Unread = (),
-) -> Batch:
+) -> FittedRows:
     """Return the pushed rows under the declared schema.
 
     Columns may come in any order, in upper or lower case; a nullable one may be missing. `time`
@@ -96,7 +96,7 @@ def to_batch(
     if time is not None:
         faults += _outside_of_time(time, fitting[time.column])
     if not faults:
-        return Batch(rows, fitting)
+        return FittedRows(rows, fitting)
     return _without_poison(fitting, columns, faults, rows)
 
 
@@ -183,7 +183,7 @@ def _without_poison(
     given: Mapping[str, Given],
     faults: list[tuple[Bools, str]],
     rows: int,
-) -> Batch:
+) -> FittedRows:
     wrong = np.logical_or.reduce([mask for mask, _ in faults])
     chosen = np.flatnonzero(wrong).tolist()
     reasons = ["; ".join(reason for mask, reason in faults if mask[i]) for i in chosen]
@@ -192,7 +192,7 @@ def _without_poison(
         for name, values in given.items()
     }
     poison = pa.table({"_reason": pa.array(reasons, pa.string()), **shown})
-    good = Batch(rows, columns).take(np.flatnonzero(~wrong))
+    good = FittedRows(rows, columns).take(np.flatnonzero(~wrong))
     good.poison = poison
     return good
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 from windrow.core.time import BEGINNING
 from windrow.operators.vector import I64
 from windrow.plan.catalog import Stream
-from windrow.runtime.local.ingest import Batch, times_of
+from windrow.runtime.local.ingest import FittedRows, times_of
 
 
 @dataclass(slots=True)
@@ -33,9 +33,9 @@ class StreamInput:
     tuples: int = 0
     late: list[pa.Table] = field(default_factory=list)
     poison: list[pa.Table] = field(default_factory=list)
-    held: list[tuple[I64, Batch]] = field(default_factory=list)
+    held: list[tuple[I64, FittedRows]] = field(default_factory=list)
 
-    def accept(self, batch: Batch) -> tuple[I64, Batch]:
+    def accept(self, batch: FittedRows) -> tuple[I64, FittedRows]:
         """Take a batch in; return what is now in order, with its times, up to the frontier.
 
         Without SLACK that is all but the late tuples. With SLACK, tuples ahead of the frontier
@@ -53,7 +53,7 @@ class StreamInput:
         self.held.append((ts, batch))
         return self.release()
 
-    def _without_late(self, ts: I64, batch: Batch) -> tuple[I64, Batch]:
+    def _without_late(self, ts: I64, batch: FittedRows) -> tuple[I64, FittedRows]:
         in_order = len(ts) == 1 or bool((ts[1:] >= ts[:-1]).all())
         if in_order and ts[0] >= max(self.newest, self.frontier):
             self.newest = int(ts[-1])
@@ -75,7 +75,7 @@ class StreamInput:
         kept = np.flatnonzero(~late)
         return ts[kept], batch.take(kept)
 
-    def release(self) -> tuple[I64, Batch]:
+    def release(self) -> tuple[I64, FittedRows]:
         """Return the held tuples up to the frontier, sorted by time, ties by arrival."""
         ts = np.concatenate([t for t, _ in self.held]) if self.held else np.empty(0, np.int64)
         batch = _joined([b for _, b in self.held], self.stream)
@@ -88,17 +88,17 @@ class StreamInput:
         order = rows[np.argsort(ts[rows], kind="stable")]
         return ts[order], batch.take(order)
 
-    def heartbeat(self, instant: int) -> tuple[I64, Batch]:
+    def heartbeat(self, instant: int) -> tuple[I64, FittedRows]:
         """The stream has reached `instant`; return what that lets through."""
         self.frontier = max(self.frontier, instant)
         return self.release()
 
-    def end(self) -> tuple[I64, Batch]:
+    def end(self) -> tuple[I64, FittedRows]:
         """Nothing follows: let everything through."""
         return self.heartbeat(max(self.newest, self.frontier))
 
 
-def _joined(batches: list[Batch], stream: Stream) -> Batch:
+def _joined(batches: list[FittedRows], stream: Stream) -> FittedRows:
     if len(batches) == 1:
         return batches[0]
     arrays = [b.arrays for b in batches]
@@ -106,4 +106,4 @@ def _joined(batches: list[Batch], stream: Stream) -> Batch:
         f.name: pa.concat_arrays([a[f.name] for a in arrays]) if arrays else pa.nulls(0, f.type)
         for f in stream.schema
     }
-    return Batch(sum(b.rows for b in batches), columns)
+    return FittedRows(sum(b.rows for b in batches), columns)

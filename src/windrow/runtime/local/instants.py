@@ -25,7 +25,7 @@ def wall_clock() -> int:
 
 
 def counts_ticks(instant: Instant) -> bool:
-    """Tell whether an instant is a bare number."""
+    """Return whether an instant is a bare number."""
     return isinstance(instant, Integral) and hasattr(instant, "__index__")
 
 

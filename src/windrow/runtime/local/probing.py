@@ -42,7 +42,7 @@ REMOVED = "it was removed before it was read"
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class ProbeResult:
     """What a look has found.
 
     `reason`: why the file cannot be read, empty if it can, and because of which `column`.
@@ -54,11 +54,11 @@ class Finding:
     missing: tuple[str, ...] = ()
 
 
-FINE = Finding()
+FINE = ProbeResult()
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class FileExpectation:
     """What the reader of some files expects: `columns` in the types in which they are read.
 
     `header`: all columns of CSV files that name them in their first line. `options` of the source,
@@ -71,7 +71,7 @@ class Wanted:
     header: tuple[str, ...] | None = None
 
 
-def look_at(files: Iterable[str], wanted: Wanted) -> dict[str, Finding]:
+def look_at(files: Iterable[str], wanted: FileExpectation) -> dict[str, ProbeResult]:
     """Return what was found in each file, of those in which anything was."""
     names = list(files)
     local = all(_is_local(name) for name in names)
@@ -83,7 +83,7 @@ def look_at(files: Iterable[str], wanted: Wanted) -> dict[str, Finding]:
     return {name: finding for name, finding in zip(names, found, strict=True) if finding != FINE}
 
 
-def look(file: str, wanted: Wanted) -> Finding:
+def look(file: str, wanted: FileExpectation) -> ProbeResult:
     """Return what is wrong with one file, a path or URI."""
     try:
         with _opened(file) as handle:
@@ -92,7 +92,7 @@ def look(file: str, wanted: Wanted) -> Finding:
             if wanted.format in ("csv", "json", "text"):
                 return _text(file, handle, wanted)
     except FileNotFoundError:
-        return Finding(REMOVED)
+        return ProbeResult(REMOVED)
     except (OSError, pa.ArrowException):
         return FINE  # the file system's affair
     return FINE
@@ -128,7 +128,7 @@ def _file_system(root: str) -> tuple[fs.FileSystem, str]:
 # Files with a footer
 
 
-def _columns(file: str, handle: Any, wanted: Wanted) -> Finding:
+def _columns(file: str, handle: Any, wanted: FileExpectation) -> ProbeResult:
     try:
         schema = _footer(handle, wanted.format)
     except pa.ArrowNotImplementedError:
@@ -136,14 +136,14 @@ def _columns(file: str, handle: Any, wanted: Wanted) -> Finding:
     except (pa.ArrowException, OSError) as error:
         if isinstance(error, OSError) and error.errno:
             raise
-        return Finding(_sentence(error))
+        return ProbeResult(_sentence(error))
     if schema is None:
         return FINE
     return _compared(file, {f.name.lower(): f.type for f in schema}, wanted)
 
 
 def _footer(handle: Any, format_: str) -> pa.Schema | None:
-    """Return the schema of a file; None if only those who have its key can tell."""
+    """Return the schema of a file; None if it is encrypted."""
     size = handle.seek(0, io.SEEK_END)
     if not size:
         raise pa.ArrowInvalid("it is empty")
@@ -154,7 +154,7 @@ def _footer(handle: Any, format_: str) -> pa.Schema | None:
     return pq.read_schema(handle) if format_ == "parquet" else orc.ORCFile(handle).schema
 
 
-def _compared(file: str, given: dict[str, pa.DataType], wanted: Wanted) -> Finding:
+def _compared(file: str, given: dict[str, pa.DataType], wanted: FileExpectation) -> ProbeResult:
     missing = []
     for field in wanted.columns:
         name = field.name.lower()
@@ -162,12 +162,12 @@ def _compared(file: str, given: dict[str, pa.DataType], wanted: Wanted) -> Findi
             if f"/{name}=" in file.lower():
                 continue  # a partition of the folder
             if not field.nullable:
-                return Finding(f'it has no column "{field.name}"', field.name)
+                return ProbeResult(f'it has no column "{field.name}"', field.name)
             missing.append(field.name)
         elif not readable_as(given[name], field.type):
             shown = f"{_shown(given[name])}, and is read as {_shown(field.type)}"
-            return Finding(f'its column "{field.name}" is {shown}', field.name)
-    return Finding(missing=tuple(missing))
+            return ProbeResult(f'its column "{field.name}" is {shown}', field.name)
+    return ProbeResult(missing=tuple(missing))
 
 
 KINDS = (
@@ -194,7 +194,7 @@ WIDENED = frozenset({("whole", "real"), ("whole", "decimal"), ("whole", "moment"
 
 
 def readable_as(given: pa.DataType, wanted: pa.DataType) -> bool:
-    """Tell whether a file's column can be read as another type, as far as a look shows.
+    """Return whether a file's column can be read as another type, as far as a look shows.
 
     >>> readable_as(pa.int32(), pa.int64()), readable_as(pa.string(), pa.int64())
     (True, False)
@@ -225,15 +225,15 @@ def _shown(type_: pa.DataType) -> str:
 # Text
 
 
-def _text(file: str, handle: Any, wanted: Wanted) -> Finding:
+def _text(file: str, handle: Any, wanted: FileExpectation) -> ProbeResult:
     try:
         head = _unpacked(file, handle)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        return Finding(f"it does not unpack: {_sentence(error)}")
+        return ProbeResult(f"it does not unpack: {_sentence(error)}")
     except OSError as error:
         if error.errno:
             raise
-        return Finding(f"it does not unpack: {_sentence(error)}")  # of bz2
+        return ProbeResult(f"it does not unpack: {_sentence(error)}")  # of bz2
     encoding = wanted.options.get("encoding", wanted.options.get("charset", "utf-8"))
     if head is None or encoding.lower().replace("_", "-") not in ("utf-8", "utf8"):
         return FINE
@@ -241,9 +241,9 @@ def _text(file: str, handle: Any, wanted: Wanted) -> Finding:
     try:
         text = decoder.decode(head, final=len(head) < LOOKED_AT)
     except UnicodeDecodeError as error:
-        return Finding(f"it is not UTF-8: byte {error.start} is {head[error.start]:#04x}")
+        return ProbeResult(f"it is not UTF-8: byte {error.start} is {head[error.start]:#04x}")
     if head.count(0) * 4 > len(head):
-        return Finding("it is not UTF-8: much of it is NUL bytes")
+        return ProbeResult("it is not UTF-8: much of it is NUL bytes")
     return _headed(text, wanted)
 
 
@@ -262,7 +262,7 @@ def _unpacked(file: str, handle: Any) -> bytes | None:
     return read
 
 
-def _headed(text: str, wanted: Wanted) -> Finding:
+def _headed(text: str, wanted: FileExpectation) -> ProbeResult:
     """Compare the first line of CSV with the columns that are read by place."""
     options = wanted.options
     separator = options.get("sep", options.get("delimiter", ","))
@@ -280,11 +280,11 @@ def _headed(text: str, wanted: Wanted) -> Finding:
     lacking = next((f.name for f in wanted.columns if f.name.lower() not in known), None)
     expected = f"Its header is {','.join(names)[:200]}; {','.join(wanted.header)} is read"
     if lacking is None:
-        return Finding(f"its columns are others, or elsewhere. {expected}")
-    return Finding(f'it has no column "{lacking}". {expected}', lacking)
+        return ProbeResult(f"its columns are others, or elsewhere. {expected}")
+    return ProbeResult(f'it has no column "{lacking}". {expected}', lacking)
 
 
-def header_of(file: str, wanted: Wanted) -> list[str] | None:
+def header_of(file: str, wanted: FileExpectation) -> list[str] | None:
     """Return the columns that the first line of a CSV file names; None if it has none to read."""
     try:
         with _opened(file) as handle:

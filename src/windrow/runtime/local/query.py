@@ -30,7 +30,7 @@ from windrow.operators.queued import (
     processor_stats,
     queue_stats,
 )
-from windrow.operators.source import Source, SourceReader
+from windrow.operators.source import SourceReader, SourceScan
 from windrow.operators.task import Saved
 from windrow.operators.vector import I64, Vector
 from windrow.operators.view import View, net_per_instant
@@ -136,12 +136,12 @@ class RunningQuery:
 
     @property
     def is_stream(self) -> bool:
-        """Tell whether the output is an append-only stream, not a view."""
+        """Return whether the output is an append-only stream, not a view."""
         return is_stream(self.query.root)
 
     @property
     def due(self) -> bool:
-        """Tell whether it is time to see which inputs are best aggregated before they are joined.
+        """Return whether it is time to see which inputs are best aggregated before they are joined.
 
         Watches are few: most plans have none.
         """
@@ -163,7 +163,7 @@ class RunningQuery:
         return tuple(self._readers)
 
     def reads(self, name: str) -> bool:
-        """Tell whether the query has an input of this name."""
+        """Return whether the query has an input of this name."""
         return name in self._readers
 
     def feed(
@@ -174,7 +174,7 @@ class RunningQuery:
             self._note_start(reader.source, ts)
             self._buffers[i].append(reader.read(ts, columns, weight))
 
-    def _note_start(self, source: Source, ts: I64) -> None:
+    def _note_start(self, source: SourceScan, ts: I64) -> None:
         if self.flow.begun or not source.begins:
             return
         known = ts[ts > BEGINNING]
@@ -205,13 +205,13 @@ class RunningQuery:
         self._publish(out)
 
     def _is_due(self, waiting: list[Delta]) -> bool:
-        """Tell whether any batch may have a change up to the clock: order is not certain here."""
+        """Return whether any batch may have a change up to the clock: order is not certain here."""
         return len(waiting) > 1 or len(waiting[0]) != 1 or waiting[0].ts[0] <= self.clock
 
     def _ready(self, i: int) -> Delta:
         whole = Delta.concat(self._buffers[i])
         if len(whole) > 1 and not (whole.ts[1:] >= whole.ts[:-1]).all():
-            # A relation may be told of its future.
+            # Changes of a relation may lie in the future.
             whole = whole.take(np.argsort(whole.ts, kind="stable"))
         if not len(whole) or whole.ts[-1] <= self.clock:
             self._buffers[i] = []
@@ -275,9 +275,9 @@ class RunningQuery:
         return tables[0] if len(tables) == 1 else pa.concat_tables(tables)
 
     def answer(self, at: int | None = None) -> pa.Table:
-        """Return the answer as told so far, or what it is by an instant if nothing else arrives.
+        """Return the answer as emitted so far, or what it is by an instant if nothing else arrives.
 
-        What expiry, or a processor, keeps from being told yet is in the latter alone.
+        What expiry, or a processor, delays is in the latter alone.
         """
         self.require_answer()
         if at is None or (at == self.clock and self.pipeline is None):
@@ -459,7 +459,7 @@ class RunningQuery:
             self.pipeline.check()
 
     def _behind(self) -> int:
-        """Return how late a change may be that is not told yet."""
+        """Return how late a change may be that is not emitted yet."""
         return 0 if self.pipeline is None else self.pipeline.behind(self.clock)
 
     def stats(self) -> dict[str, object]:
@@ -483,7 +483,7 @@ class RunningQuery:
             "without_effect": {u.name: u.reason for u in unused(self.query, LOCAL)},
             "seconds": self.seconds,
             "counted_since": self.counted_since,
-            "delay": {**self.delays.told(scale), "behind": self._behind() / scale},
+            "delay": {**self.delays.figures(scale), "behind": self._behind() / scale},
             **processor_stats(self.pipeline, scale),
             "clock": None if self.clock == BEGINNING else self.clock,
             "state_rows": sum(int(s["state_rows"]) for s in stages),
@@ -506,7 +506,7 @@ def _require_fitting(running: RunningQuery, queues: object) -> None:
         raise StateError(
             f'the snapshot of "{running.query.name}" was made '
             + ("on a processor" if timed else "without a processor"),
-            detail="What waits in queues, and since when, cannot be told from it.",
+            detail="It does not say what waits in queues, and since when.",
             hint="Restore it "
             + ("on one" if timed else "without one")
             + ": connect(processor=...).",

@@ -1,6 +1,6 @@
 """Periodic reports of a query: the recipient at the root of its plan [NEG 5.7].
 
-    changes told     +a@3  +b@7 -a@9   +c@12          every 5 ticks
+    changes emitted  +a@3  +b@7 -a@9   +c@12          every 5 ticks
     reports          5: a       10: b      15: b c     each when the clock has passed it
 
 It folds the query's changes into an answer of its own, up to one multiple of the period after the
@@ -38,7 +38,7 @@ class Recipient:
     """Reports one query's answer as of every multiple of a period, once no more can be about it.
 
     `due` is the next multiple; None before the query's first event. Under an expiry that waits, or
-    on a processor, a report has what was told by then.
+    on a processor, a report has what was emitted by then.
     """
 
     def __init__(self, running: RunningQuery, period: int, to: To) -> None:
@@ -51,9 +51,9 @@ class Recipient:
         self.stopped = True
 
     def join(self, running: RunningQuery) -> None:
-        """Start from a query's answer as told so far; the first report is about no instant before.
+        """Start from a query's answer as emitted so far; no report is about an earlier instant.
 
-        Where the query has none yet, everything is still to be told.
+        Where the query has none yet, everything is still to be emitted.
         """
         self._view = View(running.schema)
         self._later: list[Delta] = []
@@ -70,9 +70,9 @@ class Recipient:
         """Return the first multiple at or after an instant."""
         return -(-instant // self.period) * self.period
 
-    def take(self, told: Delta) -> None:
-        """Take changes that the query has just told."""
-        self._later.append(told)
+    def take(self, changes: Delta) -> None:
+        """Take changes that the query has just emitted."""
+        self._later.append(changes)
 
     def is_due(self, running: RunningQuery) -> bool:
         """Return whether there is a multiple that no change can be about any more."""

@@ -26,7 +26,7 @@ from windrow.plan.catalog import Relation
 from windrow.runtime.keyed import KeyedRows
 from windrow.runtime.local.counted import CountedRows
 from windrow.runtime.local.fitting import Given
-from windrow.runtime.local.ingest import Batch
+from windrow.runtime.local.ingest import FittedRows
 
 TIME, SIGN = "_ts", "_sign"
 
@@ -47,14 +47,14 @@ def change_fields(columns: Mapping[str, Given]) -> tuple[Field, ...]:
     return Field(TIME, BIGINT if whole else TIMESTAMP), Field(SIGN, BIGINT)
 
 
-def clock_of_times(batch: Batch) -> Clock:
+def clock_of_times(batch: FittedRows) -> Clock:
     """Return the clock that the `_ts` of a batch are instants of."""
     given = batch.columns.get(TIME)
     return Clock.TIMESTAMP if given is not None and given.type == TIMESTAMP else Clock.TICKS
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
+class RelationChanges:
     """Rows that appear (+1) or go (-1). Those without a time of their own do so when pushed."""
 
     ts: I64
@@ -77,12 +77,14 @@ class Changes:
         order = np.argsort(ts, kind="stable")
         return ts[order], self.sign[order], _taken(self.arrays, order)
 
-    def take(self, rows: I64) -> Changes:
+    def take(self, rows: I64) -> RelationChanges:
         """Return the chosen ones."""
         arrays = _taken(self.arrays, rows)
-        return Changes(self.ts[rows], self.timed[rows], self.sign[rows], arrays, self.pushed)
+        return RelationChanges(
+            self.ts[rows], self.timed[rows], self.sign[rows], arrays, self.pushed
+        )
 
-    def in_order(self) -> Changes:
+    def in_order(self) -> RelationChanges:
         """Return them by time, those of one time as they came."""
         if (self.ts[1:] >= self.ts[:-1]).all():
             return self
@@ -97,7 +99,7 @@ class RelationInput:
     """
 
     relation: Relation
-    history: list[Changes] = field(default_factory=list)
+    history: list[RelationChanges] = field(default_factory=list)
     poison: list[pa.Table] = field(default_factory=list)
     late: list[pa.Table] = field(default_factory=list)
     passed: dict[Clock, int] = field(default_factory=dict)
@@ -112,8 +114,8 @@ class RelationInput:
             self.keyed = KeyedRows(key, schema.arrow())
 
     def accept(
-        self, batch: Batch, pushed: Mapping[Clock, int], reached: int = BEGINNING
-    ) -> Changes:
+        self, batch: FittedRows, pushed: Mapping[Clock, int], reached: int = BEGINNING
+    ) -> RelationChanges:
         """Take rows in; return the changes they make.
 
         A row takes effect at its `_ts`, else when it is pushed. `_sign` -1 deletes it. With a
@@ -133,7 +135,7 @@ class RelationInput:
         self.newest = max([self.newest, *changes.ts[-1:].tolist()])
         return changes
 
-    def _given(self, batch: Batch, pushed: Mapping[Clock, int]) -> Changes:
+    def _given(self, batch: FittedRows, pushed: Mapping[Clock, int]) -> RelationChanges:
         """Return the rows of a batch as they came; nothing is taken in if a sign is wrong."""
         columns = batch.arrays
         times = columns.get(TIME)
@@ -147,9 +149,9 @@ class RelationInput:
                 f'_sign of "{self.relation.name}" must be 1 or -1', detail="Nothing was pushed."
             )
         arrays = {f.name: columns[f.name] for f in self.relation.schema}
-        return Changes(_whole(times, batch.rows, now), timed, sign, arrays, pushed)
+        return RelationChanges(_whole(times, batch.rows, now), timed, sign, arrays, pushed)
 
-    def _note_late(self, changes: Changes, batch: Batch) -> None:
+    def _note_late(self, changes: RelationChanges, batch: FittedRows) -> None:
         """Keep rows that came too late as they can be pushed again."""
         moments = clock_of_times(batch) is Clock.TIMESTAMP
         ts = array_of(changes.ts, TIMESTAMP if moments else BIGINT, None)
@@ -162,14 +164,14 @@ class RelationInput:
             return pa.concat_tables(self.late, promote_options="permissive")
         return late_schema(self.relation.schema).empty_table()
 
-    def _possible(self, changes: Changes) -> Changes:
+    def _possible(self, changes: RelationChanges) -> RelationChanges:
         if self.keyed is not None:
             return self._upsert(self.keyed, changes)
         if self.counted is None and (changes.sign > 0).all():
             return changes
         return self._checked(changes)
 
-    def _upsert(self, keyed: KeyedRows, changes: Changes) -> Changes:
+    def _upsert(self, keyed: KeyedRows, changes: RelationChanges) -> RelationChanges:
         """Turn rows by key into deletions of what was there and insertions."""
         schema = self.relation.schema.arrow()
         rows = pa.RecordBatch.from_arrays([changes.arrays[n] for n in schema.names], schema=schema)
@@ -179,9 +181,9 @@ class RelationInput:
         # A row without a time takes effect no earlier than the last change of its key.
         now = max(changes.pushed.values(), default=BEGINNING)
         timed = changes.timed[made.cause] | (made.at > now)
-        return Changes(made.at, timed, made.sign, arrays, changes.pushed)
+        return RelationChanges(made.at, timed, made.sign, arrays, changes.pushed)
 
-    def _checked(self, changes: Changes) -> Changes:
+    def _checked(self, changes: RelationChanges) -> RelationChanges:
         """Set aside deletions of rows that are not there."""
         if self.counted is None:
             self.counted = CountedRows(self.relation.schema)
@@ -193,7 +195,7 @@ class RelationInput:
         self._set_aside(changes, np.flatnonzero(refused), NOT_THERE)
         return changes.take(np.flatnonzero(~refused))
 
-    def _set_aside(self, changes: Changes, rows: I64, reason: str) -> None:
+    def _set_aside(self, changes: RelationChanges, rows: I64, reason: str) -> None:
         if not len(rows):
             return
         shown = {

@@ -71,7 +71,7 @@ class Agenda:
     def slices(self, arrivals: list[I64], since: int, clock: int) -> Iterator[int]:
         """Yield the instants up to which to run, the last being `clock`.
 
-        `arrivals` are the times of rows that come in this step. Tell `made` what a slice gave
+        `arrivals` are the times of rows that come in this step. Pass to `made` what a slice gave
         before asking for the next.
         """
         marks = self._due(arrivals, clock)

@@ -45,10 +45,10 @@ class Apart:
 
     def wait(self) -> None:
         """Return when it is done; raise what it has failed with."""
-        told = self._told()
+        message = self._read_message()
         _, status = os.waitpid(self.pid, 0)
-        if told:
-            raise_error(json.loads(told))
+        if message:
+            raise_error(json.loads(message))
         code = os.waitstatus_to_exitcode(status)
         if code:
             raise StateError(
@@ -56,16 +56,16 @@ class Apart:
                 detail=f"Its exit code is {code}; the log holds all that the snapshot would.",
             )
 
-    def _told(self) -> bytes:
+    def _read_message(self) -> bytes:
         """Return its error, when it has ended; end it if it does not go on."""
-        told, size, since = b"", -1, time.monotonic()
+        message, size, since = b"", -1, time.monotonic()
         try:
             while True:
                 if select.select([self._pipe], [], [], LOOK_SECONDS)[0]:
                     piece = os.read(self._pipe, CHUNK)
                     if not piece:
-                        return told
-                    told += piece
+                        return message
+                    message += piece
                 if (now := os.fstat(self.output).st_size) != size:
                     size, since = now, time.monotonic()
                 elif time.monotonic() - since > STALL_SECONDS:
@@ -115,9 +115,9 @@ def _be_child(work: Callable[[], None], parent: int, pipe: int, output: int) -> 
         work()
         code = 0
     except BaseException as error:
-        told = json.dumps(error_head(error, traceback.format_exc())).encode()
+        message = json.dumps(error_head(error, traceback.format_exc())).encode()
         with suppress(OSError):
-            os.write(pipe, told)
+            os.write(pipe, message)
     finally:
         os._exit(code)
 

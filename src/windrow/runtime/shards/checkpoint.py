@@ -61,7 +61,7 @@ def require_place(where: str) -> None:
 
 
 def _is_ours(files: Files, folder: str) -> bool:
-    """Tell whether a folder in a checkpoint that is not begun yet may be there.
+    """Return whether a folder in a checkpoint that is not begun yet may be there.
 
     A run that ended before it began has left its lease; queries that run by themselves have
     checkpoints of their own, in folders of their names.
@@ -161,7 +161,9 @@ def changes(old: Program, new: Program) -> list[str]:
     said += [f'Tuples of query "{name}" were not merged by pane.' for name in merges - merged]
     joined, joins = _joins(old), _joins(new)
     if joined != joins:
-        said.append(f"Streams were joined by {_told(joined)}, and now would be by {_told(joins)}.")
+        said.append(
+            f"Streams were joined by {_join_list(joined)}, and now would be by {_join_list(joins)}."
+        )
     folded, folds = _folded(old), _folded(new)
     when = "before their rows changed shards"
     said += [f'Groups of query "{name}" were folded {when}.' for name in sorted(folded - folds)]
@@ -184,7 +186,7 @@ def changes(old: Program, new: Program) -> list[str]:
 
 
 def _is_same(old: Program, new: Program) -> bool:
-    """Tell whether this version of windrow makes the same plans of both."""
+    """Return whether this version of windrow makes the same plans of both."""
     try:
         return old.fingerprint == new.fingerprint
     except WindrowError:
@@ -212,7 +214,7 @@ def _folded(program: Program) -> set[str]:
         return set()
 
 
-def _told(joins: list[str]) -> str:
+def _join_list(joins: list[str]) -> str:
     return ", ".join(joins) or "trees of binary joins"
 
 

@@ -2,7 +2,7 @@
 
     shards = Shards(checkpoint, program)            # on the driver
     with shards.shard(n) as shard:                  # in a task
-        heard = shard.ingest(version, rows)
+        times = shard.ingest(version, rows)
         answer = shard.step(version, 0, moment)
 
 Nothing that compiles is imported here: a worker is ready at once.
@@ -23,24 +23,24 @@ from uuid import uuid4
 import pyarrow as pa
 
 from windrow.core.errors import StateError
-from windrow.runtime.shards.clocks import Heard, Moment
+from windrow.runtime.shards.clocks import BatchClock, InputTimes
 from windrow.runtime.shards.due import ENVIRONMENT, asked_rows
 from windrow.runtime.shards.faults import fault
 from windrow.runtime.shards.gathering import meet
-from windrow.runtime.shards.launch import Place, connect, find, printed, warm
+from windrow.runtime.shards.launch import ProcessPlace, connect, find, printed, warm
 from windrow.runtime.shards.repeats import Attempt
 from windrow.runtime.shards.stepped import Stepped
 from windrow.runtime.shards.wire import (
     Head,
     Piece,
+    batch_clock_to_json,
     collected,
-    heard_from_json,
-    moment_to_json,
     raise_error,
     receive,
     receive_answer,
     send,
     send_rows,
+    times_from_json,
 )
 
 if TYPE_CHECKING:
@@ -89,23 +89,23 @@ class Shards:
         """
         return ShardClient(self.place(number), os.getppid() if watch is None else watch)
 
-    def gathered(self, version: int, number: int, moment: Moment) -> Moment:
-        """Tell what shard `number` knows of a version; return what all do, when all told.
+    def gathered(self, version: int, number: int, batch_clock: BatchClock) -> BatchClock:
+        """Publish the batch clock of shard `number` for a version; return that of all shards.
 
         Only for tasks that run at the same time on one host: each waits for the others.
         """
         folder = self.place(number).folder
-        return meet(folder, (self.run, version), (number, self.count), moment)
+        return meet(folder, (self.run, version), (number, self.count), batch_clock)
 
     def attempt(self, version: int, number: int, *, again: bool) -> Attempt:
         """Return an attempt to make a version of shard `number`; `again`: it is not the first."""
         return Attempt(self.place(number).path("failed"), self.run, version, again)
 
-    def place(self, number: int) -> Place:
+    def place(self, number: int) -> ProcessPlace:
         """Return where the process of a shard is found on this host."""
         assert 0 <= number < self.count, f"there are shards 0 to {self.count - 1}"
         limits = (self.idle, self.memory, self.snapshot_rows)
-        return Place(self.checkpoint, self.claim, number, *limits)
+        return ProcessPlace(self.checkpoint, self.claim, number, *limits)
 
     def warm(self) -> None:
         """Start the processes of all shards on this host, to live as long as this one.
@@ -130,9 +130,9 @@ class Shards:
 class ShardClient:
     """A connection to one shard's process. For one thread."""
 
-    place: Place
+    place: ProcessPlace
     watch: int
-    told: dict[str, object] = field(default_factory=dict)
+    report: dict[str, object] = field(default_factory=dict)
     _connection: socket.socket | None = None
     _compression: str | None = None
 
@@ -153,36 +153,36 @@ class ShardClient:
             self._connection.close()
             self._connection = None
 
-    def ingest(self, version: int, rows: Rows) -> dict[str, Heard]:
-        """Hand over the rows of level 0; return what they tell of time.
+    def ingest(self, version: int, rows: Rows) -> dict[str, InputTimes]:
+        """Hand over the rows of level 0; return the times of each input.
 
         When this returns, the rows outlive the process. All of `rows` are read, also if the
         process has those of this version already.
         """
         head = self._again(lambda: self._exchange({"ingest": version}, rows), rows)
-        return heard_from_json(head["heard"])
+        return times_from_json(head["times"])
 
-    def step(self, version: int, level: int, rows: Rows, moment: Moment | None) -> Stepped:
+    def step(self, version: int, level: int, rows: Rows, batch_clock: BatchClock | None) -> Stepped:
         """Run one level up to the moment, and return what it gives.
 
         Level 0 takes the rows that `ingest` gave, and the moment. A higher one takes the rows that
         the level below forwarded to this shard; it has the moment already.
         """
-        return self._again(lambda: collected(self.pieces(version, level, rows, moment)), rows)
+        return self._again(lambda: collected(self.pieces(version, level, rows, batch_clock)), rows)
 
     def pieces(
-        self, version: int, level: int, rows: Rows, moment: Moment | None
+        self, version: int, level: int, rows: Rows, batch_clock: BatchClock | None
     ) -> Iterator[Piece]:
         """Run one level, as `step` does; yield what it gives in pieces, as they come.
 
-        After the last level, `told` is what the shard tells of itself, as `stats` does.
+        After the last level, `report` is the report of the shard, as `stats` does.
         """
-        told = None if moment is None else moment_to_json(moment)
-        self._exchange({"step": version, "level": level, "moment": told}, rows)
+        plain = None if batch_clock is None else batch_clock_to_json(batch_clock)
+        self._exchange({"step": version, "level": level, "moment": plain}, rows)
         assert self._connection is not None
         done = False
         try:
-            self.told = yield from receive_answer(self._connection)
+            self.report = yield from receive_answer(self._connection)
             done = True
         except ConnectionError as error:
             raise self._lost(error) from error
@@ -191,7 +191,7 @@ class ShardClient:
                 self.close()  # the rest of the answer may still be on its way
 
     def stats(self) -> dict[str, object]:
-        """Return what the shard tells of itself."""
+        """Return the report of the shard."""
         return dict(self._asked({"stats": True})["stats"])
 
     def _again(self, request: Callable[[], T], rows: Rows) -> T:
@@ -216,7 +216,7 @@ class ShardClient:
             for _ in send_rows(self._connection, _batches(rows), self._compression):
                 fault("client-half-sent")
             fault("client-sent")
-            return self._told(self._connection)
+            return self._report(self._connection)
         except ConnectionError as error:
             raise self._lost(error) from error
 
@@ -228,14 +228,14 @@ class ShardClient:
                     self._connection, greeting = connect(self.place, self.watch)
                     self._compression = greeting["compression"]
                 send(self._connection, request)
-                return self._told(self._connection)
+                return self._report(self._connection)
             except ConnectionError as error:
                 if attempt == ATTEMPTS - 1:
                     raise self._lost(error) from error
                 self.close()
         raise AssertionError("the last attempt returns or raises")
 
-    def _told(self, connection: socket.socket) -> Head:
+    def _report(self, connection: socket.socket) -> Head:
         head, _ = receive(connection)
         raise_error(head)
         return head

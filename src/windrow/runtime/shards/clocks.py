@@ -1,4 +1,4 @@
-"""The clocks of streams, as every shard computes them: from what all shards heard, alike.
+"""The watermarks of streams, which every shard computes alike: from the times of all shards.
 
     frontier(S) = newest time of S in all batches so far - SLACK
                   at least wall - heartbeat, in a batch that brings nothing of S
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class InputTimes:
     """Rows of one input in one batch: the first and the newest time, and how many there were.
 
-    Without rows it is a heartbeat: the input has reached `newest`, and `first` is FOREVER. One
-    that `tells_time` not is of rows that none may use: the input is not silent, yet no further.
+    Without rows it is a heartbeat: the input has reached `newest`, and `first` is FOREVER. Without
+    `has_time` there were only rows that cannot be used: the input is not idle, yet no further.
     """
 
     first: int
@@ -36,38 +36,38 @@ class Heard:
     rows: int
 
     @property
-    def tells_time(self) -> bool:
-        """Whether the input has come anywhere."""
+    def has_time(self) -> bool:
+        """Whether any time is known."""
         return self.newest > BEGINNING
 
-    def merged(self, other: Heard) -> Heard:
-        """Return what two shards heard together."""
-        return Heard(
+    def merged(self, other: InputTimes) -> InputTimes:
+        """Return the times of the input on two shards together."""
+        return InputTimes(
             min(self.first, other.first), max(self.newest, other.newest), self.rows + other.rows
         )
 
 
 def rows_without_times(relation: str) -> str:
-    """Return the name under which shards tell of a relation's rows that take effect when heard of.
+    """Return the name of the entry that says that a relation has rows without a time.
 
-    It is that of no input. A query of relations alone begins with them.
+    It is the name of no input. A query of relations alone begins with them.
     """
     return f"\0now {relation}"
 
 
-UNUSABLE = Heard(FOREVER, BEGINNING, 0)
+UNUSABLE = InputTimes(FOREVER, BEGINNING, 0)
 """Rows came that are late, or that cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
-    """What all shards know of a batch, the same for all: a batch that is run again has the same.
+class BatchClock:
+    """The times of all inputs in a batch, the same on every shard and when the batch is run again.
 
     `wall` is the batch's own fixed processing time, in µs; 0 where nobody asks. `drain`: nothing
     follows.
     """
 
-    heard: Mapping[str, Heard]
+    times: Mapping[str, InputTimes]
     wall: int = 0
     drain: bool = False
 
@@ -79,31 +79,31 @@ class Moment:
 
 @dataclass(slots=True)
 class StreamClock:
-    """How far a stream has come."""
+    """The watermark of a stream (`frontier`), and what it is computed from."""
 
     stream: Stream
     newest: int = BEGINNING
     frontier: int = BEGINNING
-    spoke: int | None = None  # µs of processing time, when last heard
+    spoke: int | None = None  # µs of processing time, when rows last came
     idle: int | None = field(init=False)
     heartbeat: int | None = field(init=False)
 
     def __post_init__(self) -> None:
         self.idle, self.heartbeat = self.stream.idle, self.stream.heartbeat
 
-    def hear(self, heard: Heard | None, moment: Moment) -> None:
-        """Take in what a batch brought."""
-        told = heard is not None and heard.tells_time
-        if heard is not None and told:
-            self.newest = max(self.newest, heard.newest)
+    def advance(self, times: InputTimes | None, batch_clock: BatchClock) -> None:
+        """Advance the watermark by the times of a batch."""
+        timed = times is not None and times.has_time
+        if times is not None and timed:
+            self.newest = max(self.newest, times.newest)
             self.frontier = max(self.frontier, self.newest - self.stream.slack)
-        if self.spoke is None or told:
-            self.spoke = moment.wall
-        if heard is None and self.heartbeat is not None and moment.has_wall:
-            self.frontier = max(self.frontier, moment.wall - self.heartbeat)
+        if self.spoke is None or timed:
+            self.spoke = batch_clock.wall
+        if times is None and self.heartbeat is not None and batch_clock.has_wall:
+            self.frontier = max(self.frontier, batch_clock.wall - self.heartbeat)
 
     def is_idle(self, wall: int) -> bool:
-        """Tell whether it has been silent for longer than it may."""
+        """Return whether it has been silent for longer than it may."""
         return self.idle is not None and self.spoke is not None and wall - self.spoke > self.idle
 
 
@@ -114,22 +114,22 @@ class Clocks:
     streams: dict[str, StreamClock]
     latest: int = BEGINNING
 
-    def hear(self, moment: Moment) -> None:
-        """Move every clock by what a batch brought."""
-        self.latest = max([self.latest, *(h.newest for h in moment.heard.values())])
+    def advance(self, batch_clock: BatchClock) -> None:
+        """Advance every watermark by the times of a batch."""
+        self.latest = max([self.latest, *(h.newest for h in batch_clock.times.values())])
         for name, clock in self.streams.items():
-            clock.hear(moment.heard.get(name), moment)
+            clock.advance(batch_clock.times.get(name), batch_clock)
         for kind in Clock:
-            self._follow([c for c in self.streams.values() if c.stream.clock is kind], moment)
+            self._follow([c for c in self.streams.values() if c.stream.clock is kind], batch_clock)
 
-    def _follow(self, clocks: list[StreamClock], moment: Moment) -> None:
+    def _follow(self, clocks: list[StreamClock], batch_clock: BatchClock) -> None:
         """Let idle streams go with the slowest of the others; at the end, all with the newest."""
-        if moment.drain:
+        if batch_clock.drain:
             last = max((c.newest for c in clocks), default=BEGINNING)
             for clock in clocks:
                 clock.frontier = max(clock.frontier, last)
             return
-        idle = [c for c in clocks if c.is_idle(moment.wall)]
+        idle = [c for c in clocks if c.is_idle(batch_clock.wall)]
         awake = [c.frontier for c in clocks if c not in idle]
         for clock in idle:
             clock.frontier = max(clock.frontier, min(awake, default=BEGINNING))
@@ -151,7 +151,7 @@ class Clocks:
         return None if len(set(reached)) < 2 else names[reached.index(min(reached))]
 
     def save(self) -> Saved:
-        """Return how far each stream has come."""
+        """Return the watermark of each stream."""
         streams = {n: [c.newest, c.frontier, c.spoke] for n, c in self.streams.items()}
         return {"latest": self.latest, "streams": streams}
 

@@ -11,8 +11,8 @@ from windrow.core.errors import StateError
 from windrow.core.time import Clock
 from windrow.plan.catalog import Stream
 from windrow.runtime.shards.checkpoint import read_checkpoint
-from windrow.runtime.shards.clocks import Moment
-from windrow.runtime.shards.entry import INGEST, STEP, Footer, Step, read_footer
+from windrow.runtime.shards.clocks import BatchClock
+from windrow.runtime.shards.entry import INGEST, STEP, Footer, LogStep, read_footer
 from windrow.runtime.shards.files import open_files
 from windrow.runtime.shards.layout import layout_of
 from windrow.runtime.shards.lease import holder_of, named, shown_time
@@ -35,7 +35,7 @@ class ShardState:
     """One shard: what its log holds, and from where it can be rebuilt.
 
     `whole` is the newest version that is complete, `begun` the newest of which there is anything.
-    `rows` are those of the log. `newest` are the times that its newest batches have told.
+    `rows` are those of the log. `newest` are the newest times of its newest batches.
     """
 
     number: int
@@ -64,12 +64,12 @@ class CheckpointState:
 
     @property
     def is_sound(self) -> bool:
-        """Tell whether no damage was found."""
+        """Return whether no damage was found."""
         return not any(s.damage or any(n.damage for n in s.snapshots) for s in self.shards)
 
 
 def describe(where: str, *, verify: bool = False) -> CheckpointState:
-    """Return what a checkpoint holds; `verify` reads every byte of it and tells what is damaged."""
+    """Return what a checkpoint holds; `verify` reads every byte of it and lists what is damaged."""
     checkpoint = read_checkpoint(where)
     program, layout = checkpoint.program, layout_of(checkpoint.program)
     levels, files = layout.levels, open_files(where)
@@ -97,7 +97,7 @@ def _shard(store: Store, *, verify: bool) -> ShardState:
     logged = store.logged()
     read = [_tried(partial(_footer, store, step, verify=verify)) for step in logged]
     footers = [footer for footer, _ in read if footer is not None]
-    whole = [s.version for s in logged if s == Step(s.version, store.levels - 1, STEP)]
+    whole = [s.version for s in logged if s == LogStep(s.version, store.levels - 1, STEP)]
     return ShardState(
         store.shard,
         max(whole, default=0),
@@ -105,13 +105,15 @@ def _shard(store: Store, *, verify: bool) -> ShardState:
         len(logged),
         sum(logged.values()),
         sum(f.rows for f in footers if f.step.kind == INGEST),
-        _newest([f.moment for f in footers if f.moment is not None and f.step.level == 0]),
+        _newest(
+            [f.batch_clock for f in footers if f.batch_clock is not None and f.step.level == 0]
+        ),
         tuple(_snapshot(store, v, size, verify=verify) for v, size in store.kept().items()),
         tuple(damage for _, damage in read if damage),
     )
 
 
-def _footer(store: Store, step: Step, *, verify: bool) -> Footer:
+def _footer(store: Store, step: LogStep, *, verify: bool) -> Footer:
     if verify:
         return store.read(step).footer
     return read_footer(store.files, f"{store.log}/{step}")
@@ -132,9 +134,9 @@ def _tried(read: Callable[[], T]) -> tuple[T | None, str]:
         return None, f"{error.message}: {error.detail}"
 
 
-def _newest(moments: list[Moment]) -> dict[str, int]:
+def _newest(batch_clocks: list[BatchClock]) -> dict[str, int]:
     newest: dict[str, int] = {}
-    for moment in moments:
-        for name, heard in moment.heard.items():
-            newest[name] = max(newest.get(name, heard.newest), heard.newest)
+    for batch_clock in batch_clocks:
+        for name, times in batch_clock.times.items():
+            newest[name] = max(newest.get(name, times.newest), times.newest)
     return newest

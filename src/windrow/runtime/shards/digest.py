@@ -35,7 +35,7 @@ LOOKUPS = {"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"}
 def digest_of(aggregate: type) -> str:
     """Return a digest of what a class does; the same in every process of one Python."""
     modules = {c.__module__ for c in aggregate.__mro__ if not _is_standard(c)}
-    said = _Telling(frozenset(modules | {aggregate.__module__})).of(aggregate)
+    said = _Description(frozenset(modules | {aggregate.__module__})).of(aggregate)
     return hashlib.sha256(repr(said).encode()).hexdigest()[:16]
 
 
@@ -43,15 +43,15 @@ def _is_standard(found: type) -> bool:
     return found.__module__.partition(".")[0] in sys.stdlib_module_names
 
 
-class _Telling:
-    """Tells things in nested tuples of text. What comes again is told by its number."""
+class _Description:
+    """Describes objects by nested tuples of text. One that was met before is its number."""
 
     def __init__(self, modules: frozenset[str]) -> None:
         self.modules = modules
         self.met: dict[int, int] = {}
 
     def of(self, thing: object) -> object:
-        """Tell one thing."""
+        """Return the description of one object."""
         match thing:
             case None | bool() | int() | float() | complex() | str() | bytes():
                 return type(thing).__name__, repr(thing)
@@ -116,7 +116,7 @@ class _Telling:
         return self.of(held)
 
     def _object(self, thing: object) -> object:
-        """Tell an object: of a class of ours what is in it, else what it says of itself."""
+        """Describe an object: the attributes if its class is in `modules`, else its repr."""
         kind = type(thing)
         if kind.__module__ in self.modules and hasattr(thing, "__dict__"):
             return "object", self.of(kind), self._named(vars(thing))

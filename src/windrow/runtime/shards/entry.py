@@ -1,4 +1,4 @@
-r"""One file of a shard's log: rows by port as Arrow, and what the batch told of time.
+r"""One file of a shard's log: rows by port as Arrow, and the times of the batch.
 
     bytes    what
     8        "windrow\0"
@@ -25,10 +25,10 @@ from typing import Any
 import pyarrow as pa
 
 from windrow.core.errors import StateError
-from windrow.runtime.shards.clocks import Moment
+from windrow.runtime.shards.clocks import BatchClock
 from windrow.runtime.shards.faults import fault
 from windrow.runtime.shards.files import Draft, Files
-from windrow.runtime.shards.wire import moment_from_json, moment_to_json
+from windrow.runtime.shards.wire import batch_clock_from_json, batch_clock_to_json
 
 MAGIC = b"windrow\0"
 FORMAT = 1
@@ -41,7 +41,7 @@ INGEST, STEP = "ingest", "step"
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class LogStep:
     """Which part of which version: what a log file is named by, in the order of replay.
 
     >>> str(Step(12, 0, INGEST)), Step.named("000000000012-1.step")
@@ -56,7 +56,7 @@ class Step:
         return f"{self.version:012}-{self.level}.{self.kind}"
 
     @classmethod
-    def named(cls, name: str) -> Step | None:
+    def named(cls, name: str) -> LogStep | None:
         """Return what a file name says; None if it is no log file's."""
         stem, _, kind = name.partition(".")
         version, _, level = stem.partition("-")
@@ -79,9 +79,9 @@ class Footer:
     """What a log file holds. `after` is the version that its shard was at before this one."""
 
     shard: int
-    step: Step
+    step: LogStep
     after: int
-    moment: Moment | None
+    batch_clock: BatchClock | None
     ports: dict[int, Messages]
     checksum: int
 
@@ -98,7 +98,9 @@ class Footer:
                 "shard": self.shard,
                 "step": [self.step.version, self.step.level, self.step.kind],
                 "after": self.after,
-                "moment": None if self.moment is None else moment_to_json(self.moment),
+                "moment": None
+                if self.batch_clock is None
+                else batch_clock_to_json(self.batch_clock),
                 "ports": ports,
                 "checksum": self.checksum,
             }
@@ -112,9 +114,9 @@ class Footer:
             n: Messages(tuple(schema), [(place, size) for place, size in batches], rows)
             for n, schema, batches, rows in read["ports"]
         }
-        moment = None if read["moment"] is None else moment_from_json(read["moment"])
-        step = Step(*read["step"])
-        head = (read["shard"], step, read["after"], moment)
+        batch_clock = None if read["moment"] is None else batch_clock_from_json(read["moment"])
+        step = LogStep(*read["step"])
+        head = (read["shard"], step, read["after"], batch_clock)
         return cls(*head, ports, read["checksum"])
 
 
@@ -153,9 +155,11 @@ class EntryWriter:
         messages.rows += rows
         fault("half-log-write")
 
-    def publish(self, shard: int, step: Step, after: int, moment: Moment | None) -> None:
+    def publish(
+        self, shard: int, step: LogStep, after: int, batch_clock: BatchClock | None
+    ) -> None:
         """Write the end; let the file appear under its name."""
-        footer = Footer(shard, step, after, moment, self._ports, self._crc).to_bytes()
+        footer = Footer(shard, step, after, batch_clock, self._ports, self._crc).to_bytes()
         tail = TAIL.pack(len(footer), zlib.crc32(footer), FORMAT, MAGIC)
         self.draft.write(footer + tail)
         self.size += len(footer) + len(tail)
@@ -193,7 +197,7 @@ def _footer(raw: bytes | memoryview, path: str) -> Footer:
 
 
 @dataclass(slots=True)
-class Entry:
+class LogEntry:
     """A log file that was read and found whole."""
 
     footer: Footer
@@ -209,7 +213,7 @@ class Entry:
             yield port, pa.Table.from_batches(batches, schema)
 
 
-def read_entry(files: Files, path: str) -> Entry:
+def read_entry(files: Files, path: str) -> LogEntry:
     """Return a whole log file; `StateError` if any byte of it is not as it was written."""
     body = files.read(path)
     raw = memoryview(body)
@@ -217,7 +221,7 @@ def read_entry(files: Files, path: str) -> Entry:
     end = len(raw) - TAIL.size - _footer_length(raw, path)
     if zlib.crc32(raw[:end]) != footer.checksum:
         raise damaged(path, "the checksum of its rows does not fit")
-    return Entry(footer, body)
+    return LogEntry(footer, body)
 
 
 def damaged(path: str, reason: str) -> StateError:

@@ -22,7 +22,7 @@ POINTS: tuple[str, ...] = (
     "before-log-rename",
     "after-log-rename",
     "before-ingest-answer",
-    "meeting-half",  # in a task that has told the others what its shard heard
+    "meeting-half",  # in a task that has left its note for the others
     "before-step",  # the log holds the step, the shard has not done it
     "after-step",  # or after a slice of it
     "before-sync",  # log files are complete, yet not forced to the disk
@@ -68,7 +68,7 @@ def fault(point: str) -> None:
 
 
 def _first(path: str) -> bool:
-    """Tell whether nobody has left this mark before; leave it."""
+    """Return whether there was no such mark before; leave one."""
     if not path:
         return True
     try:

@@ -39,7 +39,7 @@ class Draft(Protocol):
         """Let the file appear under its name, in place of any older one."""
 
     def claim(self) -> bool:
-        """Let the file appear under its name if there is none; tell whether it does."""
+        """Let the file appear under its name if there is none; return whether it does."""
 
     def sync(self) -> None:
         """Force what the published file holds to the disk; `Files.sync` does so with its name."""
@@ -83,7 +83,7 @@ class Files(Protocol):
         """Return the names of the folders in a folder."""
 
     def exists(self, path: str) -> bool:
-        """Tell whether there is such a file."""
+        """Return whether there is such a file."""
 
     def remove(self, path: str) -> None:
         """Remove a file; nothing happens if it is not there."""
@@ -92,7 +92,7 @@ class Files(Protocol):
         """Force the names in a folder to the disk, or what a file holds."""
 
     def is_a_file(self) -> bool:
-        """Tell whether a file stands where the folder should be."""
+        """Return whether a file stands where the folder should be."""
 
 
 def open_files(where: str) -> Files:
@@ -116,7 +116,7 @@ def open_files(where: str) -> Files:
 
 @contextmanager
 def clear_errors(doing: str, path: str) -> Iterator[None]:
-    """Turn errors of the file system into ones that tell the next step."""
+    """Turn errors of the file system into ones that name the next step."""
     try:
         yield
     except FileNotFoundError:
@@ -139,7 +139,7 @@ def _draft_name(path: str) -> str:
 
 
 def is_left_over(name: str) -> bool:
-    """Tell whether a name is that of a draft whose writer, on this host, is no more."""
+    """Return whether a name is that of a draft whose writer, on this host, is no more."""
     if not name.endswith(DRAFT):
         return False
     place, _, writer = name[: -len(DRAFT)].rpartition("-")[0].rpartition("-")
@@ -212,7 +212,7 @@ class LocalFiles:
             return []
 
     def exists(self, path: str) -> bool:
-        """Tell whether there is such a file."""
+        """Return whether there is such a file."""
         return Path(f"{self.where}/{path}").exists()
 
     def remove(self, path: str) -> None:
@@ -229,7 +229,7 @@ class LocalFiles:
                 os.close(opened)
 
     def is_a_file(self) -> bool:
-        """Tell whether a file stands where the folder should be."""
+        """Return whether a file stands where the folder should be."""
         return Path(self.where).exists() and not Path(self.where).is_dir()
 
 
@@ -353,7 +353,7 @@ class FarFiles:
         return sorted(i.base_name for i in infos if i.type == fs.FileType.Directory)
 
     def exists(self, path: str) -> bool:
-        """Tell whether there is such a file."""
+        """Return whether there is such a file."""
         with clear_errors("looking for", path):
             return bool(self.system.get_file_info(f"{self.where}/{path}").is_file)
 
@@ -366,7 +366,7 @@ class FarFiles:
         """Return at once: a file that was moved is there."""
 
     def is_a_file(self) -> bool:
-        """Tell whether a file stands where the folder should be."""
+        """Return whether a file stands where the folder should be."""
         with clear_errors("looking for", self.where):
             return bool(self.system.get_file_info(self.where).is_file)
 

@@ -3,11 +3,11 @@
     version v of a shard      placements, state ── rows of batch v+1 ─► state ── a look is due ─►
                               another placement, the state handed over
 
-Each shard does so for itself, between two batches: what crosses to other shards, and what is told,
-is the same under every placement, row by row. So shards need not agree, and a batch that is run
-again may be told in part by a shard that has changed since. When to look and what is found follow
-from the shard's state, the constants from the program: whoever is brought to the same version has
-the same placement.
+Each shard does so for itself, between two batches: what crosses to other shards, and what is
+emitted, is the same under every placement, row by row. So shards need not agree, and a batch that
+is run again may be emitted in part by a shard that has changed since. When to look and what is
+found follow from the shard's state, the constants from the program: whoever is brought to the same
+version has the same placement.
 
 What crosses stays as it was when the checkpoint was begun, so groups that are not folded before
 they cross stay so, and inputs that are merged before they come are aggregated early for good.
@@ -20,8 +20,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from windrow.core.errors import StateError
-from windrow.operators.early_looks import Counted, better_placements, go_on, watches_of
-from windrow.operators.handover import Matching, counterparts, remembers, transfer
+from windrow.operators.early_looks import CountedStages, better_placements, go_on, watches_of
+from windrow.operators.handover import PlanMatching, counterparts, has_state, transfer
 from windrow.operators.levels import LeveledFlow
 from windrow.operators.lower import Physical
 from windrow.runtime.shards.joining import lowered
@@ -43,7 +43,7 @@ def follow(program: Program, query: ShardQuery) -> None:
     better: dict[str, str] = {}
     try:
         since = query.start if query.since is None else query.since
-        better = better_placements(Counted(stages, query.clock, since))
+        better = better_placements(CountedStages(stages, query.clock, since))
         if better:
             _change(program, query, better)
     except StateError as refused:
@@ -97,7 +97,7 @@ def rewired(old: Wiring, physical: Physical) -> Wiring:
     ):
         raise StateError(
             "rows would change shards otherwise",
-            detail="Other shards have been told what comes to them.",
+            detail="Other shards have been sent their rows.",
             hint="Keep early_aggregation, or start the query anew.",
         )
     exchanges = {stage: old.exchanges[before] for before, stage in pairs}
@@ -105,20 +105,20 @@ def rewired(old: Wiring, physical: Physical) -> Wiring:
 
 
 def _crosses(old: Physical, before: int, new: Physical, stage: int) -> bool:
-    """Tell whether rows of two exchanges are of one form, and go the same way."""
+    """Return whether rows of two exchanges are of one form, and go the same way."""
     one, other = old.stages[before].schema, new.stages[stage].schema
     types = [(f.name, f.type) for f in one] == [(f.name, f.type) for f in other]
     return types and old.exchanges[before] == new.exchanges[stage]
 
 
 def _require_same_above(old: LeveledFlow, new: LeveledFlow) -> None:
-    """Refuse a plan in which what has crossed is remembered otherwise."""
-    matching = Matching(old.flow.stages, new.flow.stages)
-    assert not matching.births, "groups stand between the joins and any output stream"
+    """Refuse a plan in which what has crossed is stored in another form."""
+    matching = PlanMatching(old.flow.stages, new.flow.stages)
+    assert not matching.istream_differs, "groups stand between the joins and any output stream"
     for i, stage in enumerate(new.flow.stages):
-        if new.levels[i] and remembers(stage) and i not in matching.kept:
+        if new.levels[i] and has_state(stage) and i not in matching.kept:
             raise StateError(
-                f"{stage.label} would remember otherwise what has changed shards",
+                f"{stage.label} would store rows that have changed shards in another form",
                 detail="What came from other shards is not kept row by row.",
                 hint="Keep early_aggregation, or start the query anew.",
             )

@@ -22,9 +22,9 @@ from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 
 from windrow.core.errors import StateError
-from windrow.runtime.shards.clocks import Heard, Moment
+from windrow.runtime.shards.clocks import BatchClock, InputTimes
 from windrow.runtime.shards.due import is_worth_a_last
-from windrow.runtime.shards.entry import INGEST, STEP, Step
+from windrow.runtime.shards.entry import INGEST, STEP, LogStep
 from windrow.runtime.shards.faults import fault
 from windrow.runtime.shards.ledger import Ledger
 from windrow.runtime.shards.limits import check_memory, resident, state_bytes, state_rows
@@ -60,8 +60,8 @@ class Keeper:
     at: tuple[int, int] = (0, 0)
     after: int = 0
     newest: int = 0
-    heard: dict[str, Heard] | None = None
-    moment: Moment | None = None
+    times: dict[str, InputTimes] | None = None
+    batch_clock: BatchClock | None = None
     answers: dict[int, list[Stepped]] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
     ledger: Ledger = field(init=False)
@@ -79,7 +79,7 @@ class Keeper:
 
     @property
     def is_whole(self) -> bool:
-        """Tell whether there is a state, and all levels of its version have run."""
+        """Return whether there is a state, and all levels of its version have run."""
         return self.shard is not None and self.at[1] == self.levels
 
     # Requests
@@ -88,7 +88,7 @@ class Keeper:
         """Bring the shard to its newest whole version, before anybody asks for it.
 
         Its answers may be given again then, so what it was made of is forced to the disk: who
-        wrote it may have died before. What keeps the shard from that is told to whoever asks.
+        wrote it may have died before. The next request raises what keeps the shard from that.
         """
         last = self.levels - 1
         whole = [s.version for s in self.store.logged() if (s.level, s.kind) == (last, STEP)]
@@ -98,10 +98,10 @@ class Keeper:
             self._bring_to((max(whole), self.levels))
             self.ledger.sync_version(max(whole))
 
-    def known_heard(self, version: int) -> dict[str, Heard] | None:
-        """Return what was heard if the version is ingested; else make ready for its rows."""
-        if self.at[0] == version and self.heard is not None and self.shard is not None:
-            return self.heard
+    def known_times(self, version: int) -> dict[str, InputTimes] | None:
+        """Return the times of a version if it is ingested; else make ready for its rows."""
+        if self.at[0] == version and self.times is not None and self.shard is not None:
+            return self.times
         self._refuse_past(version)
         if self.at[0] != version:
             self.seconds = {}
@@ -109,21 +109,21 @@ class Keeper:
         self.answers.clear()
         return None
 
-    def ingest(self, version: int, receipt: Receipt) -> dict[str, Heard]:
-        """Take the rows of level 0 that a version brings; return what they tell of time."""
+    def ingest(self, version: int, receipt: Receipt) -> dict[str, InputTimes]:
+        """Take the rows of level 0 that a version brings; return the times of each input."""
         with self._logging(receipt):
-            known = self.known_heard(version)
+            known = self.known_times(version)
             if known is not None:
                 receipt.abandon()
                 return known
             fault("before-log-write")
-            self.ledger.publish(receipt.writer, Step(version, 0, INGEST), self.at[0])
+            self.ledger.publish(receipt.writer, LogStep(version, 0, INGEST), self.at[0])
             self._add_seconds(receipt)
         with self._dirty_on_error("kernel"):
             self._begin(version)
-            heard = self._take(receipt.tables())
+            times = self._take(receipt.tables())
         fault("before-ingest-answer")
-        return heard
+        return times
 
     def known_answer(self, version: int, level: int) -> list[Stepped] | None:
         """Return the answer if the step was done and it is held; else make ready for it."""
@@ -134,7 +134,7 @@ class Keeper:
         return None
 
     def step(
-        self, version: int, level: int, receipt: Receipt, moment: Moment | None = None
+        self, version: int, level: int, receipt: Receipt, batch_clock: BatchClock | None = None
     ) -> Iterator[Stepped]:
         """Run one level, with the rows that the one below gave, up to the moment of level 0.
 
@@ -145,13 +145,15 @@ class Keeper:
             if known is not None:
                 receipt.abandon()
                 return iter(known)
-            moment = moment if level == 0 else self.moment
-            assert moment is not None, "level 0 is told the moment"
-            self.ledger.publish(receipt.writer, Step(version, level, STEP), self.after, moment)
+            batch_clock = batch_clock if level == 0 else self.batch_clock
+            assert batch_clock is not None, "level 0 is given the batch clock"
+            self.ledger.publish(
+                receipt.writer, LogStep(version, level, STEP), self.after, batch_clock
+            )
             self._add_seconds(receipt)
-        self.moment = moment
+        self.batch_clock = batch_clock
         fault("before-step")
-        return self._answered(level, self._run(level, receipt.tables(), moment))
+        return self._answered(level, self._run(level, receipt.tables(), batch_clock))
 
     def _answered(self, level: int, slices: Iterator[Stepped]) -> Iterator[Stepped]:
         """Yield slices: the first when the log is on the disk, each if there is room for it."""
@@ -193,11 +195,11 @@ class Keeper:
             self.ledger.write_snapshot(self.at[0], self.shard.save)
 
     def stats(self) -> dict[str, object]:
-        """Return what the shard tells of itself, and what its process does.
+        """Return the report of the shard and of its process.
 
         One that is lost after its answer is asked for its stats in its next life: it is rebuilt.
         """
-        if self.shard is None and self.store.has(Step(self.newest, self.levels - 1, STEP)):
+        if self.shard is None and self.store.has(LogStep(self.newest, self.levels - 1, STEP)):
             self._bring_to((self.newest, self.levels))
         inside = NOTHING_YET if self.shard is None else self.shard.stats()
         return {
@@ -233,20 +235,20 @@ class Keeper:
         self.after = self.at[0]
         self.at = (version, -1)
         self.newest = max(self.newest, version)
-        self.heard = None
+        self.times = None
         self.answers.clear()
         self.ledger.begin()
 
-    def _take(self, tables: Iterator[tuple[int, object]]) -> dict[str, Heard]:
+    def _take(self, tables: Iterator[tuple[int, object]]) -> dict[str, InputTimes]:
         assert self.shard is not None
         for port, table in tables:
             self.shard.ingest(port, table)
-        self.heard = self.shard.heard()
+        self.times = self.shard.times()
         self.at = (self.at[0], 0)
-        return self.heard
+        return self.times
 
     def _run(
-        self, level: int, tables: Iterator[tuple[int, object]], moment: Moment
+        self, level: int, tables: Iterator[tuple[int, object]], batch_clock: BatchClock
     ) -> Iterator[Stepped]:
         """Yield what a level gives, and hold it if it is not too much."""
         assert self.shard is not None
@@ -254,7 +256,7 @@ class Keeper:
             self.shard.ingest(port, table)
         held: list[Stepped] = []
         size = 0
-        for piece in self.shard.slices(level, moment):
+        for piece in self.shard.slices(level, batch_clock):
             size += piece.nbytes
             held.append(piece)
             if size > HELD_BYTES:
@@ -319,7 +321,7 @@ class Keeper:
             self.shard.load(state)
         self.at, self.after = (base, self.levels), base
         self.ledger.start_from(base)
-        self.heard = None
+        self.times = None
         self.answers.clear()
 
     def _replay(self, target: tuple[int, int], report: RebuildReport | None = None) -> None:
@@ -342,10 +344,10 @@ class Keeper:
         if self.at[0] != version:
             report.replayed(self._begin_again(version))
         for level in range(self.at[1], stage):
-            entry = self.store.read(Step(version, level, STEP))
-            self.moment = entry.footer.moment
-            assert self.moment is not None, "a step has its moment"
-            for _ in self._run(level, entry.tables(), self.moment):
+            entry = self.store.read(LogStep(version, level, STEP))
+            self.batch_clock = entry.footer.batch_clock
+            assert self.batch_clock is not None, "a step has its batch clock"
+            for _ in self._run(level, entry.tables(), self.batch_clock):
                 pass
             self.ledger.replayed(entry)
             report.replayed(entry.footer.rows)
@@ -354,7 +356,7 @@ class Keeper:
 
     def _begin_again(self, version: int) -> int:
         """Give the shard the rows of level 0 once more; return how many. A drain may have none."""
-        ingest = Step(version, 0, INGEST)
+        ingest = LogStep(version, 0, INGEST)
         self._begin(version)
         if version % 2 and not self.store.has(ingest):
             self._take(iter(()))
@@ -405,7 +407,7 @@ class Keeper:
                 yield
         except BaseException:
             self.shard = None
-            self.heard = None
+            self.times = None
             self.answers.clear()
             self.ledger.forget()
             raise

@@ -4,7 +4,7 @@
     FOLDER/0003.alive   locked by the process as long as it lives
     FOLDER/0003.start   locked by a client while it starts the process
     FOLDER/0003.log     what the process has printed
-    FOLDER/0003.heard   what the shard has heard in its newest batch (`gathering.py`)
+    FOLDER/0003.times   the times of the shard in its newest batch (`gathering.py`)
     FOLDER/0003.failed  how it has failed last, if that would come again (`repeats.py`)
 
 FOLDER is private to the user, and named by the checkpoint and the claim that `windrow.json` holds:
@@ -37,7 +37,7 @@ START_SECONDS = 60.0
 ATTEMPTS = 3
 UNUSED_DAYS = 30
 FOLDER_NAME = 16
-KINDS = ("sock", "alive", "start", "log", "heard", "failed")
+KINDS = ("sock", "alive", "start", "log", "times", "failed")
 LOG_TAIL = 4000
 DETACH = """
 import os, sys
@@ -64,7 +64,7 @@ GONE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ProcessPlace:
     """Where a shard's process is found on this host, and with what it is started."""
 
     checkpoint: str
@@ -91,7 +91,7 @@ def runtime_folder() -> Path:
     return Path(asked) if asked else Path(tempfile.gettempdir()) / f"windrow-{os.getuid()}"
 
 
-def prepare(place: Place) -> None:
+def prepare(place: ProcessPlace) -> None:
     """Make the folder; refuse one that others could write to."""
     asked = FOLDER_ENVIRONMENT in os.environ
     place.folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -111,10 +111,10 @@ def prepare(place: Place) -> None:
         )
 
 
-def connect(place: Place, watch: int) -> tuple[socket.socket, Head]:
+def connect(place: ProcessPlace, watch: int) -> tuple[socket.socket, Head]:
     """Return a connection to the shard's process, started if there is none, and its greeting.
 
-    The process lives as long as one of the processes that it was told to watch.
+    The process lives as long as one of the processes that it was asked to watch.
     """
     prepare(place)
     for _ in range(ATTEMPTS):
@@ -131,7 +131,7 @@ def connect(place: Place, watch: int) -> tuple[socket.socket, Head]:
     )
 
 
-def warm(place: Place, watch: int) -> None:
+def warm(place: ProcessPlace, watch: int) -> None:
     """Start the process if there is none, and do not wait for it."""
     prepare(place)
     with _locked(place.path("start")):
@@ -139,14 +139,14 @@ def warm(place: Place, watch: int) -> None:
             start(place, watch)
 
 
-def find(place: Place) -> socket.socket | None:
+def find(place: ProcessPlace) -> socket.socket | None:
     """Return a connection to the process if it is there."""
     with suppress(*GONE):
         return _greeted(place, 0)[0]
     return None
 
 
-def _open(place: Place) -> socket.socket:
+def _open(place: ProcessPlace) -> socket.socket:
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         connection.connect(str(place.path("sock")))
@@ -156,14 +156,14 @@ def _open(place: Place) -> socket.socket:
     return tune(connection)
 
 
-def listens(place: Place) -> bool:
-    """Tell whether there is a process that takes connections."""
+def listens(place: ProcessPlace) -> bool:
+    """Return whether there is a process that takes connections."""
     with suppress(*GONE), _open(place):
         return True
     return False
 
 
-def _greeted(place: Place, watch: int) -> tuple[socket.socket, Head]:
+def _greeted(place: ProcessPlace, watch: int) -> tuple[socket.socket, Head]:
     connection = _open(place)
     try:
         send(connection, {"hello": place.claim, "watch": [watch, born(watch)]})
@@ -175,7 +175,7 @@ def _greeted(place: Place, watch: int) -> tuple[socket.socket, Head]:
     return connection, head
 
 
-def _wait_for_socket(place: Place, pid: int) -> None:
+def _wait_for_socket(place: ProcessPlace, pid: int) -> None:
     deadline = time.monotonic() + START_SECONDS
     while not listens(place):
         if time.monotonic() > deadline or not lives(pid):
@@ -183,7 +183,7 @@ def _wait_for_socket(place: Place, pid: int) -> None:
         time.sleep(0.01)
 
 
-def start(place: Place, watch: int) -> int:
+def start(place: ProcessPlace, watch: int) -> int:
     """Start the process, in a session of its own, with nothing of ours open in it.
 
     Returns its number. It watches `watch` from the beginning.
@@ -204,7 +204,7 @@ def start(place: Place, watch: int) -> int:
     return int(done.stdout)
 
 
-def remove_unused(place: Place) -> None:
+def remove_unused(place: ProcessPlace) -> None:
     """Remove folders of other checkpoints that nobody has used for long, and no process uses.
 
     Only what a process leaves behind is removed: a folder with anything else in it stays.
@@ -241,7 +241,7 @@ def environment() -> dict[str, str]:
     return ours
 
 
-def printed(place: Place) -> str:
+def printed(place: ProcessPlace) -> str:
     """Return the end of what the process has printed."""
     try:
         text = place.path("log").read_text(errors="replace")
@@ -263,18 +263,18 @@ def _locked(path: Path) -> Iterator[None]:
 def born(pid: int) -> str:
     """Return when a process was started, as the system counts; "" if it is no more, or unknown."""
     try:
-        told = Path(f"/proc/{pid}/stat").read_text()
+        stat = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
         return ""
-    fields = told.rpartition(")")[2].split()
+    fields = stat.rpartition(")")[2].split()
     return "" if fields[0] in "ZX" else fields[19]
 
 
-def lives(pid: int, birth: str = "") -> bool:
-    """Tell whether a process lives: the one that was born then, as numbers are used again."""
+def lives(pid: int, started: str = "") -> bool:
+    """Return whether a process lives: the one that was born then, as numbers are used again."""
     if LINUX:
         now = born(pid)
-        return now != "" and birth in ("", now)
+        return now != "" and started in ("", now)
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

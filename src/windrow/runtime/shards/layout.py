@@ -45,7 +45,7 @@ class Wiring:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class ProgramLayout:
     """All ports and outputs of a program.
 
     `merging` says of each query that could have its rows merged whether they are, and why.
@@ -58,12 +58,14 @@ class Layout:
 
 
 @lru_cache(maxsize=16)
-def layout_of(program: Program) -> Layout:
+def layout_of(program: Program) -> ProgramLayout:
     """Return the layout; the same on the driver and on every shard."""
     return wired(program)[0]
 
 
-def wired(program: Program, interners: list[Interner] | None = None) -> tuple[Layout, list[Wiring]]:
+def wired(
+    program: Program, interners: list[Interner] | None = None
+) -> tuple[ProgramLayout, list[Wiring]]:
     """Return the layout, and each query lowered and tied to it."""
     queries = program.bound()
     choice = program.merging()
@@ -85,4 +87,4 @@ def wired(program: Program, interners: list[Interner] | None = None) -> tuple[La
         outputs.append(Output(n, query.name, levels[-1], schema, clock, alone))
         wirings.append(Wiring(query, physical, interner, sources[n], exchanges[n], merged[n]))
     said = {queries[n].name: text for n, text in choice.reasons.items()}
-    return Layout(tuple(ports.made), tuple(outputs), height, said), wirings
+    return ProgramLayout(tuple(ports.made), tuple(outputs), height, said), wirings

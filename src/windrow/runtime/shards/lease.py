@@ -124,7 +124,7 @@ class Lease:
     number: int
     record: Record
     lost: WindrowError | None = None
-    _hear: Callable[[WindrowError], object] | None = None
+    _on_lost: Callable[[WindrowError], object] | None = None
     _ended: threading.Event = field(default_factory=threading.Event)
     _thread: threading.Thread | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -135,12 +135,12 @@ class Lease:
         self._thread.start()
         return self
 
-    def when_lost(self, hear: Callable[[WindrowError], object]) -> None:
-        """Call `hear` when somebody else has the lease; at once if that is so already."""
+    def when_lost(self, on_lost: Callable[[WindrowError], object]) -> None:
+        """Call `on_lost` when somebody else has the lease; at once if that is so already."""
         with self._lock:
-            self._hear = hear
+            self._on_lost = on_lost
         if self.lost is not None:
-            hear(self.lost)
+            on_lost(self.lost)
 
     def _renewals(self) -> None:
         while not self._ended.wait(RENEWAL_SECONDS):
@@ -148,9 +148,9 @@ class Lease:
                 if not self.renew():
                     with self._lock:
                         self.lost = _lost(self)
-                        hear = self._hear
-                    if hear is not None:
-                        hear(self.lost)
+                        on_lost = self._on_lost
+                    if on_lost is not None:
+                        on_lost(self.lost)
                     return
             except (OSError, WindrowError) as error:
                 LOG.warning("the lease on %s is not renewed: %s", self.where, error)

@@ -17,9 +17,9 @@ from functools import partial
 from windrow.core.errors import StateError, WindrowError
 from windrow.operators.task import Saved
 from windrow.runtime.shards.apart import Apart, start_apart
-from windrow.runtime.shards.clocks import Moment
+from windrow.runtime.shards.clocks import BatchClock
 from windrow.runtime.shards.due import LogSize, Written, why_due
-from windrow.runtime.shards.entry import Entry, EntryWriter, Step
+from windrow.runtime.shards.entry import EntryWriter, LogEntry, LogStep
 from windrow.runtime.shards.faults import fault
 from windrow.runtime.shards.files import Draft, SharedDraft, clear_errors
 from windrow.runtime.shards.store import Store
@@ -29,7 +29,7 @@ SMALLEST_FILE = 4096
 """Bytes that a file takes at least: a long log of tiny files is slow to read as well."""
 KEPT_SNAPSHOTS = 2
 TROUBLES = 10
-"""How many of the last failures that stopped nobody are told."""
+"""How many of the last failures that stopped no request are kept."""
 END_SECONDS = 20.0
 """What a snapshot that is being written may still take when the process ends: less than a process
 that is started meanwhile waits for this one (`server.LOCK_SECONDS`)."""
@@ -63,7 +63,7 @@ class Ledger:
 
     @property
     def is_durable(self) -> bool:
-        """Tell whether everything that was published has been waited for."""
+        """Return whether everything that was published has been waited for."""
         return not self._syncing
 
     def start_from(self, base: int) -> None:
@@ -76,7 +76,7 @@ class Ledger:
         self.log.versions += 1
         self.remove_unneeded()
 
-    def replayed(self, entry: Entry) -> None:
+    def replayed(self, entry: LogEntry) -> None:
         """A log file was done again."""
         self.log.add(entry.footer.rows, max(SMALLEST_FILE, entry.body.size))
 
@@ -85,14 +85,14 @@ class Ledger:
         self.log.seconds += seconds
 
     def publish(
-        self, writer: EntryWriter, step: Step, after: int, moment: Moment | None = None
+        self, writer: EntryWriter, step: LogStep, after: int, batch_clock: BatchClock | None = None
     ) -> None:
         """Let a log file appear; begin to force it to the disk."""
-        writer.publish(self.store.shard, step, after, moment)
+        writer.publish(self.store.shard, step, after, batch_clock)
         self.log.add(writer.rows, max(SMALLEST_FILE, writer.size))
         self._syncing.append(self._disk.submit(self._sync, writer.draft, step))
 
-    def _sync(self, draft: Draft, step: Step) -> None:
+    def _sync(self, draft: Draft, step: LogStep) -> None:
         """Force a file to the disk, or take it away: who tries again must not believe it."""
         try:
             draft.sync()
@@ -122,7 +122,7 @@ class Ledger:
         self._syncing.clear()
 
     def wants_snapshot(self, version: int, state_rows: int) -> bool:
-        """Tell whether a snapshot is due, and none is being written."""
+        """Return whether a snapshot is due, and none is being written."""
         if version in self.bases or (self._snapshot is not None and not self._snapshot.done()):
             return False
         if self._failed is not None:
@@ -188,7 +188,7 @@ class Ledger:
             self._chore(partial(self.store.remove_before, self.bases[0]))
 
     def _chore(self, work: Callable[[], None]) -> Future[None]:
-        """Do something that no request waits for; it is told in `troubles` if it fails."""
+        """Do something that no request waits for; a failure is in `troubles`."""
 
         def done() -> None:
             try:

@@ -55,7 +55,7 @@ def machine_memory() -> int:
 
 
 def resident() -> int:
-    """Return the bytes of memory that are this process's own now; 0 where nobody tells."""
+    """Return the bytes of memory that are this process's own now; 0 where it is not known."""
     with suppress(OSError):
         _, pages, of_files, *_ = map(int, Path("/proc/self/statm").read_text().split())
         return (pages - of_files) * os.sysconf("SC_PAGE_SIZE")

@@ -110,8 +110,8 @@ class _Trial:
             if whole := self._whole(port, chosen):
                 name = self.queries[whole[0]]
                 return f'query "{name}" needs the tuples of "{stream}" as they are'
-        doubts = (verdict(p, s) for n in chosen for p, s in self._partials(n))
-        return next((v.reason for v in doubts if not v.pays), None)
+        verdicts = (verdict(p, s) for n in chosen for p, s in self._partials(n))
+        return next((v.reason for v in verdicts if not v.pays), None)
 
     def gain(self, n: int) -> str:
         """Say why it pays."""

@@ -1,13 +1,13 @@
 """How far a batch lets time pass for a query: so that no batch carries a whole backlog of expiries.
 
 A silent night, a source that jumps: the streams are hours ahead, and a window is to be let go.
-`SET expiry_pace = n` lets the clock of the query stop where about n tuples have left on a shard,
+`SET expiry_pace = n` lets the clock of the query stop where about n tuples have expired on a shard,
 and go on in the next batch:
 
     clock ├──── n ────┤──── n ────┤── rest ──┤ streams
             this batch   the next      ...
 
-Each shard marks when its own tuples leave, and tells with what it has heard where it would stop;
+Each shard marks when its own tuples expire, and passes on with its times where it would stop;
 the first of these places is where all stop. It follows from the rows, in any order, and from the
 clock: a batch that is run again stops at the same instant. What is late is not decided here.
 
@@ -24,7 +24,7 @@ import numpy as np
 from windrow.core.time import BEGINNING, FOREVER
 from windrow.operators.task import Saved
 from windrow.operators.vector import I64
-from windrow.runtime.shards.clocks import Heard
+from windrow.runtime.shards.clocks import InputTimes
 
 MOST_ROWS = 1024
 """Rows that a mark stands for, at most."""
@@ -57,7 +57,7 @@ class Pace:
             self._fresh.setdefault(stage, []).append(ends)
 
     def stop(self, clock: int) -> int:
-        """Return the instant at which enough have left after `clock`; FOREVER if fewer are left.
+        """Return the instant at which enough have expired after `clock`; FOREVER if fewer are left.
 
         Call it once a batch, when all its rows have come.
         """
@@ -87,15 +87,15 @@ class Pace:
         self.ends, self.seen = saved["ends"], saved["seen"]  # type: ignore[assignment]
 
 
-def told_by(query: int) -> str:
-    """Return the name under which shards tell where query `query` stops: that of no input."""
+def pace_name(query: int) -> str:
+    """Return the name of the entry that says where query `query` stops: that of no input."""
     return f"\0pace {query}"
 
 
-def telling(stop: int) -> Heard:
-    """Return where a shard would stop, as something heard: of several shards the first counts.
+def pace_times(stop: int) -> InputTimes:
+    """Return where a shard would stop, as times: of several shards the first counts.
 
-    >>> telling(7).merged(telling(5)).first
+    >>> pace_times(7).merged(pace_times(5)).first
     5
     """
-    return Heard(stop, BEGINNING, 0)
+    return InputTimes(stop, BEGINNING, 0)

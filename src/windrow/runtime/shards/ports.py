@@ -14,7 +14,7 @@ from windrow.core.types import BOOLEAN
 from windrow.operators.levels import levels_of
 from windrow.operators.lower import Physical
 from windrow.operators.lowering.builder import Crossing
-from windrow.operators.source import Source
+from windrow.operators.source import SourceScan
 from windrow.optimize.preaggregate_panes import Partials
 from windrow.plan.catalog import Relation, Stream
 from windrow.plan.expressions import Call, Column, Expr, plain
@@ -33,7 +33,7 @@ class Merged:
     """
 
     of: int
-    source: Source
+    source: SourceScan
     partials: Partials
 
 
@@ -77,7 +77,7 @@ class Ports:
             found[stage] = self._entered(source, crossing, ordered=ordered)
         return found
 
-    def _entered(self, source: Source, crossing: Crossing, *, ordered: bool) -> int:
+    def _entered(self, source: SourceScan, crossing: Crossing, *, ordered: bool) -> int:
         entry = source.entry
         keys = tuple(plain(k) for k in crossing.keys)
         carries = (WEIGHT,) if isinstance(entry, Relation) else ()
@@ -139,7 +139,7 @@ class Ports:
 
 
 def counts_rows(query: Query) -> bool:
-    """Tell whether a query has a count window: the order of rows of one time then matters."""
+    """Return whether a query has a count window: the order of rows of one time then matters."""
     return any(
         isinstance(p, Window) and isinstance(p.spec, Rows | PartitionRows)
         for p in nodes_of(query.root)
@@ -161,7 +161,7 @@ def _shared(one: Port, other: Port) -> Port:
 
 
 def _replaces(relation: Relation, route: Route, keys: tuple[Expr, ...]) -> bool:
-    """Tell whether a row can replace the one of its key: both must be where it comes to."""
+    """Return whether a row can replace the one of its key: both must be where it comes to."""
     if not (relation.key and relation.changes_by_stream):
         return False
     return route is not Route.KEY or all(

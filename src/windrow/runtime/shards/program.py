@@ -35,7 +35,7 @@ Expected = tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
 """Of each stream the options that say what to expect of it."""
 
 BEFORE: dict[str, Any] = {"placements": [], "constants": None, "expected": None}
-"""What is read where a checkpoint does not tell how it was begun: it is refused, but in words."""
+"""What is read where a checkpoint does not say how it was begun: it is refused, but in words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +140,7 @@ class Program:
         return sorted(r.name for r in relations if r.changes_by_stream)
 
     def joins(self) -> list[str]:
-        """Return the form of each join of many inputs: what it remembers depends on it."""
+        """Return the form of each join of many inputs: what it stores depends on it."""
         self._install()
         return list(_forms(self).joins)
 
@@ -160,7 +160,7 @@ class Program:
         return found if isinstance(found, int) else None
 
     def ticks(self) -> bool:
-        """Tell whether batches must happen at every trigger, even if nothing arrives."""
+        """Return whether batches must happen at every trigger, even if nothing arrives."""
         nodes = (node for query in self.bound() for node in nodes_of(query.root))
         streams = {node.stream for node in nodes if isinstance(node, Scan)}
         return self.pace() is not None or any(s.heartbeat is not None for s in streams)

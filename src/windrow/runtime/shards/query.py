@@ -16,7 +16,7 @@ from windrow.operators.dataflow import loaded_delta, saved_delta
 from windrow.operators.delta import Delta
 from windrow.operators.early_looks import watches_of
 from windrow.operators.handover import carried
-from windrow.operators.levels import LeveledFlow, Reach
+from windrow.operators.levels import LeveledFlow, StepRange
 from windrow.operators.ordering import RowOrder
 from windrow.operators.queued.delays import Delays
 from windrow.operators.source import SourceReader, as_it_is
@@ -26,7 +26,7 @@ from windrow.operators.view import net_per_instant
 from windrow.plan.catalog import Relation, Stream
 from windrow.runtime.changelog import changelog, codes_of
 from windrow.runtime.shards.agenda import Agenda, widths_of
-from windrow.runtime.shards.clocks import Moment
+from windrow.runtime.shards.clocks import BatchClock
 from windrow.runtime.shards.layout import Output, Wiring
 from windrow.runtime.shards.pace import Pace
 from windrow.runtime.shards.ports import EXPIRY, TIME, WEIGHT, Port
@@ -108,7 +108,7 @@ class ShardQuery:
         self._tie()
 
     def reads(self, name: str) -> bool:
-        """Tell whether the query has an input of this name."""
+        """Return whether the query has an input of this name."""
         return any(s.entry.name == name for s in self.wiring.physical.sources.values())
 
     def feed(self, port: int, ts: I64, columns: Mapping[str, pa.Array], weight: I64 | None) -> None:
@@ -136,15 +136,15 @@ class ShardQuery:
                 delta = Delta(words[TIME], columns, words.get(EXPIRY), words.get(WEIGHT))
                 self._came.setdefault(stage, []).append(delta)
 
-    def waits(self, moment: Moment) -> bool:
-        """Tell whether time does not pass in a batch: without rows, under `input_triggered`."""
-        if moment.drain or self.wiring.query.expiry.kind != "input_triggered":
+    def waits(self, batch_clock: BatchClock) -> bool:
+        """Return whether time does not pass in a batch: without rows, under `input_triggered`."""
+        if batch_clock.drain or self.wiring.query.expiry.kind != "input_triggered":
             return False
         names = {source.entry.name for source in self.wiring.physical.sources.values()}
-        return not any(moment.heard[name].rows for name in names & moment.heard.keys())
+        return not any(batch_clock.times[name].rows for name in names & batch_clock.times.keys())
 
     def reach(self, due: int, first: int, stop: int = FOREVER) -> None:
-        """How far the streams are, and the first time heard in this batch, on any shard.
+        """How far the streams are, and the first time in this batch, on any shard.
 
         Either may be FOREVER: `first` without rows, and `stop`, where the clock waits for the next
         batch, if it need not.
@@ -173,7 +173,7 @@ class ShardQuery:
             parts = {stage: delta.split(until) for stage, delta in given.items()}
             given = {stage: later for stage, (_, later) in parts.items()}
             more = until < self.clock
-            reach = Reach(until, self.start, ends and not more, more)
+            reach = StepRange(until, self.start, ends and not more, more)
             self.flow.step(level, {stage: now for stage, (now, _) in parts.items()}, reach)
             made = Slice(self._forwarded(level), self._changes(level))
             agenda.made(made.rows)
@@ -304,7 +304,7 @@ class ShardQuery:
         return [s.task for s in self.wiring.physical.stages if s.task is not None]
 
     def operators(self) -> list[dict[str, Any]]:
-        """Return what each operator remembers here, and what it has counted."""
+        """Return what each operator stores here, and what it has counted."""
         return [
             {**s.counts(), **({} if s.watch is None else s.watch.stats())}
             for s in self.wiring.physical.stages

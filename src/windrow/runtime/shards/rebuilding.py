@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 
 from windrow.core.errors import StateError
-from windrow.runtime.shards.entry import Step, read_footer
+from windrow.runtime.shards.entry import LogStep, read_footer
 from windrow.runtime.shards.files import Files, open_files
 from windrow.runtime.shards.store import Store
 
@@ -23,7 +23,7 @@ NAME = "rebuilding.json"
 BETWEEN_SECONDS = 0.5
 OLD_SECONDS = 60.0
 QUIET_ROWS, QUIET_BYTES = 100_000, 32 << 20
-"""What is rebuilt in a moment: nobody needs to be told."""
+"""A rebuild that is over in a moment is not shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class RebuildReport:
         """Where it is in the checkpoint."""
         return _path(self.store.shard)
 
-    def load(self, base: int, steps: Iterable[Step]) -> None:
+    def load(self, base: int, steps: Iterable[LogStep]) -> None:
         """A snapshot is about to be loaded, and files of the log to be replayed after it."""
         self.snapshot, self.snapshot_bytes = base, self.store.kept().get(base, 0)
         self.rows = 0
@@ -89,7 +89,7 @@ class RebuildReport:
     def _write(self) -> None:
         """Replace the file. It need not survive a loss of power, nor be written at all."""
         self._written = time.monotonic()
-        told = Rebuilding(
+        progress = Rebuilding(
             self.store.shard,
             self.snapshot,
             self.snapshot_bytes,
@@ -100,7 +100,7 @@ class RebuildReport:
         )
         with suppress(StateError, OSError):
             draft = self.store.files.draft(self.path)
-            draft.write(json.dumps(asdict(told)).encode())
+            draft.write(json.dumps(asdict(progress)).encode())
             draft.publish()
             draft.abandon()
 
@@ -116,7 +116,7 @@ def _path(shard: int) -> str:
     return f"shards/{shard:04}/{NAME}"
 
 
-def _rows_in(store: Store, step: Step) -> int:
+def _rows_in(store: Store, step: LogStep) -> int:
     """Return the rows of a log file; 0 if it cannot be read: the replay finds out why."""
     with suppress(StateError, OSError):
         return read_footer(store.files, f"{store.log}/{step}").rows

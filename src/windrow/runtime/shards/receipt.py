@@ -53,7 +53,7 @@ def received(connection: socket.socket, writer: EntryWriter, limit: int) -> Rece
     """Return the rows that a client sends, if the process has room for them.
 
     Raises `ClosedError` if it goes away before the end. If the rows cannot be taken, they are read
-    to the end all the same: then the client listens, and can be told.
+    to the end all the same: then the client listens, and can be sent the error.
     """
     receipt = Receipt(writer)
     failure: Exception | None = None

@@ -14,12 +14,12 @@ import sys
 import time
 
 from windrow.runtime.shards.faults import fault
-from windrow.runtime.shards.launch import Place, born, listens
+from windrow.runtime.shards.launch import ProcessPlace, born, listens
 
 LOCK_SECONDS = 30.0
 
 
-def listening(place: Place) -> socket.socket:
+def listening(place: ProcessPlace) -> socket.socket:
     """Return a socket that listens; its name appears when it does."""
     path = place.path("sock")
     for old in (path, path.with_suffix(".new")):
@@ -32,7 +32,7 @@ def listening(place: Place) -> socket.socket:
     return listener
 
 
-def hold_life(place: Place) -> None:
+def hold_life(place: ProcessPlace) -> None:
     """Take the lock that only one process a shard has, and keep it till the end.
 
     Two can be started at once: one by `warm`, one by who came before the first listened. One that
@@ -58,7 +58,7 @@ def _locked(file: int) -> bool:
     return True
 
 
-def serve(place: Place, watch: int) -> None:
+def serve(place: ProcessPlace, watch: int) -> None:
     """Be the process of a shard; never return."""
     hold_life(place)
     listener = listening(place)
@@ -73,4 +73,4 @@ def serve(place: Place, watch: int) -> None:
 if __name__ == "__main__":
     checkpoint, claim, number, seconds, size, rows, pid = sys.argv[1:]
     numbers = (int(number), float(seconds), int(size), int(rows))
-    serve(Place(checkpoint, claim, *numbers), int(pid))
+    serve(ProcessPlace(checkpoint, claim, *numbers), int(pid))

@@ -1,6 +1,7 @@
 """A shard's process at work: each connection in a thread, one request at a time.
 
-It ends when all processes that it watches are gone, when nobody has asked for long, or when told.
+It ends when all processes that it watches are gone, when nobody has asked for long, or when it is
+asked to.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ from windrow.core.errors import StateError
 from windrow.operators import threads
 from windrow.runtime.local.memory import keep_freed_memory
 from windrow.runtime.shards.checkpoint import read_checkpoint
-from windrow.runtime.shards.entry import INGEST, STEP, Step
+from windrow.runtime.shards.entry import INGEST, STEP, LogStep
 from windrow.runtime.shards.faults import fault
 from windrow.runtime.shards.files import open_files
 from windrow.runtime.shards.keeper import Keeper
-from windrow.runtime.shards.launch import Place, lives
+from windrow.runtime.shards.launch import ProcessPlace, lives
 from windrow.runtime.shards.layout import layout_of
 from windrow.runtime.shards.limits import shard_limit
 from windrow.runtime.shards.receipt import Receipt, received
@@ -31,13 +32,13 @@ from windrow.runtime.shards.stepped import Stepped
 from windrow.runtime.shards.store import Store
 from windrow.runtime.shards.wire import (
     Head,
+    batch_clock_from_json,
     error_head,
-    heard_to_json,
-    moment_from_json,
     receive,
     send,
     send_end,
     send_piece,
+    times_to_json,
     tune,
 )
 
@@ -48,7 +49,7 @@ END_SECONDS = 5.0
 class Server:
     """Connections to one shard."""
 
-    def __init__(self, place: Place, listener: socket.socket) -> None:
+    def __init__(self, place: ProcessPlace, listener: socket.socket) -> None:
         self.place = place
         self.listener = listener
         self.keeper: Keeper | None = None
@@ -78,12 +79,12 @@ class Server:
                 try:
                     self.keeper.rebuild_ahead()
                 except Exception:
-                    note()  # who asks is told
+                    note()  # the next request is answered with it
 
     def _nobody(self) -> bool:
-        """Tell whether there is nobody to work for."""
+        """Return whether there is nobody to work for."""
         watched = list(self.watched.items())
-        if watched and not any(lives(pid, birth) for pid, birth in watched):
+        if watched and not any(lives(pid, started) for pid, started in watched):
             return True
         return not self.connections and time.monotonic() - self.last > self.place.idle
 
@@ -132,12 +133,12 @@ class Server:
 
     def _answer(self, connection: socket.socket, head: Head) -> None:
         match head:
-            case {"hello": claim, "watch": [pid, birth]}:
-                self._greet(connection, claim, pid, birth)
+            case {"hello": claim, "watch": [pid, started]}:
+                self._greet(connection, claim, pid, started)
             case {"ingest": version}:
                 self._ingest(connection, version)
-            case {"step": version, "level": level, "moment": moment}:
-                self._step(connection, version, level, moment)
+            case {"step": version, "level": level, "moment": batch_clock}:
+                self._step(connection, version, level, batch_clock)
             case {"stats": _}:
                 with self.work:
                     send(connection, {"stats": self._keeper().stats()})
@@ -151,10 +152,10 @@ class Server:
         assert self.keeper is not None, "greeted before it was loaded"
         return self.keeper
 
-    def _greet(self, connection: socket.socket, claim: str, pid: int, birth: str) -> None:
+    def _greet(self, connection: socket.socket, claim: str, pid: int, started: str) -> None:
         assert claim == self.place.claim, "the socket is named by the claim"
         if pid:
-            self.watched[pid] = birth
+            self.watched[pid] = started
         if self.failure is not None:
             self.ended.set()
             raise self.failure
@@ -164,30 +165,30 @@ class Server:
     def _ingest(self, connection: socket.socket, version: int) -> None:
         keeper = self._keeper()
         with self.work:
-            heard = keeper.known_heard(version)
-        if heard is None:
-            receipt = self._received(connection, Step(version, 0, INGEST))
+            times = keeper.known_times(version)
+        if times is None:
+            receipt = self._received(connection, LogStep(version, 0, INGEST))
             with self.work:
-                heard = keeper.ingest(version, receipt)
-        send(connection, {"heard": heard_to_json(heard)})
+                times = keeper.ingest(version, receipt)
+        send(connection, {"times": times_to_json(times)})
 
-    def _received(self, connection: socket.socket, step: Step) -> Receipt:
+    def _received(self, connection: socket.socket, step: LogStep) -> Receipt:
         """Ask the client for its rows, and take them."""
         keeper = self._keeper()
         send(connection, {"go": True})
         return received(connection, keeper.store.writer(step), keeper.limit)
 
-    def _step(self, connection: socket.socket, version: int, level: int, told: Head | None) -> None:
+    def _step(self, connection: socket.socket, version: int, level: int, head: Head | None) -> None:
         keeper = self._keeper()
         with self.work:
             known = keeper.known_answer(version, level)
         if known is not None:
             give(connection, iter(known))
         else:
-            receipt = self._received(connection, Step(version, level, STEP))
-            moment = None if told is None else moment_from_json(told)
+            receipt = self._received(connection, LogStep(version, level, STEP))
+            batch_clock = None if head is None else batch_clock_from_json(head)
             with self.work:
-                give(connection, keeper.step(version, level, receipt, moment))
+                give(connection, keeper.step(version, level, receipt, batch_clock))
         with self.work:
             send_end(connection, keeper.stats() if keeper.is_whole else {})
         fault("after-answer")
@@ -222,7 +223,7 @@ def note() -> None:
         sys.stderr.flush()
 
 
-def load_keeper(place: Place) -> Keeper:
+def load_keeper(place: ProcessPlace) -> Keeper:
     """Return the shard's keeper, from what the checkpoint says."""
     checkpoint = read_checkpoint(place.checkpoint)
     if checkpoint.claim != place.claim:

@@ -1,7 +1,7 @@
 """One shard's share of all queries: rows in, one level after the other, changes out.
 
     batch b:   ingest(port, rows)*            what came to this shard
-               heard()                        told to all shards
+               times()                        sent to all shards
                step(0, moment)                all know the clock: up to it
                ingest(port, rows)* step(1, moment) ...   what other shards forwarded
 
@@ -29,15 +29,15 @@ from windrow.plan.catalog import Relation, Stream
 from windrow.plan.nodes import Route
 from windrow.runtime.shards.clocks import (
     UNUSABLE,
+    BatchClock,
     Clocks,
-    Heard,
-    Moment,
+    InputTimes,
     StreamClock,
     rows_without_times,
 )
 from windrow.runtime.shards.following import follow, resume
-from windrow.runtime.shards.layout import Layout, wired
-from windrow.runtime.shards.pace import Pace, telling, told_by
+from windrow.runtime.shards.layout import ProgramLayout, wired
+from windrow.runtime.shards.pace import Pace, pace_name, pace_times
 from windrow.runtime.shards.ports import FIRST, TIME, TUPLES, WEIGHT, Port
 from windrow.runtime.shards.program import Program
 from windrow.runtime.shards.query import ShardQuery
@@ -58,7 +58,7 @@ class Shard:
 
     def _build(self, interners: list[Interner] | None) -> None:
         layout, wirings = wired(self.program, interners)
-        self.layout: Layout = layout
+        self.layout: ProgramLayout = layout
         pace = self.program.pace()
         self.queries = [
             ShardQuery(w, o, layout.ports, self.number, None if pace is None else Pace(pace))
@@ -72,7 +72,7 @@ class Shard:
         self._changes: dict[int, pa.Table] = {}
         self._staged: dict[int, list[pa.Table]] = {}
         self._late: dict[str, list[pa.Table]] = {}
-        self._heard: dict[str, Heard] = {}
+        self._times: dict[str, InputTimes] = {}
         self._merged = _counted_once(layout.ports)
         self._counting = _counting(layout.ports, self._merged)
         self._upserts = {p.number: Upserts(p) for p in upserting}
@@ -96,25 +96,27 @@ class Shard:
         ts = words_of(table[TIME])
         clock = self.clocks.streams.get(name)
         if port.merges is not None:
-            heard = _heard_of_merged(table, counts=counts)
+            times = _times_of_merged(table, counts=counts)
             assert clock is not None, "only tuples of streams are merged"
-            assert heard.first >= clock.frontier, "a late tuple was merged"
-            self._hear(name, heard)
+            assert times.first >= clock.frontier, "a late tuple was merged"
+            self._note_times(name, times)
             return table
         reached = self._answered(name) if clock is None else clock.frontier
         behind = (ts < reached) & ((ts > BEGINNING) | (clock is not None))
         if behind.any():
             if clock is not None:
-                self._hear(name, UNUSABLE)
+                self._note_times(name, UNUSABLE)
             if counts and self._keeps(port):
                 self._late.setdefault(name, []).append(table.filter(pa.array(behind)))
             table = table.filter(pa.array(~behind))
             ts = ts[~behind]
         known = ts if clock is not None else ts[ts > BEGINNING]
         if len(known):
-            self._hear(name, Heard(int(known.min()), int(known.max()), len(ts) if counts else 0))
+            self._note_times(
+                name, InputTimes(int(known.min()), int(known.max()), len(ts) if counts else 0)
+            )
         if len(known) < len(ts):
-            self._hear(rows_without_times(name), UNUSABLE)
+            self._note_times(rows_without_times(name), UNUSABLE)
         return table
 
     def _answered(self, relation: str) -> int:
@@ -123,48 +125,48 @@ class Shard:
         return max(clocks, default=BEGINNING)
 
     def _keeps(self, port: Port) -> bool:
-        """Tell whether this shard keeps late rows of a port: of rows that all have, one does."""
+        """Return whether this shard keeps late rows of a port: of rows that all have, one does."""
         return port.route is not Route.ALL or self.number == 0
 
-    def _hear(self, name: str, heard: Heard) -> None:
-        before = self._heard.get(name)
-        self._heard[name] = heard if before is None else before.merged(heard)
+    def _note_times(self, name: str, times: InputTimes) -> None:
+        before = self._times.get(name)
+        self._times[name] = times if before is None else before.merged(times)
 
-    def heard(self) -> dict[str, Heard]:
+    def times(self) -> dict[str, InputTimes]:
         """Return what was ingested on level 0 since the last batch, by input.
 
         And where queries with a pace would stop. Ask once a batch, when all its rows are there.
         """
-        told = dict(self._heard)
+        times = dict(self._times)
         for query in self.queries:
             if query.pace is not None:
-                told[told_by(query.output.number)] = telling(query.pace.stop(query.clock))
-        return told
+                times[pace_name(query.output.number)] = pace_times(query.pace.stop(query.clock))
+        return times
 
-    def step(self, level: int, moment: Moment) -> Stepped:
+    def step(self, level: int, batch_clock: BatchClock) -> Stepped:
         """Run one level of all queries up to the clock that the moment gives."""
-        return joined(list(self.slices(level, moment)))
+        return joined(list(self.slices(level, batch_clock)))
 
-    def slices(self, level: int, moment: Moment) -> Iterator[Stepped]:
+    def slices(self, level: int, batch_clock: BatchClock) -> Iterator[Stepped]:
         """Do the same; yield what it gives slice by slice. All of them must be asked for."""
         for number in [p for p in self._staged if self.layout.ports[p].level == level]:
             self._deliver(self.layout.ports[number], self._staged.pop(number))
         if level == 0:
-            late = self._begin(moment)
+            late = self._begin(batch_clock)
             if late:
                 yield Stepped(late=late)
         last = self.layout.levels - 1
         for query in self.queries:
-            yield from self._sliced(query, level, moment)
+            yield from self._sliced(query, level, batch_clock)
         if level == last:
             yield Stepped(changes=self._changes)
             self._changes = {}
             for query in self.queries:
                 query.rest()
-                if not moment.drain:
+                if not batch_clock.drain:
                     follow(self.program, query)
 
-    def _sliced(self, query: ShardQuery, level: int, moment: Moment) -> Iterator[Stepped]:
+    def _sliced(self, query: ShardQuery, level: int, batch_clock: BatchClock) -> Iterator[Stepped]:
         """Run a level of one query.
 
         Changes leave the shards with the last level of all queries. So a query of one level is
@@ -177,7 +179,7 @@ class Shard:
         if not 0 <= own <= query.output.level:
             return
         waiting = []
-        for made in query.slices(own, ends=moment.drain):
+        for made in query.slices(own, ends=batch_clock.drain):
             changes = made.changes
             if changes is not None and level < last:
                 waiting.append(changes)
@@ -187,25 +189,27 @@ class Shard:
         if waiting:
             self._changes[number] = pa.concat_tables(waiting)
 
-    def _begin(self, moment: Moment) -> dict[str, pa.Table]:
+    def _begin(self, batch_clock: BatchClock) -> dict[str, pa.Table]:
         """Set every query's clock; return what came too late."""
-        self.clocks.hear(moment)
+        self.clocks.advance(batch_clock)
         for query in self.queries:
             sources = query.wiring.physical.sources.values()
             names = {s.entry.name for s in sources if s.begins}
-            firsts = [h.first for name, h in moment.heard.items() if name in names]
-            if not query.streams and moment.heard.keys() & set(map(rows_without_times, names)):
+            firsts = [h.first for name, h in batch_clock.times.items() if name in names]
+            if not query.streams and batch_clock.times.keys() & set(map(rows_without_times, names)):
                 firsts.append(self.clocks.of(()))
-            stop = None if moment.drain else moment.heard.get(told_by(query.output.number))
+            stop = (
+                None if batch_clock.drain else batch_clock.times.get(pace_name(query.output.number))
+            )
             query.reach(
-                query.clock if query.waits(moment) else self.clocks.of(query.streams),
+                query.clock if query.waits(batch_clock) else self.clocks.of(query.streams),
                 min(firsts, default=FOREVER),
                 FOREVER if stop is None else stop.first,
             )
         late = {name: pa.concat_tables(tables) for name, tables in self._late.items()}
         for name, table in late.items():
             self.late[name] += len(table)
-        self._late, self._heard = {}, {}
+        self._late, self._times = {}, {}
         return late
 
     def _deliver(self, port: Port, tables: list[pa.Table]) -> None:
@@ -319,10 +323,10 @@ def _tuples(merged: pa.Table) -> int:
     return int(merged[TUPLES].to_numpy().sum())
 
 
-def _heard_of_merged(table: pa.Table, *, counts: bool) -> Heard:
-    """Return the times of merged rows: each tells its first and its newest."""
+def _times_of_merged(table: pa.Table, *, counts: bool) -> InputTimes:
+    """Return the times of merged rows: each has its first and its newest."""
     first, newest = int(table[FIRST].to_numpy().min()), int(table[TIME].to_numpy().max())
-    return Heard(first, newest, _tuples(table) if counts else 0)
+    return InputTimes(first, newest, _tuples(table) if counts else 0)
 
 
 def _times(ts: I64, stream: Stream) -> pa.Array:

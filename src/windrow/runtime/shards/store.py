@@ -20,9 +20,9 @@ from windrow.core.errors import StateError
 from windrow.operators.state.saved import from_bytes, to_parts
 from windrow.runtime.shards.entry import (
     STEP,
-    Entry,
     EntryWriter,
-    Step,
+    LogEntry,
+    LogStep,
     damaged,
     read_entry,
     read_footer,
@@ -43,7 +43,7 @@ def version_of(batch: int, *, drain: bool = False) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """The folder of one shard. Nothing is remembered here: others may write to it as well."""
+    """The folder of one shard. Nothing is cached here: others may write to it as well."""
 
     files: Files
     shard: int
@@ -60,19 +60,19 @@ class Store:
         """The folder of the snapshots."""
         return f"shards/{self.shard:04}/snapshots"
 
-    def writer(self, step: Step) -> EntryWriter:
+    def writer(self, step: LogStep) -> EntryWriter:
         """Begin a file of the log."""
         return EntryWriter(self.files.draft(f"{self.log}/{step}"))
 
-    def has(self, step: Step) -> bool:
-        """Tell whether a file of the log is there."""
+    def has(self, step: LogStep) -> bool:
+        """Return whether a file of the log is there."""
         return self.files.exists(f"{self.log}/{step}")
 
-    def remove(self, step: Step) -> None:
+    def remove(self, step: LogStep) -> None:
         """Remove a file of the log."""
         self.files.remove(f"{self.log}/{step}")
 
-    def read(self, step: Step) -> Entry:
+    def read(self, step: LogStep) -> LogEntry:
         """Return a file of the log; `StateError` if it is missing, damaged or another's."""
         path = f"{self.log}/{step}"
         try:
@@ -83,15 +83,15 @@ class Store:
             raise damaged(path, f"it holds {entry.footer.step} of shard {entry.footer.shard}")
         return entry
 
-    def logged(self) -> dict[Step, int]:
+    def logged(self) -> dict[LogStep, int]:
         """Return all files of the log with their sizes, in the order of replay."""
         sizes = self.files.sizes(self.log)
-        found = {s: size for name, size in sizes.items() if (s := Step.named(name)) is not None}
+        found = {s: size for name, size in sizes.items() if (s := LogStep.named(name)) is not None}
         return dict(sorted(found.items(), key=lambda item: str(item[0])))
 
     def whole(self, version: int) -> bool:
-        """Tell whether a version is complete: the step of its last level is there."""
-        return version == 0 or self.has(Step(version, self.levels - 1, STEP))
+        """Return whether a version is complete: the step of its last level is there."""
+        return version == 0 or self.has(LogStep(version, self.levels - 1, STEP))
 
     def before(self, version: int) -> int:
         """Return the version that `version` builds on: a drain or a batch, and that is whole."""
@@ -100,7 +100,7 @@ class Store:
             return version - 1
         if self.whole(batch):
             return batch
-        raise missing(f"{self.log}/{Step(batch, self.levels - 1, STEP)}")
+        raise missing(f"{self.log}/{LogStep(batch, self.levels - 1, STEP)}")
 
     def chain(self, base: int, head: int) -> list[int]:
         """Return the versions after `base` that lead to `head`, in order."""
@@ -108,7 +108,7 @@ class Store:
         at = head
         while at > base:
             found.append(at)
-            path = f"{self.log}/{Step(at, 0, STEP)}"
+            path = f"{self.log}/{LogStep(at, 0, STEP)}"
             try:
                 at = read_footer(self.files, path).after
             except FileNotFoundError:

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from windrow.core import errors
 from windrow.core.errors import WindrowError
-from windrow.runtime.shards.clocks import Heard, Moment
+from windrow.runtime.shards.clocks import BatchClock, InputTimes
 from windrow.runtime.shards.stepped import Stepped
 
 HEAD = struct.Struct("<IQ")
@@ -110,7 +110,7 @@ def send_piece(connection: socket.socket, answer: Stepped) -> Iterator[None]:
 
 
 def send_end(connection: socket.socket, stats: Mapping[str, object]) -> None:
-    """Send the end of an answer, with what the shard tells of itself."""
+    """Send the end of an answer, with the report of the shard."""
     send(connection, {"end": True, "stats": stats})
 
 
@@ -121,7 +121,7 @@ Piece = tuple[str, int | str, pa.Schema, pa.RecordBatch | None]
 def receive_answer(connection: socket.socket) -> Generator[Piece, None, dict[str, object]]:
     """Yield an answer as it comes: for each table its schema without rows, then its batches.
 
-    Returns what the shard tells of itself.
+    Returns the report of the shard.
     """
     schemas: dict[tuple[str, int | str], pa.Schema] = {}
     while True:
@@ -151,32 +151,36 @@ def collected(pieces: Iterable[Piece]) -> Stepped:
     return answer
 
 
-def heard_to_json(heard: Mapping[str, Heard]) -> Head:
-    """Return what was heard as plain values."""
-    return {name: [h.first, h.newest, h.rows] for name, h in heard.items()}
+TIMES_KEY = "heard"
+"""The key of the inputs' times in log files of format 1."""
 
 
-def heard_from_json(told: Head) -> dict[str, Heard]:
-    """Return what `heard_to_json` told."""
-    return {name: Heard(*times) for name, times in told.items()}
+def times_to_json(times: Mapping[str, InputTimes]) -> Head:
+    """Return the times of inputs as plain values."""
+    return {name: [h.first, h.newest, h.rows] for name, h in times.items()}
 
 
-def moment_to_json(moment: Moment) -> Head:
-    """Return a moment as plain values."""
-    told = heard_to_json(moment.heard)
-    return {"heard": told, "wall": moment.wall, "drain": moment.drain}
+def times_from_json(plain: Head) -> dict[str, InputTimes]:
+    """Return the times of `times_to_json`."""
+    return {name: InputTimes(*times) for name, times in plain.items()}
 
 
-def moment_from_json(told: Head) -> Moment:
-    """Return the moment of `moment_to_json`."""
-    return Moment(heard_from_json(told["heard"]), told["wall"], told["drain"])
+def batch_clock_to_json(batch_clock: BatchClock) -> Head:
+    """Return a batch clock as plain values, under the keys that log files have."""
+    times = times_to_json(batch_clock.times)
+    return {TIMES_KEY: times, "wall": batch_clock.wall, "drain": batch_clock.drain}
+
+
+def batch_clock_from_json(plain: Head) -> BatchClock:
+    """Return the batch clock of `batch_clock_to_json`."""
+    return BatchClock(times_from_json(plain[TIMES_KEY]), plain["wall"], plain["drain"])
 
 
 def error_head(error: BaseException, trace: str) -> Head:
     """Return an error as the head of a message: a user's error in its parts, a bug as its trace."""
     if isinstance(error, WindrowError):
-        told = {"message": error.message, "detail": error.detail, "hint": error.hint}
-        return {"error": {"class": type(error).__name__, **told}}
+        parts = {"message": error.message, "detail": error.detail, "hint": error.hint}
+        return {"error": {"class": type(error).__name__, **parts}}
     return {"error": {"class": "", "message": trace}}
 
 
@@ -186,10 +190,10 @@ class ShardError(RuntimeError):
 
 def raise_error(head: Head) -> None:
     """Raise the error that a head holds, if it holds one."""
-    told = head.get("error")
-    if told is None:
+    error = head.get("error")
+    if error is None:
         return
-    kind = getattr(errors, told["class"], None)
+    kind = getattr(errors, error["class"], None)
     if kind is None:
-        raise ShardError(told["message"])
-    raise kind(told["message"], detail=told["detail"], hint=told["hint"])
+        raise ShardError(error["message"])
+    raise kind(error["message"], detail=error["detail"], hint=error["hint"])

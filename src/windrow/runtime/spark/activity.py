@@ -19,7 +19,7 @@ WAITING = {
 
 
 @dataclass(slots=True)
-class Watch:
+class RunWatch:
     """Follows what a run does, as it is looked at now and then.
 
     `trigger` is "" if it is not ours. `drains`, `stops`: what the driver itself does at the end.

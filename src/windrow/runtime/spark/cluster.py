@@ -199,7 +199,7 @@ def memory() -> int:
 
 
 def sees(checkpoint: str | None, mark: str | None) -> bool | None:
-    """Tell whether the driver's file is in the checkpoint's folder here; None if nobody asks."""
+    """Return whether the driver's file is in the checkpoint's folder here; None if nobody asks."""
     if checkpoint is None or mark is None:
         return None
     try:
@@ -211,7 +211,7 @@ def sees(checkpoint: str | None, mark: str | None) -> bool | None:
 
 
 def has_private_folder() -> bool:
-    """Tell whether a shard's process has a place for its socket here."""
+    """Return whether a shard's process has a place for its socket here."""
     import tempfile  # noqa: PLC0415 - as above
 
     try:

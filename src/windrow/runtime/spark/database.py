@@ -31,7 +31,7 @@ from windrow.runtime.spark.folder import RunFolder
 from windrow.runtime.spark.frame import changes_of, own_frame
 from windrow.runtime.spark.handle import SparkQuery
 from windrow.runtime.spark.own import OwnJob
-from windrow.runtime.spark.run import Job, Run
+from windrow.runtime.spark.run import Run, RunSpec
 from windrow.runtime.spark.script import Script
 from windrow.runtime.spark.session import checked, configured, open_session
 from windrow.runtime.spark.shipping import shipped
@@ -47,7 +47,7 @@ STRATEGIES = ("auto", "upa", "direct", "negative")
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class RunOptions:
     """What a user asks of a run: where, the sinks of each query, when, and how it is to end."""
 
     folder: RunFolder
@@ -314,7 +314,7 @@ class SparkDatabase:
         by_name = {name.lower(): spec for name, spec in each.items()}
         specs = {name: by_name.get(name.lower(), other) for name in names}
         folder = RunFolder(self.checkpoint)
-        return self._start(Order(folder, specs, trigger, dict(options or {}), drain))
+        return self._start(RunOptions(folder, specs, trigger, dict(options or {}), drain))
 
     def start_query(
         self,
@@ -328,9 +328,11 @@ class SparkDatabase:
         """Run one query by itself."""
         query = self.session.query(name)
         folder = RunFolder(f"{self.checkpoint}/{query.name}")
-        return self._start(Order(folder, {query.name: sink}, trigger, dict(options or {}), drain))
+        return self._start(
+            RunOptions(folder, {query.name: sink}, trigger, dict(options or {}), drain)
+        )
 
-    def _start(self, order: Order) -> Run:
+    def _start(self, order: RunOptions) -> Run:
         """Start a run, which has the lease on its checkpoint until it ends."""
         self._require_open()
         where = order.folder.where
@@ -346,7 +348,7 @@ class SparkDatabase:
         try:
             shards, program = self._planned(order)
             frames = dict(self._frames)
-            job = Job(program, order.folder, sinks, order.trigger, frames, drain)
+            job = RunSpec(program, order.folder, sinks, order.trigger, frames, drain)
             run = Run(self.spark, shards, job, lease)
             self.on_phase("opens the sources and starts the streaming query")
             run.start()
@@ -356,7 +358,7 @@ class SparkDatabase:
         self._runs[where] = run
         return run
 
-    def _planned(self, order: Order) -> tuple[Shards, Program]:
+    def _planned(self, order: RunOptions) -> tuple[Shards, Program]:
         """Return the program of a run, and its shards. All get ready while Spark starts."""
         where = order.folder.where
         if self._spark is None:
@@ -367,7 +369,7 @@ class SparkDatabase:
             shards.warm()  # with what this process has; a user's session may give tasks more
         return shards, program
 
-    def _sinks(self, order: Order) -> tuple[Sink, ...]:
+    def _sinks(self, order: RunOptions) -> tuple[Sink, ...]:
         """Return the sinks of all queries of a run; those in memory are kept from run to run."""
         found: list[Sink] = []
         for name, specs in order.specs.items():

@@ -30,14 +30,14 @@ Letter = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Grave:
+class DeadLetters:
     """Where one shard keeps the dead letters of one version."""
 
     checkpoint: str
     version: int
     shard: int
 
-    def bury(self, stream: str, kind: str, letters: list[Letter]) -> None:
+    def write(self, stream: str, kind: str, letters: list[Letter]) -> None:
         """Keep rows of one stream: all that this version has of the kind."""
         columns = list(zip(*letters, strict=True)) or [(), ()]
         table = pa.table(

@@ -25,7 +25,7 @@ from windrow.runtime.shards.store import version_of
 from windrow.runtime.spark.failures import NEXT_STEP
 from windrow.runtime.spark.frame import changes_of
 from windrow.runtime.spark.plan import plan_of
-from windrow.runtime.spark.rim import Changes, Rim
+from windrow.runtime.spark.rim import Rim, WideChanges
 from windrow.runtime.spark.sinks.choose import NoopSink, Sink, SparkSink
 from windrow.runtime.spark.sinks.folder import FolderSink
 
@@ -39,7 +39,7 @@ class Delivery:
 
     program: Program
     sinks: tuple[tuple[Sink, ...], ...]
-    changes: Changes
+    changes: WideChanges
     delivered: dict[int, int] = field(default_factory=dict)
 
     @classmethod
@@ -50,7 +50,7 @@ class Delivery:
             tuple(sink for sink in sinks if sink.target.query == output.query)
             for output in plan.layout.outputs
         )
-        return cls(program, ordered, Changes(plan.answered, plan.layout.outputs))
+        return cls(program, ordered, WideChanges(plan.answered, plan.layout.outputs))
 
     @property
     def all(self) -> Iterator[Sink]:
@@ -92,7 +92,7 @@ class Delivery:
 
     @property
     def can_merge(self) -> bool:
-        """Tell whether batches may be plans of their own: not if Spark's own sink takes them all.
+        """Return whether batches may be plans of their own: not if Spark's own sink takes them all.
 
         That one knows batches that it has seen only as part of the streaming query.
         """
@@ -117,7 +117,7 @@ class Delivery:
 
     @property
     def may_run_at_once(self) -> bool:
-        """Tell whether all tasks of a batch are run, once: a sink of Spark's may want but some."""
+        """Return whether every task of a batch runs exactly once; a sink of Spark may skip some."""
         return not any(isinstance(sink, SparkSink) for sink in self.all)
 
     @property

@@ -4,7 +4,7 @@
     SELECT <shard>, <port>, <time>, <slots>                                          spread
 
 With one port a row gives one row. With several, `inline` gives one for each that wants it. A row
-that no port wants still tells its time: it goes, empty, to any shard.
+that no port wants still has its time: it goes, empty, to any shard.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ class _Rows:
     shards: int
 
     def alone(self, port: Port) -> list[str]:
-        """Return the only port's row: also the dead letter, or the row that tells its time."""
+        """Return the only port's row: also the dead letter, or the row that has only its time."""
         keep, number = pushed(port.predicate), f"{port.number}"
         if keep is not None:
             number = f"CASE WHEN {keep} THEN {number} ELSE {silent_port(self.reading.number)} END"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from windrow.core.time import Clock, format_duration
-from windrow.operators.dataflow import Watch
+from windrow.operators.dataflow import TaskWatch
 from windrow.operators.levels import levels_of
 from windrow.operators.lowering.early_watching import EarlyWatch
 from windrow.optimize.catalyst import translatable
@@ -21,7 +21,7 @@ from windrow.runtime.spark.plan import SparkPlan, plan_of
 from windrow.runtime.spark.ticks import Ticks, ticks_of
 
 MANY = 2
-"""Pairs of inputs from which on it is told how they meet."""
+"""Pairs of inputs from which on EXPLAIN shows how they meet."""
 
 
 def explain_spark(program: Program) -> str:
@@ -66,7 +66,7 @@ def _passing(program: Program, plan: SparkPlan) -> list[str]:
             "the batch's own time crosses with the tiny exchange: shards do not meet instead"
         )
     if (pace := program.pace()) is not None:
-        lines.append(f"time waits for the next batch where {pace:,} tuples have left on a shard")
+        lines.append(f"time waits for the next batch where {pace:,} tuples have expired on a shard")
     return lines
 
 
@@ -152,7 +152,7 @@ def _entry_port(port: Port, plan: SparkPlan) -> list[str]:
         return lines
     sql = pushed(port.predicate)
     if sql is not None:
-        lines += [f"  filtered by Catalyst: {sql}", "  what fails it tells only its time"]
+        lines += [f"  filtered by Catalyst: {sql}", "  of what fails it only the time is read"]
     rest = [part for part in conjuncts(port.predicate) if not translatable(part)]
     lines += [f"  filtered by the shards: {format_expr(part)}" for part in rest]
     return lines
@@ -215,7 +215,7 @@ def _stages(wiring: Wiring, level: int) -> list[str]:
     ]
 
 
-def _following(watch: Watch) -> list[str]:
+def _following(watch: TaskWatch) -> list[str]:
     """Say whether a shard may come to another placement than the one to begin with."""
     follows = isinstance(watch, EarlyWatch) and watch.replans
     return [

@@ -65,12 +65,12 @@ def unread_file(text: str) -> str | None:
 
 
 def lost_together(failure: BaseException) -> bool:
-    """Tell whether a batch was given up for one task, which Spark repeats in other stages."""
+    """Return whether a batch was given up for one task, which Spark repeats in other stages."""
     return TOGETHER in str(failure)
 
 
 def will_repeat(failure: BaseException) -> bool:
-    """Tell whether a batch would fail in the same way again: there is no room for it."""
+    """Return whether a batch would fail in the same way again: there is no room for it."""
     text = str(failure)
     return NO_ROOM in text or any(name in REPEATING for name, _ in OURS.findall(text))
 
@@ -91,7 +91,7 @@ def rebuilt(name: str, text: str) -> WindrowError:
 
 
 def reason(text: str) -> str:
-    """Return the sentence of a trace that tells most: the last cause that it names."""
+    """Return the sentence of a trace that says most: the last cause that it names."""
     said = [
         f"{name}: {SQLSTATE.sub('', what).strip()}"
         for name, what in SENTENCE.findall(text)

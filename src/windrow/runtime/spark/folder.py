@@ -88,7 +88,7 @@ class RunFolder:
         return Drain(int(str(known["version"])), int(str(known["wall"])), bool(known["done"]))
 
     def is_drained(self) -> bool:
-        """Tell whether the newest version is an end of input."""
+        """Return whether the newest version is an end of input."""
         drain = self.drain()
         return drain is not None and drain.done and drain.version > version_of(self.last_batch())
 

@@ -111,13 +111,13 @@ def _type_of(column: pq.ColumnSchema) -> st.DataType | None:
         case "NONE":
             return PHYSICAL.get(column.physical_type)
         case "INT":
-            told = json.loads(logical.to_json())
-            return INTEGERS.get((told["bitWidth"], told["isSigned"]))
+            logical_type = json.loads(logical.to_json())
+            return INTEGERS.get((logical_type["bitWidth"], logical_type["isSigned"]))
         case "TIMESTAMP":
-            told = json.loads(logical.to_json())
-            if told["timeUnit"] not in ("milliseconds", "microseconds"):
+            logical_type = json.loads(logical.to_json())
+            if logical_type["timeUnit"] not in ("milliseconds", "microseconds"):
                 return None
-            return st.TimestampType() if told["isAdjustedToUTC"] else st.TimestampNTZType()
+            return st.TimestampType() if logical_type["isAdjustedToUTC"] else st.TimestampNTZType()
         case "DECIMAL":
             return st.DecimalType(column.precision, column.scale)
         case known:

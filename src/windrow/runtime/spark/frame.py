@@ -1,7 +1,7 @@
 """From declared inputs to one streaming DataFrame of all queries' changes.
 
 inputs ─► checked, filtered, one row a port ─► union
-  ─► exchange by shard ─► INGEST ─► tiny exchange: what was heard ─► STEP level 0
+  ─► exchange by shard ─► INGEST ─► tiny exchange: times ─► STEP level 0
      or, where all tasks run at once:  INGEST, shards meet, STEP level 0 in one task
   [─► exchange by key ─► STEP level n]*  ─► changes in the wide row: [_output], _ts, _sign, slots
 """
@@ -25,7 +25,7 @@ from windrow.runtime.shards.client import Shards
 from windrow.runtime.shards.layout import Output
 from windrow.runtime.shards.program import Program
 from windrow.runtime.spark.entry_sql import Reading, checked_sql, shard_sql, spread_sql
-from windrow.runtime.spark.inspection import Watched
+from windrow.runtime.spark.inspection import WatchedInput
 from windrow.runtime.spark.plan import SparkPlan, plan_of
 from windrow.runtime.spark.relations import open_relation
 from windrow.runtime.spark.session import enlarge_batches
@@ -36,8 +36,8 @@ from windrow.runtime.spark.types import arrow_type
 from windrow.runtime.spark.unreadable import left_out
 from windrow.runtime.spark.worker import (
     DRAIN,
-    HEARD,
-    HEARD_DDL,
+    TIMES,
+    TIMES_DDL,
     WALL,
     AtTheRim,
     Work,
@@ -61,17 +61,17 @@ def build_frame(
 
     `frames` are inputs given as DataFrames, by name. `rim` takes changes in the task that has them,
     and passes on what others want. `at_once`: the tasks of all shards can run at the same time on
-    one host, so that they need no exchange to tell each other the time; where clocks go by the
+    one host, so that they need no exchange to agree on the time; where clocks go by the
     batch's own, every batch then needs a tick.
     """
-    entry = Entry(checkpoint, frames or {}, ticks_of(program))
+    entry = InputFrames(checkpoint, frames or {}, ticks_of(program))
     return frame_of(spark, program, entry, rim=rim, at_once=at_once)
 
 
 def frame_of(
     spark: SparkSession,
     program: Program,
-    entry: Entry,
+    entry: InputFrames,
     *,
     rim: AtTheRim | None = None,
     at_once: bool = False,
@@ -89,12 +89,12 @@ def own_frame(
 ) -> DataFrame:
     """Return the same for a job of the user's, whose triggers may have no pause."""
     plan = plan_of(program)
-    rows = entered_frame(spark, plan, Entry(checkpoint, frames, ticks_of(program).seldom))
+    rows = entered_frame(spark, plan, InputFrames(checkpoint, frames, ticks_of(program).seldom))
     return through_shards(rows, plan, plan.work(Shards(checkpoint, program)), BATCH_TIME)
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class InputFrames:
     """Where the rows of a run come from, beside what is declared.
 
     `watched`, if it is given, is filled with the inputs whose files can be looked at.
@@ -103,10 +103,10 @@ class Entry:
     checkpoint: str
     frames: Mapping[str, DataFrame]
     ticks: Ticks
-    watched: list[Watched] | None = None
+    watched: list[WatchedInput] | None = None
 
 
-def entered_frame(spark: SparkSession, plan: SparkPlan, entry: Entry) -> DataFrame:
+def entered_frame(spark: SparkSession, plan: SparkPlan, entry: InputFrames) -> DataFrame:
     """Return the rows of all inputs as a streaming DataFrame of wide rows, before any exchange."""
     given = {name.lower(): frame for name, frame in entry.frames.items()}
     enlarge_batches(spark)
@@ -157,11 +157,11 @@ def _opened(
     return open_source(spark, entry, frame, streaming=True, without=without)
 
 
-def watched_input(plan: SparkPlan, number: int, opened: Opened, source: int) -> Watched:
+def watched_input(plan: SparkPlan, number: int, opened: Opened, source: int) -> WatchedInput:
     """Return an input whose files are looked at before they are read."""
     reading = reading_of(plan, number, opened)
     read = partial(opened.read, reading.needed)
-    return Watched(opened.entry, source, opened.wanted(reading.needed), read)
+    return WatchedInput(opened.entry, source, opened.wanted(reading.needed), read)
 
 
 def _entered(plan: SparkPlan, number: int, opened: Opened) -> DataFrame:
@@ -196,10 +196,10 @@ def drain_frame(
     """
     plan = plan_of(program)
     everyone = spark.range(plan.shards).selectExpr(f"CAST(id AS INT) AS {SHARD}")
-    told = everyone.repartitionById(plan.shards, SHARD).selectExpr(
-        f"'{{}}' AS {HEARD}", f"{wall}L AS {WALL}", f"true AS {DRAIN}"
+    times = everyone.repartitionById(plan.shards, SHARD).selectExpr(
+        f"'{{}}' AS {TIMES}", f"{wall}L AS {WALL}", f"true AS {DRAIN}"
     )
-    return _stepped(told, plan, plan.work(Shards(checkpoint, program), rim=rim))
+    return _stepped(times, plan, plan.work(Shards(checkpoint, program), rim=rim))
 
 
 def through_shards(
@@ -209,7 +209,7 @@ def through_shards(
     dealt = _dealt(rows, SHARD, plan.shards)
     if at_once:
         return _higher_levels(_together(dealt, plan, work), plan, work)
-    return _stepped(_told(dealt, plan, work, wall), plan, work)
+    return _stepped(_exchanged_times(dealt, plan, work, wall), plan, work)
 
 
 def _together(rows: DataFrame, plan: SparkPlan, work: Work) -> DataFrame:
@@ -218,17 +218,17 @@ def _together(rows: DataFrame, plan: SparkPlan, work: Work) -> DataFrame:
     return rows.mapInArrow(function, plan.row_after(0).ddl, barrier=True)
 
 
-def _told(rows: DataFrame, plan: SparkPlan, work: Work, wall: str) -> DataFrame:
-    """Run INGEST; return for each shard what all have heard."""
-    heard = rows.mapInArrow(partial(ingest, work=work), HEARD_DDL)
-    return heard.repartitionById(plan.shards, SHARD).selectExpr(
-        HEARD, f"{wall} AS {WALL}", f"false AS {DRAIN}"
+def _exchanged_times(rows: DataFrame, plan: SparkPlan, work: Work, wall: str) -> DataFrame:
+    """Run INGEST; return for each shard the times of all."""
+    times = rows.mapInArrow(partial(ingest, work=work), TIMES_DDL)
+    return times.repartitionById(plan.shards, SHARD).selectExpr(
+        TIMES, f"{wall} AS {WALL}", f"false AS {DRAIN}"
     )
 
 
-def _stepped(told: DataFrame, plan: SparkPlan, work: Work) -> DataFrame:
-    """Run all levels after what the shards are told; return the changes."""
-    first = told.mapInArrow(partial(step, level=0, work=work), plan.row_after(0).ddl)
+def _stepped(times: DataFrame, plan: SparkPlan, work: Work) -> DataFrame:
+    """Run all levels, given the times; return the changes."""
+    first = times.mapInArrow(partial(step, level=0, work=work), plan.row_after(0).ddl)
     return _higher_levels(first, plan, work)
 
 

@@ -19,7 +19,7 @@ from pyspark.sql import types as st
 from windrow.core.errors import InputError
 from windrow.core.types import is_float, is_integer
 from windrow.plan.catalog import Relation, Stream
-from windrow.runtime.local.probing import Wanted, header_of, readable_as, schema_of
+from windrow.runtime.local.probing import FileExpectation, header_of, readable_as, schema_of
 from windrow.runtime.spark.declared import fit_column
 from windrow.runtime.spark.footers import footer_schema
 from windrow.runtime.spark.slots import spark_type
@@ -50,7 +50,7 @@ def columns_named(
     if [name.lower() for name in found] == _declared(entry):
         return found
     files = islice(_files(spark, format_, passed, entry), TRIED)
-    headers = [header_of(file, Wanted("csv", (), lower)) for file in files]
+    headers = [header_of(file, FileExpectation("csv", (), lower)) for file in files]
     return _most_usual([found, *headers], entry) or found or None
 
 
@@ -131,7 +131,7 @@ def _has_names(names: list[str], entry: Stream | Relation) -> bool:
 
 
 def _is_declared(schema: st.StructType, entry: Stream | Relation) -> bool:
-    """Tell whether all declared columns are there, in their types or in narrower ones."""
+    """Return whether all declared columns are there, in their types or in narrower ones."""
     given = {f.name.lower(): arrow_type(f.dataType) for f in schema.fields}
     return _has_names(schema.names, entry) and all(
         readable_as(given[f.name.lower()], f.type) for f in entry.schema
@@ -139,7 +139,7 @@ def _is_declared(schema: st.StructType, entry: Stream | Relation) -> bool:
 
 
 def _fits(schema: st.StructType, entry: Stream | Relation) -> bool:
-    """Tell whether all declared columns are there, in types that can become theirs."""
+    """Return whether all declared columns are there, in types that can become theirs."""
     given = {f.name.lower(): f for f in schema.fields}
     if not _has_names(schema.names, entry):
         return False

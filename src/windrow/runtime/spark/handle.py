@@ -47,7 +47,7 @@ class SparkQuery:
         return self._db.watched(self.name).progress().of(self.name)
 
     def stats(self) -> dict[str, object]:
-        """Return what the query has cost on all shards, and how late its changes were told."""
+        """Return what the query has cost on all shards, and how late its changes were emitted."""
         return self._db.watched(self.name).stats(self.name)
 
     def changes(self) -> pa.Table:
@@ -66,7 +66,7 @@ class SparkQuery:
         if sinks[0].target.appends:
             raise SemanticError(
                 f'"{self.name}" is a stream: it has changes and no answer',
-                detail="ISTREAM, DSTREAM and RSTREAM tell what happens, not what is.",
+                detail="ISTREAM, DSTREAM and RSTREAM are changes, not an answer.",
                 hint="Read changes(), or take the stream operator out of the query.",
             )
         answer = next((s.answer for s in sinks if hasattr(s, "answer")), None)

@@ -23,7 +23,7 @@ from pyspark.sql import DataFrame
 from windrow.core.errors import WindrowError
 from windrow.plan.catalog import Relation, Stream
 from windrow.plan.nodes import Plan, Scan, Table, nodes_of
-from windrow.runtime.local.probing import Finding, Wanted, look_at
+from windrow.runtime.local.probing import FileExpectation, ProbeResult, look_at
 from windrow.runtime.shards.program import Program
 from windrow.runtime.shards.store import version_of
 from windrow.runtime.spark.batch_files import files_of_batch
@@ -72,7 +72,7 @@ class FilesLeftOutError(Exception):
 
 
 def is_news(record: logging.LogRecord) -> bool:
-    """Tell whether what py4j has to say of a callback is not what we raise there on purpose."""
+    """Return whether what py4j has to say of a callback is not what we raise there on purpose."""
     raised = record.exc_info[1] if record.exc_info else None
     return not isinstance(raised, FilesLeftOutError | WindrowError)
 
@@ -81,7 +81,7 @@ logging.getLogger("py4j.clientserver").addFilter(is_news)
 
 
 @dataclass(frozen=True, slots=True)
-class Watched:
+class WatchedInput:
     """An input whose files are looked at: the number of its source, and what is read of them.
 
     `read` reads one of them, as the batch would.
@@ -89,7 +89,7 @@ class Watched:
 
     entry: Stream | Relation
     source: int
-    wanted: Wanted
+    wanted: FileExpectation
     read: Callable[[str], DataFrame]
 
 
@@ -99,7 +99,7 @@ class Inspection:
 
     folder: RunFolder
     program: Program
-    watched: list[Watched] = field(default_factory=list)
+    watched: list[WatchedInput] = field(default_factory=list)
     failure: WindrowError | None = None
     repeat: bool = False
 
@@ -121,7 +121,7 @@ class Inspection:
             raise FilesLeftOutError
 
     def after(self, failure: BaseException) -> bool:
-        """Tell whether a batch that has failed is to be run again: without files, if need be."""
+        """Return whether a batch that has failed is to be run again: without files, if need be."""
         if self.failure is not None:
             raise self.failure
         if self.repeat:
@@ -137,7 +137,7 @@ class Inspection:
         self._leave_out(each, batch, {file: why})
         return True
 
-    def _named_by(self, trace: str) -> tuple[Watched, int, str] | None:
+    def _named_by(self, trace: str) -> tuple[WatchedInput, int, str] | None:
         """Return the file of the batch under way that a trace names, if it is to blame."""
         file, batch = unread_file(trace), self.folder.planned_batch()
         if file is None or batch is None or ELSEWHERE.search(reason(trace)):
@@ -150,7 +150,7 @@ class Inspection:
         return None
 
     @staticmethod
-    def _read_again(each: Watched, file: str) -> Finding | None:
+    def _read_again(each: WatchedInput, file: str) -> ProbeResult | None:
         """Return why a file cannot be read; None if it can, or if it is not the file's fault."""
         try:
             each.read(file).write.format("noop").mode("overwrite").save()
@@ -160,11 +160,11 @@ class Inspection:
             if ELSEWHERE.search(reason(trace)):
                 return None
             if column is not None:
-                return Finding(f'its column "{column[1]}" does not fit: {column[2]}', column[1])
-            return Finding(reason(trace))
+                return ProbeResult(f'its column "{column[1]}" does not fit: {column[2]}', column[1])
+            return ProbeResult(reason(trace))
         return None
 
-    def _leave_out(self, each: Watched, batch: int, damaged: dict[str, Finding]) -> None:
+    def _leave_out(self, each: WatchedInput, batch: int, damaged: dict[str, ProbeResult]) -> None:
         """Write down that a batch goes without some files; raise if it must not."""
         version, where = version_of(batch), self.folder.where
         file, finding = next(iter(damaged.items()))
@@ -180,11 +180,11 @@ class Inspection:
             LOG.warning('%s, a file of "%s", is left out: %s', name, each.entry.name, why.reason)
 
     def _used(self, version: int) -> bool:
-        """Tell whether a shard has rows of a version already."""
+        """Return whether a shard has rows of a version already."""
         files, name = self.folder.files, f"{version:012}-0.ingest"
         return any(files.exists(f"shards/{n:04}/log/{name}") for n in range(self.program.shards))
 
-    def _count_missing(self, each: Watched, batch: int, found: Iterable[Finding]) -> None:
+    def _count_missing(self, each: WatchedInput, batch: int, found: Iterable[ProbeResult]) -> None:
         counts = Counter(name for finding in found for name in finding.missing)
         missing = MissingColumns(self.folder.where)
         missing.count(each.entry.name, version_of(batch), counts)

@@ -1,11 +1,11 @@
 """Tuples of one pane and group become one row, in Catalyst's words.
 
-    wide rows ─► whom each goes to ─► columns that tell a group, values that merge ─► GROUP BY
+    wide rows ─► whom each goes to ─► columns of the group, values that merge ─► GROUP BY
               ─► wide rows again, at the ports of merged tuples
 
 It is one pass over all rows of a batch. Rows that must stay single (late ones, large values, dead
 letters, what is needed as it is) pass through the same GROUP BY, each a group of its own. Texts
-only ever tell groups, so that Spark folds by hashing and need not sort.
+only ever identify groups, so that Spark folds by hashing and need not sort.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import pyarrow as pa
 from windrow.core.time import Clock
 from windrow.core.types import TIMESTAMP, is_decimal, is_float
 from windrow.optimize.catalyst import spark_sql
-from windrow.optimize.partial_aggregates import Merge, Part
+from windrow.optimize.partial_aggregates import Merge, PartialColumn
 from windrow.optimize.preaggregate_panes import FARTHEST
 from windrow.plan.catalog import Stream
 from windrow.plan.expressions import Expr
@@ -118,7 +118,7 @@ class MergeSql:
     # What is grouped, and what is folded
 
     def grouped(self) -> dict[str, str]:
-        """Return the columns that tell a group, by name."""
+        """Return the columns of the group, by name."""
         plan = self.plan
         numbers = [str(p.number) for p in self.merging]
         silent = [str(silent_port(n)) for n in range(len(plan.entries))]
@@ -232,7 +232,7 @@ def _merged(port: Port) -> Merged:
     return port.merges
 
 
-def _below(value: str, part: Part) -> str:
+def _below(value: str, part: PartialColumn) -> str:
     """Return the test that a value is small enough to be merged; NULL is."""
     assert part.limit is not None, "only parts with a limit are tested"
     return f"coalesce({value} > {-part.limit}L AND {value} < {part.limit}L, true)"
@@ -243,7 +243,7 @@ def _enter(port: Port) -> str:
 
 
 def _leave(port: Port) -> str | None:
-    """Return when a pane's tuples leave; None where that follows from when they enter."""
+    """Return when a pane's tuples expire; None where that follows from when they enter."""
     pane = _merged(port).partials.pane
     if pane.width % pane.slide == 0:
         return None

@@ -22,8 +22,8 @@ from windrow.runtime.shards.client import Shards
 from windrow.runtime.shards.program import Program
 from windrow.runtime.shards.store import version_of
 from windrow.runtime.spark.folder import RunFolder
-from windrow.runtime.spark.frame import Entry, entered_frame, through_shards
-from windrow.runtime.spark.inspection import Watched
+from windrow.runtime.spark.frame import InputFrames, entered_frame, through_shards
+from windrow.runtime.spark.inspection import WatchedInput
 from windrow.runtime.spark.merge_sql import MergeSql, looked_up
 from windrow.runtime.spark.plan import SparkPlan, plan_of
 from windrow.runtime.spark.reports import read_reports
@@ -53,12 +53,12 @@ class Merging:
         folder: RunFolder,
         frames: Mapping[str, DataFrame],
         rim: AtTheRim | None,
-        watched: list[Watched] | None = None,
+        watched: list[WatchedInput] | None = None,
     ) -> Merging:
         """Return the run of a program in which something merges."""
         plan = plan_of(program)
         work = plan.work(Shards(folder.where, program), merging=True, rim=rim)
-        entry = Entry(folder.where, frames, ticks_of(program), watched)
+        entry = InputFrames(folder.where, frames, ticks_of(program), watched)
         rows = entered_frame(spark, plan, entry)
         return cls(plan, work, folder, rows, folder.reached(), MergeSql.of(plan))
 
@@ -88,8 +88,8 @@ def merged_rows(rows: DataFrame, sql: MergeSql, bounds: Mapping[str, int]) -> Da
     """Return the wide rows of a batch, which does not stream, with tuples merged."""
     groups, values = sql.grouped(), sql.valued()
     aimed = rows.selectExpr("*", sql.target(bounds))
-    told = aimed.selectExpr(*_named(groups), TIME, *_named(values))
-    folded = told.groupBy(*groups).agg(*(expr(e).alias(n) for n, e in sql.folded().items()))
+    selected = aimed.selectExpr(*_named(groups), TIME, *_named(values))
+    folded = selected.groupBy(*groups).agg(*(expr(e).alias(n) for n, e in sql.folded().items()))
     return folded.selectExpr(*_named(sql.entered()))
 
 

@@ -41,8 +41,8 @@ HELP: dict[str, tuple[str, str]] = {
     "windrow_dead_letters_total": ("counter", "rows set aside, by kind"),
     "windrow_unreadable_files_total": ("counter", "files set aside as a whole"),
     "windrow_missing_columns_total": ("counter", "files that lacked a column which may be NULL"),
-    "windrow_state_rows": ("gauge", "rows that a shard remembers"),
-    "windrow_state_bytes": ("gauge", "bytes that a shard remembers"),
+    "windrow_state_rows": ("gauge", "rows in the state of a shard"),
+    "windrow_state_bytes": ("gauge", "bytes of the state of a shard"),
     "windrow_process_bytes": ("gauge", "memory of a shard's process"),
 }
 """Each metric with its kind and what it means."""

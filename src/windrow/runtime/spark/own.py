@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from windrow.runtime.shards.lease import Lease
 from windrow.runtime.shards.program import Program
-from windrow.runtime.spark.activity import Watch
+from windrow.runtime.spark.activity import RunWatch
 from windrow.runtime.spark.dead import count_dead
 from windrow.runtime.spark.progress import Progress, Tally, progress_of
 from windrow.runtime.spark.reports import read_reports
@@ -29,14 +29,14 @@ class OwnJob:
     where: str
     lease: Lease
     tally: Tally = field(default_factory=Tally)
-    watch: Watch = field(default_factory=lambda: Watch(""))
+    watch: RunWatch = field(default_factory=lambda: RunWatch(""))
 
     def progress(self) -> Progress:
         """Return how far the query has come, and what the job's last batch has cost."""
         reports = read_reports(self.where)
         job = self._job({str(report["query"]) for report in reports.values()})
         if job is not None:
-            self.tally.hear(job.recentProgress)
+            self.tally.add(job.recentProgress)
         status = {"message": "no active job reads it"} if job is None else job.status
         return progress_of(
             self.tally,

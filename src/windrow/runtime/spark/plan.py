@@ -11,7 +11,7 @@ from windrow.core.time import Clock
 from windrow.plan.catalog import Relation, Stream
 from windrow.plan.nodes import Route
 from windrow.runtime.shards.client import Shards
-from windrow.runtime.shards.layout import Layout, layout_of
+from windrow.runtime.shards.layout import ProgramLayout, layout_of
 from windrow.runtime.shards.ports import EXPIRY, WEIGHT, Port
 from windrow.runtime.shards.program import Program
 from windrow.runtime.spark.slots import (
@@ -40,7 +40,7 @@ class SparkPlan:
     """
 
     shards: int
-    layout: Layout
+    layout: ProgramLayout
     entries: tuple[Stream | Relation, ...]
     entered: Wide
     merged: Wide
@@ -48,12 +48,12 @@ class SparkPlan:
     answered: Wide
 
     def row_after(self, level: int) -> Wide:
-        """The row in which a level's rows leave: to the next, or after the last as changes."""
+        """The row in which a level's rows leave it: to the next, or after the last as changes."""
         return self.answered if level == self.layout.levels - 1 else self.forwarded[level + 1]
 
     @property
     def merges(self) -> bool:
-        """Tell whether tuples of any input may be merged before they cross."""
+        """Return whether tuples of any input may be merged before they cross."""
         return any(port.merges is not None for port in self.layout.ports)
 
     def work(self, shards: Shards, *, merging: bool = False, rim: AtTheRim | None = None) -> Work:

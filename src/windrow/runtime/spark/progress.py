@@ -56,7 +56,7 @@ class BatchTimes:
 
 @dataclass(frozen=True, slots=True)
 class QueryProgress:
-    """One query: its clock, what holds it back, and what it remembers on all shards.
+    """One query: its clock, what holds it back, and what it stores on all shards.
 
     `behind`: how far its streams are ahead of it, in seconds or ticks, while a pace is kept.
     """
@@ -127,7 +127,7 @@ class Progress:
 
 @dataclass(slots=True)
 class Tally:
-    """Batches of a run that Spark has told of, each counted once.
+    """Batches of a run that Spark has reported, each counted once.
 
     `ticks`: the last source has rows that only say that time passes, and are not counted.
     """
@@ -140,9 +140,9 @@ class Tally:
     times: BatchTimes = BatchTimes()
     retried: int = 0
 
-    def hear(self, told: list[Mapping[str, Any]]) -> None:
-        """Count what is new; Spark tells of its last hundred batches."""
-        for batch in told:
+    def add(self, batches: list[Mapping[str, Any]]) -> None:
+        """Count what is new; Spark reports its last hundred batches."""
+        for batch in batches:
             if int(batch["batchId"]) > self.newest and "addBatch" in batch["durationMs"]:
                 self.newest = int(batch["batchId"])
                 self.batches += 1
@@ -175,7 +175,7 @@ def progress_of(
     dead: dict[str, dict[str, int]],
     activity: Activity,
 ) -> Progress:
-    """Put together what Spark and the shards have told."""
+    """Put together the reports of Spark and of the shards."""
     clocks = {query.name: clock_of(query.root) for query in program.bound()}
     failed = activity.doing == "failed"
     known = Progress(
@@ -228,16 +228,16 @@ def split_time(took: float, reports: Mapping[int, Report]) -> dict[str, float]:
 
 def query_progress(name: str, clock: Clock, reports: Mapping[int, Report]) -> QueryProgress:
     """Return one query over all shards; all have the same clock once a batch is done."""
-    told = [report["queries"][name] for report in reports.values() if name in report["queries"]]
-    reached = [q["clock"] for q in told if q["clock"] is not None]
-    held = [q["held_back_by"] for q in told if q["held_back_by"] is not None]
-    behind = max((int(q.get("behind", 0)) for q in told), default=0)
+    reported = [report["queries"][name] for report in reports.values() if name in report["queries"]]
+    reached = [q["clock"] for q in reported if q["clock"] is not None]
+    held = [q["held_back_by"] for q in reported if q["held_back_by"] is not None]
+    behind = max((int(q.get("behind", 0)) for q in reported), default=0)
     return QueryProgress(
         shown_clock(min(reached), clock) if reached else None,
         held[0] if held else None,
         behind if clock is Clock.TICKS else behind / 1_000_000,
-        sum(int(q["state_rows"]) for q in told),
-        sum(int(q["state_bytes"]) for q in told),
+        sum(int(q["state_rows"]) for q in reported),
+        sum(int(q["state_bytes"]) for q in reported),
     )
 
 
@@ -254,7 +254,7 @@ def shown_clock(instant: int, clock: Clock) -> str | int:
 
 
 def shard_progress(number: int, report: Report) -> ShardProgress:
-    """Return what one shard has told."""
+    """Return the report of one shard."""
     queries = report["queries"].values()
     return ShardProgress(
         number,

@@ -19,11 +19,11 @@ from pyspark.sql import DataFrame, SparkSession
 
 from windrow.core.errors import InputError
 from windrow.plan.catalog import Relation
-from windrow.runtime.local.ingest import Batch
+from windrow.runtime.local.ingest import FittedRows
 from windrow.runtime.local.relations import RelationInput
 from windrow.runtime.shards.files import Files, open_files
 from windrow.runtime.shards.ports import Port
-from windrow.runtime.spark.dead import POISON, Grave, Letter
+from windrow.runtime.spark.dead import POISON, DeadLetters, Letter
 from windrow.runtime.spark.entry_sql import LETTER, Reading, checked_sql
 from windrow.runtime.spark.sources import CORRUPT, SIGN, Opened, open_source
 
@@ -59,7 +59,7 @@ def open_relation(
     if not files.exists(f"{folder}/{FILE}"):
         letters = _keep(files, folder, open_source(spark, relation, frame, streaming=False))
         if letters:
-            Grave(checkpoint, 0, 0).bury(relation.name, POISON, letters)
+            DeadLetters(checkpoint, 0, 0).write(relation.name, POISON, letters)
     path = f"{files.where}/{folder}" if "://" not in checkpoint else f"{checkpoint}/{folder}"
     schema = spark.read.parquet(path).schema
     return Opened(relation, spark.readStream.schema(schema).parquet(path))
@@ -77,7 +77,7 @@ def _keep(files: Files, folder: str, opened: Opened) -> list[Letter]:
     rows = table.filter(table[LETTER].is_null()).select(list(relation.schema.names))
     arrays = {f.name: _whole(rows[f.name], f.type) for f in relation.schema}
     known = RelationInput(relation)
-    changes = known.accept(Batch(len(rows), arrays), {})
+    changes = known.accept(FittedRows(len(rows), arrays), {})
     for refused in known.poison:
         letters += [(row.pop("_reason"), json.dumps(row)) for row in refused.to_pylist()]
     _write(files, f"{folder}/{FILE}", pa.table({**changes.arrays, SIGN: changes.sign}))

@@ -1,10 +1,10 @@
-"""What each shard tells of its last version: small files in the checkpoint.
+"""The report of each shard on its last version: small files in the checkpoint.
 
     DIR/reports/0003.ingest.json    the task that handed the rows of shard 3 over: its time
     DIR/reports/0003.0.json         the task that ran level 0: its time, and at the last level
                                     clocks, late tuples and state
 
-Written by the tasks, so the driver hears of shards on any machine, and of a run that has ended.
+Written by the tasks, so the driver has those of shards on any machine, and of a run that has ended.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def write_report(checkpoint: str, name: str, said: Mapping[str, object]) -> None
 
 
 def read_reports(checkpoint: str) -> dict[int, Report]:
-    """Return what each shard tells of its newest version: its stats, and `seconds` by part."""
+    """Return the report of each shard on its newest version: its stats, and `seconds` by part."""
     files = open_files(checkpoint)
     parts: dict[int, list[Report]] = {}
     for name in sorted(files.sizes(FOLDER)):

@@ -16,12 +16,12 @@ from pyspark import TaskContext
 
 from windrow.runtime.shards.layout import Output
 from windrow.runtime.spark.rows import narrow, split_rows
-from windrow.runtime.spark.sinks.folder import FolderSink, Part
+from windrow.runtime.spark.sinks.folder import DraftFile, FolderSink
 from windrow.runtime.spark.slots import OUTPUT, SIGN, TIME, Wide
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
+class WideChanges:
     """How the changes of all queries lie in the wide rows that leave the shards."""
 
     wide: Wide
@@ -46,7 +46,7 @@ class Changes:
 class Rim:
     """What each task does with the changes of its shard: into files, on to the driver, or both."""
 
-    changes: Changes
+    changes: WideChanges
     folders: Mapping[int, tuple[FolderSink, ...]]
     passed: frozenset[int]
 
@@ -54,7 +54,7 @@ class Rim:
         """Write files; yield what is for the driver."""
         context = TaskContext.get()
         assert context is not None, "this runs in a task"
-        parts: dict[tuple[int, int], Part] = {}
+        parts: dict[tuple[int, int], DraftFile] = {}
         try:
             for number, rows in self.changes.split(batches):
                 for place, sink in enumerate(self.folders.get(number, ())):

@@ -15,18 +15,18 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from windrow.core.errors import RunError, WindrowError
 from windrow.runtime.shards.client import Shards
-from windrow.runtime.shards.launch import Place
+from windrow.runtime.shards.launch import ProcessPlace
 from windrow.runtime.shards.lease import Lease
 from windrow.runtime.shards.program import Program
 from windrow.runtime.shards.rebuilding import rebuilding_of
 from windrow.runtime.shards.store import version_of
-from windrow.runtime.spark.activity import Watch
+from windrow.runtime.spark.activity import RunWatch
 from windrow.runtime.spark.dead import count_dead
 from windrow.runtime.spark.delivery import Delivery
 from windrow.runtime.spark.draining import begin_drain, drained_notice, finish_drain
 from windrow.runtime.spark.failures import explained, lost_together, reason, will_repeat
 from windrow.runtime.spark.folder import RunFolder
-from windrow.runtime.spark.frame import Entry, drain_frame, frame_of
+from windrow.runtime.spark.frame import InputFrames, drain_frame, frame_of
 from windrow.runtime.spark.inspection import Inspection
 from windrow.runtime.spark.merging import Merging
 from windrow.runtime.spark.plan import plan_of
@@ -50,7 +50,7 @@ LOOKING_SECONDS = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class RunSpec:
     """What a run does: a program, its checkpoint, its sinks, when, and inputs given as frames.
 
     `drain`: when all input is read, the streams are closed.
@@ -70,7 +70,7 @@ class Run:
     If its job says so, the input is drained at its end: what waits for later tuples comes out.
     """
 
-    def __init__(self, spark: SparkSession, shards: Shards, job: Job, lease: Lease) -> None:
+    def __init__(self, spark: SparkSession, shards: Shards, job: RunSpec, lease: Lease) -> None:
         self.job = job
         self.folder = job.folder
         self.names = frozenset(name.lower() for name in job.program.queries)
@@ -89,7 +89,7 @@ class Run:
         self._inspection = Inspection(job.folder, job.program)
         ticks = ticks_of(job.program) is not Ticks.NEVER
         self._tally = Tally(ticks=ticks, newest=job.folder.last_batch())
-        self._watch = Watch(job.trigger)
+        self._watch = RunWatch(job.trigger)
         self._dead: dict[str, dict[str, int]] = {}
         self._counted_at = 0.0
 
@@ -124,7 +124,7 @@ class Run:
         program, frames, rim = self.job.program, self.job.frames, self._delivery.rim
         watched = self._inspection.watched = []
         if not (plan_of(program).merges and self._delivery.can_merge):
-            entry = Entry(self.folder.where, frames, ticks_of(program), watched)
+            entry = InputFrames(self.folder.where, frames, ticks_of(program), watched)
             frame = frame_of(self._spark, program, entry, rim=rim, at_once=at_once)
             return self._delivery.written(frame, self._inspection.before if watched else None)
         merging = Merging.of(self._spark, program, self.folder, frames, rim, watched)
@@ -184,14 +184,14 @@ class Run:
 
     def _goes_on(self) -> bool:
         """Start the streaming query once more, unless the run is stopped."""
-        self._tally.hear(self._query.recentProgress)
+        self._tally.add(self._query.recentProgress)
         with self._restarting:
             if not self._stopped.is_set():
                 self._query = self._started(at_once=self._at_once)
         return not self._stopped.is_set()
 
     def _is_behind(self) -> bool:
-        """Tell whether all input is read, and a pace still holds a query back.
+        """Return whether all input is read, and a pace still holds a query back.
 
         Each start of a run that ends has a batch, if nothing else is new then the next of those.
         """
@@ -218,13 +218,13 @@ class Run:
 
     @property
     def active(self) -> bool:
-        """Tell whether it is still at work."""
+        """Return whether it is still at work."""
         return self._thread is not None and self._thread.is_alive()
 
     def wait(
         self, timeout: float | None = None, each: Callable[[Progress], object] | None = None
     ) -> bool:
-        """Wait for the end; tell whether it has come. Raises what the run has failed with.
+        """Wait for the end; return whether it has come. Raises what the run has failed with.
 
         `each` is called now and then with the progress so far.
         """
@@ -242,7 +242,7 @@ class Run:
         return True
 
     def stop(self, within: float = 0.0) -> bool:
-        """Stop; tell whether that was at the end of a batch.
+        """Stop; return whether that was at the end of a batch.
 
         The batch that is under way may take `within` seconds more. If it takes longer, it is cut
         off, and run again at the next start: nothing is lost by it.
@@ -259,7 +259,7 @@ class Run:
         return between
 
     def _await_boundary(self, within: float) -> bool:
-        """Wait until no batch is under way, or one has just ended; tell whether that came."""
+        """Wait until no batch is under way, or one has just ended; return whether that came."""
         deadline = time.monotonic() + within
         first = self.folder.last_batch()
         while self.active and self._query is not None and self._query.isActive:
@@ -280,7 +280,7 @@ class Run:
         if self._query is None:
             raise RunError("the run has not been started", hint="Call start() first.")
         active = self.active
-        self._tally.hear(self._query.recentProgress)
+        self._tally.add(self._query.recentProgress)
         status = self._query.status if active else {"message": "ended"}
         ended = "failed" if self._failure is not None and not self._stopped.is_set() else "ended"
         rebuilding = rebuilding_of(self.folder.where, self.job.program.shards) if active else []
@@ -296,7 +296,7 @@ class Run:
         damage = damage_of(self.folder.where)
         return replace(known, rebuilding=tuple(rebuilding), **damage)
 
-    def shard_place(self, number: int) -> Place:
+    def shard_place(self, number: int) -> ProcessPlace:
         """Return where the process of a shard is found, if it is on this host."""
         return self._shards.place(number)
 
@@ -306,21 +306,21 @@ class Run:
 
     @property
     def ends(self) -> bool:
-        """Tell whether the run comes to an end by itself."""
+        """Return whether the run comes to an end by itself."""
         return ends(self.job.trigger)
 
     @property
     def complete(self) -> bool:
-        """Tell whether the run came to its end by itself, with all input read."""
+        """Return whether the run came to its end by itself, with all input read."""
         return self._complete
 
     @property
     def is_drained(self) -> bool:
-        """Tell whether the streams of the checkpoint are closed."""
+        """Return whether the streams of the checkpoint are closed."""
         return self.folder.is_drained()
 
     def stats(self, query: str) -> dict[str, object]:
-        """Return what a query has cost on all shards, and how late its changes were told."""
+        """Return what a query has cost on all shards, and how late its changes were emitted."""
         counted = stats_of(query, read_reports(self.folder.where), self.job.program)
         return {**counted, **damage_of(self.folder.where)}
 

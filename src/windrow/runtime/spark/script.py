@@ -1,4 +1,4 @@
-"""The text of what a database has been told: declarations, settings and queries, in order."""
+"""The text of all statements of a database: declarations, settings and queries, in order."""
 
 from __future__ import annotations
 

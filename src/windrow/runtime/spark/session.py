@@ -93,7 +93,7 @@ def open_session(
         raise RunError(
             f"Spark does not start on {place}",
             detail=str(error).splitlines()[0] if str(error) else type(error).__name__,
-            hint="windrow doctor tells what is missing; --master chooses another place.",
+            hint="windrow doctor shows what is missing; --master chooses another place.",
         ) from error
     return checked(improve(session, BETTER | (BETTER_LOCALLY if local else {})))
 
@@ -187,7 +187,7 @@ def drawbacks(spark: SparkSession) -> list[str]:
 
 
 def run_at_once(spark: SparkSession, tasks: int) -> bool:
-    """Tell whether so many tasks can run at the same time, and always will: on this host alone.
+    """Return whether so many tasks can run at the same time, and always will: on this host alone.
 
     Executors of a cluster come and go. `spark.windrow.together` says no where the slots of a
     session are wanted for something else that never ends.

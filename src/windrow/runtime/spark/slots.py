@@ -38,7 +38,7 @@ def goal_sql(shard: str, shards: int) -> str:
 
 
 def silent_port(stream: int) -> int:
-    """Return the port of a stream's rows that only tell its time: a filter has dropped them."""
+    """Return the port of a stream's rows that have only a time: a filter has dropped them."""
     return -3 - stream
 
 
@@ -96,7 +96,7 @@ class Wide:
 
     @property
     def alone(self) -> bool:
-        """Tell whether all rows are of one port or output: they need not say of which."""
+        """Return whether all rows are of one port or output: they need not say of which."""
         return len(self.places) == 1
 
     @property

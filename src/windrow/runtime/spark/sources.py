@@ -32,7 +32,7 @@ from windrow.optimize.catalyst import literal_sql, quoted
 from windrow.optimize.choose_partials import KEYS, RATE
 from windrow.plan.catalog import Relation, Stream
 from windrow.plan.expressions import Literal
-from windrow.runtime.local.probing import Wanted
+from windrow.runtime.local.probing import FileExpectation
 from windrow.runtime.spark.declared import Fitted, fit_column
 from windrow.runtime.spark.guessing import LIMITS, columns_named, schema_found
 from windrow.runtime.spark.slots import spark_type
@@ -80,13 +80,13 @@ class Opened:
             found[name] = fit_column(self.entry.schema[name], type_, field.name, self.entry)
         return found
 
-    def wanted(self, names: Iterable[str]) -> Wanted:
+    def wanted(self, names: Iterable[str]) -> FileExpectation:
         """Return what the reader of some declared columns expects of a file."""
         found = {f.name.lower(): arrow_type(f.dataType) for f in self.frame.schema.fields}
         declared = [self.entry.schema[name] for name in names]
         columns = tuple(Field(f.name, found[f.name.lower()], f.nullable) for f in declared)
         options = {name.lower(): value for name, value in self.entry.options}
-        return Wanted((self.entry.format or "").lower(), columns, options, self.header)
+        return FileExpectation((self.entry.format or "").lower(), columns, options, self.header)
 
     def read(self, names: Collection[str], file: str) -> DataFrame:
         """Return some declared columns of one file, as a batch reads them."""

@@ -66,7 +66,7 @@ class StartingSession:
 
     @property
     def is_done(self) -> bool:
-        """Tell whether `result` would return at once."""
+        """Return whether `result` would return at once."""
         return not self._thread.is_alive()
 
     def settle(self) -> None:
@@ -77,7 +77,7 @@ class StartingSession:
     def result(self) -> SparkSession:
         """Return the session, active in this thread too, or raise what kept it from starting."""
         while self._thread.is_alive():
-            self._thread.join(0.1)  # so that Ctrl-C is heard
+            self._thread.join(0.1)  # so that Ctrl-C is handled
         if self._failure is not None:
             raise self._failure
         session = self._session

@@ -22,11 +22,11 @@ def stats_of(name: str, reports: Mapping[int, Report], program: Program) -> dict
     As in process, but for what only one process has: queues, seconds, and a view.
     """
     query = next(q for q in program.bound() if q.name.lower() == name.lower())
-    told = [r["queries"][query.name] for r in reports.values() if query.name in r["queries"]]
+    reported = [r["queries"][query.name] for r in reports.values() if query.name in r["queries"]]
     clock = clock_of(query.root)
     progress = query_progress(query.name, clock, reports)
     delays = Delays()
-    for shard in told:
+    for shard in reported:
         delays.add(shard["delay"])
     return {
         "strategy": program.strategy,
@@ -35,13 +35,13 @@ def stats_of(name: str, reports: Mapping[int, Report], program: Program) -> dict
         "expiry": query.expiry.kind,
         "without_effect": {u.name: u.reason for u in unused(query, SPARK)},
         "delay": {
-            **delays.told(1e6 if clock is Clock.TIMESTAMP else 1.0),
+            **delays.figures(1e6 if clock is Clock.TIMESTAMP else 1.0),
             "behind": progress.behind,
         },
         "clock": progress.clock,
         "state_rows": progress.state_rows,
         "state_bytes": progress.state_bytes,
-        "operators": together([shard["operators"] for shard in told]),
+        "operators": together([shard["operators"] for shard in reported]),
     }
 
 

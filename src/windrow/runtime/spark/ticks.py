@@ -11,7 +11,7 @@ one more source, the last of its plan, which always has:
 
 A start of "available-now" has one tick, so it ends by itself.
 
-A tick tells the batch's own time, where tasks meet and no exchange does: in every batch of the
+A tick carries the batch's own time, where tasks meet and no exchange does: in every batch of the
 first kind, as long as the trigger is an interval.
 
 A checkpoint knows its sources by their place, so which one it is must not depend on the trigger.
@@ -61,7 +61,7 @@ def ticks_of(program: Program) -> Ticks:
 
 
 def may_idle(entry: object) -> bool:
-    """Tell whether an input may be silent while others go on."""
+    """Return whether an input may be silent while others go on."""
     return isinstance(entry, Stream) and entry.idle is not None
 
 

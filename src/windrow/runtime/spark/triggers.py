@@ -31,7 +31,7 @@ def read_trigger(text: str) -> dict[str, Any]:
 
 
 def drains(trigger: str, *, asked: bool | None, kept: bool) -> bool:
-    """Tell whether a run closes its streams at its end.
+    """Return whether a run closes its streams at its end.
 
     `asked` decides. If it is None: where nothing can follow, since no checkpoint is `kept`.
 
@@ -48,5 +48,5 @@ def drains(trigger: str, *, asked: bool | None, kept: bool) -> bool:
 
 
 def ends(text: str) -> bool:
-    """Tell whether a run with this trigger comes to an end by itself."""
+    """Return whether a run with this trigger comes to an end by itself."""
     return "processingTime" not in read_trigger(text)

@@ -21,9 +21,9 @@ import pyarrow.parquet as pq
 
 from windrow.core.errors import InputError
 from windrow.plan.catalog import Relation, Stream
-from windrow.runtime.local.probing import Finding
+from windrow.runtime.local.probing import ProbeResult
 from windrow.runtime.shards.files import open_files
-from windrow.runtime.spark.dead import FOLDER, SUFFIX, UNREADABLE, Grave, count_unreadable
+from windrow.runtime.spark.dead import FOLDER, SUFFIX, UNREADABLE, DeadLetters, count_unreadable
 from windrow.runtime.spark.folder import RunFolder
 
 OPTION = "on_unreadable"
@@ -35,7 +35,7 @@ Reasons = dict[str, str]
 
 
 def fails_on_unreadable(entry: Stream | Relation) -> bool:
-    """Tell whether a file of an input that cannot be read ends the run."""
+    """Return whether a file of an input that cannot be read ends the run."""
     said = {name.lower(): value for name, value in entry.options}.get(OPTION, DEAD_LETTER)
     if said.lower() not in (DEAD_LETTER, FAIL):
         raise InputError(
@@ -84,7 +84,7 @@ def leave_out(checkpoint: str, stream: str, version: int, reasons: Mapping[str, 
         (reason, json.dumps({"file": file}, ensure_ascii=False))
         for file, reason in sorted(known.items())
     ]
-    Grave(checkpoint, version, 0).bury(stream, UNREADABLE, letters)
+    DeadLetters(checkpoint, version, 0).write(stream, UNREADABLE, letters)
 
 
 def left_out(checkpoint: str, stream: str) -> frozenset[str]:
@@ -99,7 +99,7 @@ def left_out(checkpoint: str, stream: str) -> frozenset[str]:
 
 
 def cannot_be_read(
-    entry: Stream | Relation, file: str, finding: Finding, queries: Collection[str]
+    entry: Stream | Relation, file: str, finding: ProbeResult, queries: Collection[str]
 ) -> InputError:
     """Return the error of a file that ends the run."""
     return InputError(
@@ -111,7 +111,7 @@ def cannot_be_read(
 
 
 def has_changed(
-    entry: Stream | Relation, file: str, finding: Finding, queries: Collection[str]
+    entry: Stream | Relation, file: str, finding: ProbeResult, queries: Collection[str]
 ) -> InputError:
     """Return the error of a file that could be read once, in a batch that has to be run again."""
     return InputError(

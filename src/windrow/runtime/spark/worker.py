@@ -1,7 +1,7 @@
 """The functions that run in Spark's Python workers: INGEST and STEP.
 
     INGEST   wide rows of all ports  ─►  handed to the shard; one small row for every shard
-    STEP     what all shards heard, or rows that were forwarded  ─►  forwarded rows, or changes
+    STEP     the times of all shards, or rows that were forwarded  ─►  forwarded rows, or changes
     both     wide rows of all ports  ─►  handed to the shard, all shards meet, level 0 is run
 
 Both are the same for every batch and partition: which shard and which version it is, the task
@@ -25,11 +25,11 @@ from pyspark import TaskContext
 from windrow.core.errors import StateError
 from windrow.core.schema import Schema
 from windrow.runtime.shards.client import ShardClient, Shards
-from windrow.runtime.shards.clocks import UNUSABLE, Heard, Moment
+from windrow.runtime.shards.clocks import UNUSABLE, BatchClock, InputTimes
 from windrow.runtime.shards.gathering import merged
 from windrow.runtime.shards.store import version_of
-from windrow.runtime.shards.wire import Piece, heard_from_json, heard_to_json
-from windrow.runtime.spark.dead import LATE, Grave, Letter, late_letters
+from windrow.runtime.shards.wire import Piece, times_from_json, times_to_json
+from windrow.runtime.spark.dead import LATE, DeadLetters, Letter, late_letters
 from windrow.runtime.spark.dead import POISON as POISONED
 from windrow.runtime.spark.reports import Spent, write_report
 from windrow.runtime.spark.rows import narrow, split_rows, widened
@@ -53,14 +53,14 @@ AtTheRim = Callable[[int, Batches], Batches]
 """What is done with the changes of a version in the task that has them."""
 
 VERSION = "windrow.version"
-"""The local property that tells tasks outside streaming batches which version they make."""
+"""The local property that gives tasks outside streaming batches which version they make."""
 
 QUERY = "sql.streaming.queryId"
 """The local property that names Spark's streaming query to its tasks."""
 
-HEARD, WALL, DRAIN = "_heard", "_wall", "_drain"
-HEARD_DDL = f"{SHARD} INT, {HEARD} STRING"
-"""What INGEST gives: to whom, and what was heard."""
+TIMES, WALL, DRAIN = "_times", "_wall", "_drain"
+TIMES_DDL = f"{SHARD} INT, {TIMES} STRING"
+"""What INGEST gives: for which shard, and the times."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class Gate:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """All that workers know of a program. `silent`: streams by the port that only tells times.
+    """All that workers know of a program. `silent`: streams by port of time-only rows.
 
     `times`: each stream's time column, and whether its times are moments. `walled`: clocks go by
     the batch's own time. `rim`: who takes the changes after the last level, and passes on what
@@ -99,9 +99,9 @@ def version_here() -> int:
     """Return the version that this task makes: of its batch, or the one that the driver says."""
     task = TaskContext.get()
     assert task is not None, "only a task of Spark runs this"
-    told = task.getLocalProperty(VERSION)
-    if told:
-        return int(told)
+    property_ = task.getLocalProperty(VERSION)
+    if property_:
+        return int(property_)
     batch = task.getLocalProperty("streaming.sql.batchId")
     assert batch is not None, "only a streaming query of Spark runs this"
     return version_of(int(batch))
@@ -146,12 +146,12 @@ class Turn:
             yield
 
     @property
-    def grave(self) -> Grave:
+    def dead_letters(self) -> DeadLetters:
         """Where its dead letters lie."""
-        return Grave(self.work.shards.checkpoint, self.version, self.number)
+        return DeadLetters(self.work.shards.checkpoint, self.version, self.number)
 
     def report(self, part: str, stats: Mapping[str, object]) -> None:
-        """Tell what was spent, and how the shard is."""
+        """Write the report of the shard, and what was spent."""
         task = TaskContext.get()
         query = task.getLocalProperty(QUERY) if task is not None else None
         write_report(
@@ -182,31 +182,31 @@ def number_rows(batches: Batches) -> Batches:
 
 
 def ingest(batches: Batches, *, work: Work) -> Batches:
-    """Hand the rows of one shard over; tell all shards what was heard."""
+    """Hand the rows of one shard over; yield its times for all shards."""
     turn = Turn.here(work)
     with turn.working():
-        heard = _handed_over(batches, turn).heard
+        times = _handed_over(batches, turn).times
     turn.report("ingest", {})
-    text = json.dumps(heard_to_json(heard))
+    text = json.dumps(times_to_json(times))
     everyone = range(work.shards.count)
     yield pa.RecordBatch.from_arrays(
-        [pa.array(everyone, pa.int32()), pa.array([text for _ in everyone])], names=[SHARD, HEARD]
+        [pa.array(everyone, pa.int32()), pa.array([text for _ in everyone])], names=[SHARD, TIMES]
     )
 
 
-def _handed_over(batches: Batches, turn: Turn) -> Moment:
-    """Hand the rows of one shard over; return what this task has heard, and its ticks' time."""
+def _handed_over(batches: Batches, turn: Turn) -> BatchClock:
+    """Hand the rows of one shard over; return its times, and the time of its ticks."""
     aside: dict[int, list[pa.RecordBatch]] = {}
     rows = _of_ports(turn.spent.outside(batches), turn.work, turn.work.entered, aside)
     with turn.spent.counting():
-        heard = turn.shard.ingest(turn.version, rows)
+        times = turn.shard.ingest(turn.version, rows)
     for port, stream in turn.work.silent.items():
         if port in aside:
-            heard[stream] = _times(aside[port], heard.get(stream))
-    for stream in _buried(aside.get(POISON, []), turn):
-        heard.setdefault(stream, UNUSABLE)
+            times[stream] = _times(aside[port], times.get(stream))
+    for stream in _write_rejected(aside.get(POISON, []), turn):
+        times.setdefault(stream, UNUSABLE)
     ticks = [wall for batch in aside.get(TICK, []) for wall in batch.column(TIME).to_pylist()]
-    return Moment(heard, max(ticks, default=0))
+    return BatchClock(times, max(ticks, default=0))
 
 
 def _of_ports(
@@ -221,19 +221,19 @@ def _of_ports(
             yield number, narrow(batch, wide, number, gate.schema, gate.head)
 
 
-def _times(batches: list[pa.RecordBatch], before: Heard | None) -> Heard:
-    """Return the times of rows that tell nothing else, each of one tuple or of many."""
+def _times(batches: list[pa.RecordBatch], before: InputTimes | None) -> InputTimes:
+    """Return the times of rows that have nothing else, each of one tuple or of many."""
     ts = np.concatenate([b.column(TIME).to_numpy() for b in batches])
     if TUPLES not in batches[0].schema.names:
-        heard = Heard(int(ts.min()), int(ts.max()), len(ts))
+        times = InputTimes(int(ts.min()), int(ts.max()), len(ts))
     else:
         firsts = np.concatenate([b.column(FIRST).to_numpy() for b in batches])
         tuples = sum(int(b.column(TUPLES).to_numpy().sum()) for b in batches)
-        heard = Heard(int(firsts.min()), int(ts.max()), tuples)
-    return heard if before is None else before.merged(heard)
+        times = InputTimes(int(firsts.min()), int(ts.max()), tuples)
+    return times if before is None else before.merged(times)
 
 
-def _buried(batches: list[pa.RecordBatch], turn: Turn) -> list[str]:
+def _write_rejected(batches: list[pa.RecordBatch], turn: Turn) -> list[str]:
     """Keep the dead letters of this version; return the inputs that had any."""
     by_file: dict[tuple[str, str], list[Letter]] = {}
     for batch in batches:
@@ -245,7 +245,7 @@ def _buried(batches: list[pa.RecordBatch], turn: Turn) -> list[str]:
     for (stream, file), found in by_file.items():
         letters.setdefault(stream, []).extend(_as_in_file(file, found) if file else found)
     for stream, found in letters.items():
-        turn.grave.bury(stream, POISONED, sorted(found))
+        turn.dead_letters.write(stream, POISONED, sorted(found))
     return list(letters)
 
 
@@ -263,13 +263,13 @@ def ingest_and_step(batches: Batches, *, work: Work) -> Batches:
 def _ingested_and_stepped(batches: Batches, work: Work) -> Batches:
     turn = Turn.here(work)
     with turn.working():
-        moment = work.shards.gathered(turn.version, turn.number, _handed_over(batches, turn))
-        if work.walled and not moment.wall:
+        batch_clock = work.shards.gathered(turn.version, turn.number, _handed_over(batches, turn))
+        if work.walled and not batch_clock.wall:
             raise StateError(
                 f"version {turn.version} has no tick",
                 detail="A run that ends by itself has planned its batch, and others go on with it.",
             )
-        yield from _answer(turn.shard.pieces(turn.version, 0, (), moment), 0, turn)
+        yield from _answer(turn.shard.pieces(turn.version, 0, (), batch_clock), 0, turn)
 
 
 def step(batches: Batches, *, level: int, work: Work) -> Batches:
@@ -288,7 +288,7 @@ def _stepped(batches: Batches, level: int, work: Work) -> Batches:
     turn = Turn.here(work)
     with turn.working():
         if level == 0:
-            pieces = turn.shard.pieces(turn.version, 0, (), _moment(batches))
+            pieces = turn.shard.pieces(turn.version, 0, (), _batch_clock(batches))
         else:
             rows = _of_ports(turn.spent.outside(batches), work, work.forwarded[level], {})
             pieces = turn.shard.pieces(turn.version, level, rows, None)
@@ -296,7 +296,7 @@ def _stepped(batches: Batches, level: int, work: Work) -> Batches:
 
 
 def _answer(pieces: Iterator[Piece], level: int, turn: Turn) -> Batches:
-    """Yield what a level gives as wide rows; keep late tuples, and tell how the shard is."""
+    """Yield the output of a level as wide rows; write late tuples and the shard's report."""
     work = turn.work
     late: dict[str, list[pa.RecordBatch]] = {}
     for part, key, _, batch in turn.spent.inside(pieces):
@@ -308,22 +308,22 @@ def _answer(pieces: Iterator[Piece], level: int, turn: Turn) -> Batches:
             yield _answered(batch, work, int(key))
         else:
             yield from _to_forward(batch, work, level + 1, work.gates[int(key)])
-    turn.report(str(level), turn.shard.told)
+    turn.report(str(level), turn.shard.report)
     for stream, some in late.items():
         time, moments = work.times[stream]
         letters = late_letters(pa.Table.from_batches(some), time, moments=moments)
-        turn.grave.bury(stream, LATE, letters)
+        turn.dead_letters.write(stream, LATE, letters)
 
 
-def _moment(batches: Batches) -> Moment:
-    """Return what all shards know: what each of them heard, merged."""
-    told: list[dict[str, Heard]] = []
+def _batch_clock(batches: Batches) -> BatchClock:
+    """Return the batch clock: the times of all shards, merged."""
+    property_: list[dict[str, InputTimes]] = []
     wall, drain = 0, False
     for batch in batches:
         wall = max([wall, *batch.column(WALL).to_pylist()])
         drain = drain or any(batch.column(DRAIN).to_pylist())
-        told += [heard_from_json(json.loads(text)) for text in batch.column(HEARD).to_pylist()]
-    return Moment(merged(told), wall, drain)
+        property_ += [times_from_json(json.loads(text)) for text in batch.column(TIMES).to_pylist()]
+    return BatchClock(merged(property_), wall, drain)
 
 
 def _to_forward(batch: pa.RecordBatch, work: Work, level: int, gate: Gate) -> Batches:

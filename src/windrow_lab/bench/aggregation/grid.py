@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 
 from windrow.cli.calibrate.settings import settings, stretch_of
-from windrow.cli.calibrate.streams import Setting, asked
+from windrow.cli.calibrate.streams import StreamSetting, asked
 from windrow_lab.bench.aggregation.plans import Took, contest
 from windrow_lab.contest.report import Bar, verdict_of
 
@@ -35,7 +35,7 @@ def measure(count: int, repeats: int, tell: Tell | None = None) -> list[Bar]:
     return bars(found)
 
 
-def _decided(setting: Setting, repeats: int, seed: int) -> Took:
+def _decided(setting: StreamSetting, repeats: int, seed: int) -> Took:
     """Return what a setting took: once if that is clear, else in the middle one of three."""
     first = contest(setting, stretch_of(setting), repeats, seed)
     if first.against_best <= DOUBTFUL_BEST and first.against_late >= DOUBTFUL_LATE:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from windrow.cli.calibrate.streams import SECOND, Setting, asked, two
+from windrow.cli.calibrate.streams import SECOND, StreamSetting, asked, two
 from windrow_lab.bench.aggregation.plans import contest
 from windrow_lab.contest.report import Bar, verdict_of
 
@@ -17,16 +17,16 @@ BATCH = 10.0
 class Case:
     """A setting, how many seconds of it come at a time, and its bar."""
 
-    setting: Setting
+    setting: StreamSetting
     bar: float | None = None
     batch: float = BATCH
 
 
 CASES = {
-    "early_default": Case(Setting(two()), 5.0),
-    "early_default_second_by_second": Case(Setting(two()), batch=1.0),
-    "early_default_refreshed_by_the_second": Case(Setting(two(), slide=SECOND), batch=1.0),
-    "early_selectivity_half": Case(Setting(two(share=0.5)), 20.0),
+    "early_default": Case(StreamSetting(two()), 5.0),
+    "early_default_second_by_second": Case(StreamSetting(two()), batch=1.0),
+    "early_default_refreshed_by_the_second": Case(StreamSetting(two(), slide=SECOND), batch=1.0),
+    "early_selectivity_half": Case(StreamSetting(two(share=0.5)), 20.0),
 }
 """λ 300, w 5000, g1 150, g2 1, σ 0.1 or 0.5. The answer is told at every change, in batches of ten
 seconds or of one; and at every second."""

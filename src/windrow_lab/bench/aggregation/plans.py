@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
 
-from windrow.cli.calibrate.streams import Setting, asked
+from windrow.cli.calibrate.streams import StreamSetting, asked
 from windrow.optimize.aggregation_costs import placements
 from windrow.optimize.choose_early import choose_early
 from windrow.optimize.early_calls import Placement
@@ -38,7 +38,7 @@ class Took:
     `watching` for looks at its placement.
     """
 
-    setting: Setting
+    setting: StreamSetting
     facts: EarlyFacts
     micros: dict[Placement, float]
     met: dict[Placement, float]
@@ -79,7 +79,7 @@ class Took:
 
 
 def contest(
-    setting: Setting,
+    setting: StreamSetting,
     stretch: float,
     repeats: int,
     seed: int,

@@ -9,7 +9,7 @@ from statistics import fmean
 from typing import ClassVar
 
 from windrow.cli.calibrate.placements import HASH
-from windrow.cli.calibrate.streams import Setting
+from windrow.cli.calibrate.streams import StreamSetting
 from windrow.optimize import aggregation_costs, early_costs
 from windrow.optimize.aggregation_costs import AggregationStream, name_of, placement_of
 from windrow.optimize.calibration import here
@@ -72,7 +72,7 @@ class AggregationExperiment(Experiment[PlacementContestant]):
         name, plan = str(levels["setting"]), str(levels["plan"])
         runs = self.warmups + self.repeats
         if self.block != name:
-            setting = Setting(self.streams(name))
+            setting = StreamSetting(self.streams(name))
             self.block, self.shared = (
                 name,
                 PlacementArena.of(setting, self.stretch, runs, self.seed),

@@ -7,7 +7,7 @@ import numpy as np
 from windrow.core.schema import Field
 from windrow.operators.aggregate.op import GroupBy
 from windrow.operators.join.aggregation.op import AggregationJoin
-from windrow.operators.join.aggregation.walk import Part
+from windrow.operators.join.aggregation.walk import ContributionBatch
 from windrow.operators.join.multi.copies import BagOfRows
 from windrow.operators.vector import Vector, empty_data
 
@@ -27,7 +27,7 @@ class ContributedColumns:
             for source in op.match.inputs
         )
 
-    def of(self, part: Part) -> tuple[Part, dict[str, Vector]]:
+    def of(self, part: ContributionBatch) -> tuple[ContributionBatch, dict[str, Vector]]:
         """Return the contributions that the residual lets pass, and their columns."""
         read: dict[str, Vector] = {}
         for i, names in enumerate(self.names):

@@ -1,8 +1,8 @@
-"""An aggregation join on a shard, whose groups are elsewhere: it tells what they gain.
+"""An aggregation join on a shard, whose groups are elsewhere: it emits what they gain.
 
     Δγ(S₁ ⋈ ... ⋈ Sₘ): of each instant one row a group, as `aggregate/contributions.py` has them
 
-Entries and the partial values of early calls are remembered as in any aggregation join; sums of
+Entries and the partial values of early calls are stored as in any aggregation join; sums of
 groups are not, but start from nothing for every part.
 """
 
@@ -13,18 +13,18 @@ import numpy as np
 from windrow.core.schema import Schema
 from windrow.core.types import BIGINT
 from windrow.kernels.parts import emission_weights
-from windrow.operators.aggregate.batch import Batch
+from windrow.operators.aggregate.batch import EventBatch
 from windrow.operators.aggregate.contributions import contributed
-from windrow.operators.aggregate.groups import Emissions, Told
-from windrow.operators.aggregate.parts import Kind, Part, split_sums
+from windrow.operators.aggregate.groups import Emissions, RowChanges
+from windrow.operators.aggregate.parts import PartColumns, PartKind, split_sums
 from windrow.operators.delta import Delta
 from windrow.operators.interner import Interner
 from windrow.operators.join.aggregation.folds.plain import EarlyCount, EarlyWhole
 from windrow.operators.join.aggregation.folds.reals import EarlyReals, Sums
 from windrow.operators.join.aggregation.op import AggregationJoin
-from windrow.operators.join.aggregation.parts import Changes, Contributions, EarlyFold
+from windrow.operators.join.aggregation.parts import Contributions, EarlyFold, InputChanges
 from windrow.operators.join.aggregation.task import AggregationJoinTask
-from windrow.operators.join.aggregation.walk import Part as Walked
+from windrow.operators.join.aggregation.walk import ContributionBatch
 from windrow.operators.join.multi.match import Method, Order
 from windrow.operators.vector import I64, Vector
 
@@ -35,7 +35,7 @@ class ContributingJoinTask(AggregationJoinTask):
     def __init__(
         self,
         op: AggregationJoin,
-        parts: tuple[Part, ...],
+        parts: tuple[PartColumns, ...],
         orders: tuple[Order, ...],
         interner: Interner,
         method: Method = Method.HASH,
@@ -45,7 +45,7 @@ class ContributingJoinTask(AggregationJoinTask):
         self.parts = parts
         self.interner = interner
         self.nothing = Delta.empty(self.schema, signed=True)
-        self._told: list[Delta] = []
+        self._emitted: list[Delta] = []
 
     @property
     def schema(self) -> Schema:
@@ -57,28 +57,28 @@ class ContributingJoinTask(AggregationJoinTask):
         return None
 
     def _joined(self, deltas: list[Delta]) -> Delta:
-        self._told = [self.nothing]
+        self._emitted = [self.nothing]
         super()._joined(deltas)
-        made = Delta.concat(self._told)
+        made = Delta.concat(self._emitted)
         self.counters.tuples_out += len(made)
         self.counters.negatives_out += int(np.count_nonzero(made.weights() < 0))
         return made
 
     def _folded(
         self,
-        part: Walked,
+        part: ContributionBatch,
         columns: dict[str, Vector],
         events: I64,
-        changes: Changes | None,
-        told: Told,
+        changes: InputChanges | None,
+        emitted: RowChanges,
     ) -> Emissions:
-        """Tell what a part contributes; `told` stays as it is."""
+        """Emit what a part contributes; the row changes stay as they are."""
         self._reserve()
         found = self.groups.emissions(events)
         weights = np.zeros(found.count, np.int64)
         emission_weights(events, weights)
         made: dict[int, list[Vector]] = {}
-        batch = Batch(events, columns, found.count, weights)
+        batch = EventBatch(events, columns, found.count, weights)
         for c in self.late if len(part) else ():
             made[c] = self.parts[c].columns(batch, self.interner)
         if changes is not None:
@@ -91,7 +91,7 @@ class ContributingJoinTask(AggregationJoinTask):
             names = (f.name for f in self.op.keys)
             keys = dict(zip(names, self.grouping.keys(groups), strict=True))
             rows = Delta(found.lines[0, : found.count], keys, weight=weights)
-            self._told.append(contributed(rows, self.parts, [made[c] for c in range(len(made))]))
+            self._emitted.append(contributed(rows, self.parts, [made[c] for c in range(len(made))]))
         return found
 
     def current(self) -> Delta:
@@ -111,7 +111,9 @@ class ContributingJoinTask(AggregationJoinTask):
             early.check(entries[which], held)
 
 
-def _early(kind: Kind, fold: EarlyFold, given: Contributions, interner: Interner) -> list[Vector]:
+def _early(
+    kind: PartKind, fold: EarlyFold, given: Contributions, interner: Interner
+) -> list[Vector]:
     """Return what an early call adds to each emission, from sums that start at nothing."""
     n = given.emissions
     out, valid = np.empty(n, np.int64), np.empty(n, np.bool_)

@@ -30,7 +30,7 @@ from windrow.kernels.records import gather_word
 from windrow.operators.codec import RowCodec
 from windrow.operators.delta import Delta
 from windrow.operators.join.aggregation.op import AggregationJoin
-from windrow.operators.join.aggregation.walk import Part
+from windrow.operators.join.aggregation.walk import ContributionBatch
 from windrow.operators.state.bag import encode_sparingly, interned_words
 from windrow.operators.state.key_table import KeyTable, grown
 from windrow.operators.task import Saved
@@ -112,7 +112,7 @@ class KeyParts:
         assert np.array_equal(np.flatnonzero(counted), self.table.live()), "a useless part"
 
 
-class Grouping:
+class ContributionGroups:
     """Names the groups of contributions.
 
     keys                         parts    table               group
@@ -142,7 +142,7 @@ class Grouping:
             return int(self.table.meta[ENTRIES])
         return int(self.parts[0].table.meta[ENTRIES]) if self.parts else 1
 
-    def events(self, part: Part, columns: dict[str, Vector], log: I64, ts: I64) -> I64:
+    def events(self, part: ContributionBatch, columns: dict[str, Vector], log: I64, ts: I64) -> I64:
         """Return events for contributions, with their groups, weights and times."""
         events = np.empty((5, len(part)), np.int64)
         line, parts = -1, NO_PARTS
@@ -153,7 +153,7 @@ class Grouping:
             events[GROUP] = self.table.encode(self._words(part, columns))
         return events
 
-    def _words(self, part: Part, columns: dict[str, Vector]) -> I64:
+    def _words(self, part: ContributionBatch, columns: dict[str, Vector]) -> I64:
         if self.computed:
             return self.codec.words([columns[f.name] for f in self.fields], len(part))
         words = np.empty((len(part), len(self.parts)), np.int64)
@@ -187,7 +187,7 @@ class Grouping:
 
     @property
     def nbytes(self) -> int:
-        """Exact size of what is remembered."""
+        """Exact size of the state."""
         return self.table.nbytes + sum(p.nbytes for p in self.parts)
 
     def save(self) -> Saved:

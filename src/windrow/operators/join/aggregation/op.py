@@ -1,4 +1,4 @@
-"""γ(S₁ ⋈ ... ⋈ Sₘ): what an aggregation join is told at birth [AGGJOIN 4, 5].
+"""γ(S₁ ⋈ ... ⋈ Sₘ): the parameters of an aggregation join [AGGJOIN 4, 5].
 
     SELECT a.g, SUM(b.x) FROM A [...] AS a, B [...] AS b WHERE a.k = b.k GROUP BY a.g
 
@@ -7,7 +7,7 @@
                                  ├──►  g, Σx, weight  ──►     g: SUM(x)
     B ──► (k): copies, Σx ───────┘
 
-An input is remembered as *entries*. With early aggregation these are its aggregation set: one
+An input is stored as *entries*. With early aggregation these are its aggregation set: one
 entry for all tuples that agree in the columns that conditions, keys and late calls read, with their
 number and the partial values of early calls. Without, its window: an entry for each distinct tuple.
 A tuple that comes or goes meets the entries of the other inputs; each combination that matches
@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from windrow.core.schema import Field, Schema
-from windrow.operators.aggregate.op import Call, GroupBy
+from windrow.operators.aggregate.op import AccumulatorCall, GroupBy
 from windrow.operators.join.multi.match import MultiMatch
 from windrow.operators.vector import Vector
 
@@ -30,7 +30,7 @@ Compute = Callable[[dict[str, Vector], int], dict[str, Vector]]
 
 
 @dataclass(frozen=True, slots=True)
-class Fold:
+class PlacedCall:
     """A call, and where it is folded first.
 
     `early` is the input whose aggregation set has partial values of it: the call reads columns of
@@ -38,7 +38,7 @@ class Fold:
     columns of contributions, whatever it computes.
     """
 
-    call: Call
+    call: AccumulatorCall
     early: int | None = None
 
 
@@ -46,8 +46,8 @@ class Fold:
 class AggregationJoin:
     """One row a group of the join's results: its keys, then its calls.
 
-    `match` tells when entries match; `match.inputs[i].output` are the columns of an entry that keys
-    and late calls read. `early[i]` says whether input i is remembered as its aggregation set.
+    `match` says when entries match; `match.inputs[i].output` are the columns of an entry that keys
+    and late calls read. `early[i]` says whether input i is stored as its aggregation set.
     `keys` are columns of contributions: those of `match.output`, or what `compute` makes of them,
     for keys and arguments over several inputs, under names of their own. `copies[i]` names the
     column, if there is one, that says how many tuples a row of input i stands for; early calls
@@ -57,7 +57,7 @@ class AggregationJoin:
     match: MultiMatch
     early: tuple[bool, ...]
     keys: tuple[Field, ...]
-    folds: tuple[Fold, ...]
+    folds: tuple[PlacedCall, ...]
     compute: Compute | None = None
     copies: tuple[str | None, ...] = ()
 

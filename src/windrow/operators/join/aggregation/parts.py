@@ -18,7 +18,7 @@ from windrow.operators.vector import I64, Bools, Vector
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
+class InputChanges:
     """Tuples that came or went, of all inputs, as the loops took them: by time, then by input.
 
     `origin` is the input of each, `entry` the code of its entry, `row` its place in the columns of
@@ -54,7 +54,7 @@ class Contributions:
     0, of a row of NULLs of input 0 and entry 0, and one contribution of weight 0 to group 0.
     """
 
-    changes: Changes
+    changes: InputChanges
     events: I64
     entries: I64
     change: I64
@@ -89,10 +89,10 @@ class EarlyFold(Protocol):
         """Forget groups, each of which has no results."""
 
     def held(self) -> int:
-        """Return how many values are remembered, besides sums and counts."""
+        """Return how many values are stored, besides sums and counts."""
 
     def nbytes(self) -> int:
-        """Return the exact size of what is remembered."""
+        """Return the exact size of the state."""
 
     def save(self, entries: int, groups: int) -> Saved:
         """Return the state of codes below these."""
@@ -101,7 +101,7 @@ class EarlyFold(Protocol):
         """Take over a saved state."""
 
     def live_codes(self) -> list[I64]:
-        """Return the codes of interned values that are remembered."""
+        """Return the codes of interned values in the state."""
 
     def check(self, entries: I64, groups: I64) -> None:
         """Assert the invariants, given the live entries and groups."""

@@ -13,17 +13,17 @@ import numpy as np
 
 from windrow.kernels.groups import TIME
 from windrow.kernels.hashing import ENTRIES
-from windrow.operators.aggregate.batch import Accumulator, Batch
+from windrow.operators.aggregate.batch import Accumulator, EventBatch
 from windrow.operators.aggregate.choose import accumulator
-from windrow.operators.aggregate.groups import Emissions, GroupRows, Told
+from windrow.operators.aggregate.groups import Emissions, GroupRows, RowChanges
 from windrow.operators.delta import Delta
 from windrow.operators.interner import Interner
 from windrow.operators.join.aggregation.columns import ContributedColumns, null_columns
 from windrow.operators.join.aggregation.folds import early_fold
-from windrow.operators.join.aggregation.keys import Grouping
+from windrow.operators.join.aggregation.keys import ContributionGroups
 from windrow.operators.join.aggregation.op import AggregationJoin
-from windrow.operators.join.aggregation.parts import Changes, Contributions, EarlyFold
-from windrow.operators.join.aggregation.walk import Part, Walk
+from windrow.operators.join.aggregation.parts import Contributions, EarlyFold, InputChanges
+from windrow.operators.join.aggregation.walk import ContributionBatch, Walk
 from windrow.operators.join.multi.arrivals import Arrivals
 from windrow.operators.join.multi.copies import BagOfRows
 from windrow.operators.join.multi.loops import Loops, sliced
@@ -43,7 +43,7 @@ class AggregationJoinTask:
                                          with entries of n₁, n₂ ... copies of the other inputs
 
     The same answer at every instant as `GroupByTask` over `MultiZSetJoin`, without the join's
-    results. Costs O(changes + entries looked at + contributions); remembers entries, the partial
+    results. Costs O(changes + entries looked at + contributions); stores entries, the partial
     values of early calls, and groups. Each order begins with its own input.
     """
 
@@ -60,13 +60,13 @@ class AggregationJoinTask:
         self.entries = [bag for bag in self.inputs.copies if isinstance(bag, BagOfRows)]
         self.walk = Walk(self.inputs)
         self.columns = ContributedColumns(op, self.entries)
-        self.grouping = Grouping(op)
+        self.grouping = ContributionGroups(op)
         self.groups = GroupRows(op.group_by)
         self.late: dict[int, Accumulator] = {}
         self.early: dict[int, EarlyFold] = {}
         for c, fold in enumerate(op.folds):
             if fold.early is None:
-                self.late[c] = accumulator(fold.call, interner, predicted=False)
+                self.late[c] = accumulator(fold.call, interner, unsigned=False)
             else:
                 self.early[c] = early_fold(fold.call, fold.early, interner)
         self.looked = 0
@@ -101,12 +101,15 @@ class AggregationJoinTask:
             null_columns(tuple(source.schema[n] for n in self.op.columns_of(i)))
             for i, source in enumerate(inputs)
         )
-        part = Part(np.zeros((len(inputs) + 2, 1), np.int64), 1, 0, 1, 1.0)
+        part = ContributionBatch(np.zeros((len(inputs) + 2, 1), np.int64), 1, 0, 1, 1.0)
         events = np.zeros((5, 1), np.int64)  # an event of weight 0, about a row of NULLs
         events[TIME] = start
-        changes, told = Changes(zero, zero, zero, zero, zero, columns), Told(len(self.op.folds))
-        self._folded(part, null_columns(self.columns.late), events, changes, told)
-        return self.groups.delta(told, self.grouping.keys, self.counters)
+        changes, row_changes = (
+            InputChanges(zero, zero, zero, zero, zero, columns),
+            RowChanges(len(self.op.folds)),
+        )
+        self._folded(part, null_columns(self.columns.late), events, changes, row_changes)
+        return self.groups.delta(row_changes, self.grouping.keys, self.counters)
 
     def step(self, inputs: tuple[Delta, ...], clock: int) -> Delta:
         """Apply the changes in time order; return those of the groups' rows."""
@@ -130,7 +133,7 @@ class AggregationJoinTask:
     def _joined(self, deltas: list[Delta]) -> Delta:
         """Take in the changes of a slice; return what they change."""
         arrivals, idle = self.inputs.entered(deltas), [NONE]
-        told = Told(len(self.op.folds), int(1.1 * self.fan_out * len(arrivals.ts)))
+        row_changes = RowChanges(len(self.op.folds), int(1.1 * self.fan_out * len(arrivals.ts)))
         for keys in self.grouping.parts:
             entries = arrivals.numbers[arrivals.part(keys.which)]
             if len(entries):
@@ -140,17 +143,19 @@ class AggregationJoinTask:
             part, columns = self.columns.of(whole)
             events = self.grouping.events(part, columns, self.walk.log, arrivals.ts)
             changes = self._changes(part, arrivals, deltas) if self.early else None
-            found = self._folded(part, columns, events, changes, told)
+            found = self._folded(part, columns, events, changes, row_changes)
             if found.count and self.op.keys:
                 idle.append(self.groups.emptied(found).copy())
-        self.fan_out = told.made / len(arrivals.ts)
-        made = self.groups.delta(told, self.grouping.keys, self.counters)
+        self.fan_out = row_changes.made / len(arrivals.ts)
+        made = self.groups.delta(row_changes, self.grouping.keys, self.counters)
         self.counters.probes += counters.probes
         self.looked += counters.comparisons
         self._settle(arrivals, np.concatenate(idle))
         return net_per_instant(made) if self.walk.parted else made
 
-    def _changes(self, part: Part, arrivals: Arrivals, deltas: list[Delta]) -> Changes:
+    def _changes(
+        self, part: ContributionBatch, arrivals: Arrivals, deltas: list[Delta]
+    ) -> InputChanges:
         rows = arrivals.last
         if any(self.op.copies):
             rows = rows.copy()
@@ -161,18 +166,18 @@ class AggregationJoinTask:
 
     def _folded(
         self,
-        part: Part,
+        part: ContributionBatch,
         columns: dict[str, Vector],
         events: I64,
-        changes: Changes | None,
-        told: Told,
+        changes: InputChanges | None,
+        row_changes: RowChanges,
     ) -> Emissions:
-        """Run every call over a part, and tell the rows that change."""
+        """Run every call over a part, and add the rows that change."""
         self._reserve()
         found = self.groups.emissions(events)
         values, valid = found.room(len(self.op.folds))
         if len(part):
-            batch = Batch(events, columns, found.count, found.rows_after)
+            batch = EventBatch(events, columns, found.count, found.rows_after)
             for c, late in self.late.items():
                 late.fold(batch, values[c], valid[c])
         if changes is not None:
@@ -180,8 +185,8 @@ class AggregationJoinTask:
             given = Contributions(*met, found.count, found.rows_after)
             for c, early in self.early.items():
                 early.fold(given, values[c], valid[c])
-        told.reserve(found.count, part.share)
-        self.groups.tell(found, values, valid, told)
+        row_changes.reserve(found.count, part.share)
+        self.groups.emit_changes(found, values, valid, row_changes)
         return found
 
     def _reserve(self) -> None:
@@ -220,13 +225,13 @@ class AggregationJoinTask:
                 early.release_entries(entries)
 
     def state_rows(self) -> int:
-        """Return the entries, the groups, and the values that calls remember."""
+        """Return the entries, the groups, and the values that calls store."""
         held = sum(f.entries() for f in self.late.values())
         held += sum(f.held() for f in self.early.values())
         return sum(self.inputs.live()) + self.groups.showing + held
 
     def state_bytes(self) -> int:
-        """Return the exact size of what is remembered."""
+        """Return the exact size of the state."""
         kept = self.inputs.nbytes + self.grouping.nbytes + self.groups.nbytes
         return kept + sum(fold.nbytes() for fold in self._folds)
 

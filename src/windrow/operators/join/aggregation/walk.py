@@ -22,7 +22,7 @@ from windrow.kernels.multi_joins import (
     START,
     STOP,
 )
-from windrow.operators.join.aggregation.parts import Changes
+from windrow.operators.join.aggregation.parts import InputChanges
 from windrow.operators.join.multi.arrivals import Arrivals
 from windrow.operators.join.multi.signed import SignedInputs
 from windrow.operators.task import Counters
@@ -33,7 +33,7 @@ ROOM = 65_536
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ContributionBatch:
     """Contributions of changes [start, stop) of the log: the first `count` in `lines`.
 
     These are as the kernel wrote them, and stay whole: kernels take them in one layout.
@@ -65,10 +65,10 @@ class Part:
         found: I64 = self.lines[-BEYOND, : self.count]
         return found
 
-    def only(self, chosen: I64) -> Part:
+    def only(self, chosen: I64) -> ContributionBatch:
         """Return some of the contributions."""
         lines = self.lines.take(chosen, axis=1)
-        return Part(lines, len(chosen), self.start, self.stop, self.share)
+        return ContributionBatch(lines, len(chosen), self.start, self.stop, self.share)
 
 
 @dataclass(slots=True)
@@ -80,7 +80,7 @@ class Walk:
 
     Where room ends, what is before the last instant is handed over, if that is anything; else
     what is before the last change; else more room is made. The rest comes first in the next part.
-    `parted` tells whether some instant of the last walk is in several parts.
+    `parted` says whether some instant of the last walk is in several parts.
     """
 
     inputs: SignedInputs
@@ -95,7 +95,7 @@ class Walk:
     def _room(self, contributions: int) -> I64:
         return np.empty((len(self.inputs.copies) + BEYOND, contributions), np.int64)
 
-    def parts(self, arrivals: Arrivals, counters: Counters) -> Iterator[Part]:
+    def parts(self, arrivals: Arrivals, counters: Counters) -> Iterator[ContributionBatch]:
         """Let changes in; yield what they contribute. Each part is to be used before the next."""
         loops, work, total = self.inputs.loops, self.inputs.loops.work, len(arrivals.ts)
         looked = int(loops.counts[:, LOOKED].sum())
@@ -112,7 +112,7 @@ class Walk:
             if going and not cut:
                 self._grow()
                 continue
-            yield Part(self.out, cut, start, stop, stop / total)
+            yield ContributionBatch(self.out, cut, start, stop, stop / total)
             self._keep(cut, made, stop - start)
             work[MADE], start = made - cut, stop
             work[INSTANT_MADE] = max(0, work[INSTANT_MADE] - cut)
@@ -162,10 +162,14 @@ class Walk:
         )
 
     def changes(
-        self, part: Part, arrivals: Arrivals, rows: I64, columns: tuple[dict[str, Vector], ...]
-    ) -> Changes:
+        self,
+        part: ContributionBatch,
+        arrivals: Arrivals,
+        rows: I64,
+        columns: tuple[dict[str, Vector], ...],
+    ) -> InputChanges:
         """Return the changes of a part. `rows` says of each arrival how many rows it is."""
         lines = np.empty((5, part.stop - part.start), np.int64)
         list_changes(self.log, part.start, arrivals.first, arrivals.plain, rows, lines)
         origin, entry, row, weight, each = lines
-        return Changes(origin, entry, row, weight, each, columns)
+        return InputChanges(origin, entry, row, weight, each, columns)

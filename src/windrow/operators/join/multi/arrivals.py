@@ -71,7 +71,7 @@ class Arrivals:
 
     @property
     def crowded(self) -> bool:
-        """Tell whether some input has many rows an instant."""
+        """Return whether some input has many rows an instant."""
         return any(self._is_crowded(i) for i in range(len(self.first)))
 
     def _is_crowded(self, which: int) -> bool:

@@ -1,4 +1,4 @@
-"""What a join of many signed inputs remembers of one of them: distinct rows, or rows in order."""
+"""What a join of many signed inputs stores of one of them: distinct rows, or rows in order."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class BagOfRows:
 
     @property
     def ring(self) -> bool:
-        """Rows leave in any order."""
+        """Rows expire in any order."""
         return False
 
     def unfolded(self, delta: Delta) -> Delta:
@@ -129,7 +129,7 @@ class BagOfRows:
 
 @dataclass(slots=True)
 class RingOfRows:
-    """The rows of an input that leave in the order in which they came: count windows.
+    """The rows of an input that expire in order of arrival: count windows.
 
     Each copy has a number of its own, from a counter that goes round; a departure takes the row
     at the tail, and no row is looked for [MULTI 3.6]. O(changes).
@@ -145,7 +145,7 @@ class RingOfRows:
 
     @property
     def ring(self) -> bool:
-        """Rows leave as they came."""
+        """Rows expire in order of arrival."""
         return True
 
     def unfolded(self, delta: Delta) -> Delta:

@@ -1,4 +1,4 @@
-"""What a join of many inputs remembers of one of them besides the loops' words."""
+"""What a join of many inputs stores of one of them besides the loops' words."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class HeldRows:
 
     @property
     def ring(self) -> bool:
-        """Tell whether rows leave as they came."""
+        """Return whether rows expire in order of arrival."""
         return self.form is Form.FIFO
 
     def needed(self, count: int, live: int) -> int:
@@ -99,7 +99,7 @@ class HeldRows:
         return np.setdiff1d(np.flatnonzero(keep <= clock), self.free[: self.frees])
 
     def release(self, numbers: I64) -> None:
-        """Take back the places of rows that were taken out."""
+        """Reclaim the places of rows that were taken out."""
         self.free = grown(self.free, self.frees + len(numbers))  # type: ignore[assignment]
         self.free[self.frees : self.frees + len(numbers)] = numbers
         self.frees += len(numbers)

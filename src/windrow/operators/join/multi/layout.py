@@ -25,8 +25,8 @@ MAGNITUDE = np.int64(2**63 - 1)
 
 
 @dataclass(frozen=True)
-class Layout:
-    """The columns of `rows` for a join; `signed` if inputs tell departures."""
+class RowLayout:
+    """The columns of `rows` for a join; `signed` if departures of the inputs travel."""
 
     match: MultiMatch
     signed: bool = False

@@ -1,4 +1,4 @@
-"""The loops of a join of many inputs, and what they count: common to all sorts of inputs."""
+"""The loops of a join of many inputs, and what they count: common to all kinds of inputs."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from windrow.kernels.multi_joins import (
 from windrow.operators.delta import Delta
 from windrow.operators.join.multi.arrivals import Arrivals
 from windrow.operators.join.multi.match import Method, Order
-from windrow.operators.join.multi.program import Program, compile_orders
-from windrow.operators.join.multi.results import Gathered, Results
-from windrow.operators.join.multi.rows import Rows
+from windrow.operators.join.multi.program import JoinProgram, compile_orders
+from windrow.operators.join.multi.results import GatheredResults, ResultSink
+from windrow.operators.join.multi.rows import MultiJoinRows
 from windrow.operators.join.multi.stars import Stars
 from windrow.operators.task import Counters
 from windrow.operators.vector import I64
@@ -56,7 +56,7 @@ def sliced(inputs: list[Delta], clock: int) -> Iterator[tuple[list[Delta], int]]
 
 
 @dataclass(frozen=True, slots=True)
-class Statistics:
+class LoopStatistics:
     """What a join of many inputs knows of them: exact, at no cost.
 
     `seen` and `rows` are the tuples that came, and that are there, of each input. `distinct` has
@@ -78,11 +78,11 @@ class Loops:
     `every` is how long the tails of rings may lag; None: as is best for the cache.
     """
 
-    rows: Rows
+    rows: MultiJoinRows
     method: Method
     every: int | None = None
     orders: tuple[Order, ...] = ()
-    program: Program = field(init=False)
+    program: JoinProgram = field(init=False)
     places: I64 = field(init=False)
     stack: I64 = field(init=False)
     walks: I64 = field(init=False)
@@ -112,11 +112,11 @@ class Loops:
         self.orders = orders
         self.program = compile_orders(self.rows.layout, orders, self.method, self.rows.live)
 
-    def run(self, arrivals: Arrivals, results: Results, counters: Counters) -> None:
+    def run(self, arrivals: Arrivals, results: ResultSink, counters: Counters) -> None:
         """Let arrivals in, and hand over the results that they make, a bounded part at a time."""
         total, looked = len(arrivals.ts), int(self.counts[:, LOOKED].sum())
         self._reserve(total)
-        if isinstance(results, Gathered) and self._is_star(arrivals):
+        if isinstance(results, GatheredResults) and self._is_star(arrivals):
             self._run_stars(arrivals, results)
         else:
             self._walk(arrivals, results, total)
@@ -124,17 +124,17 @@ class Loops:
         counters.comparisons += int(self.counts[:, LOOKED].sum()) - looked
 
     def _is_star(self, arrivals: Arrivals) -> bool:
-        """Tell whether chains can be followed apart from each other, and no expiry is put off."""
+        """Return whether chains can be followed apart from each other, and no expiry is put off."""
         plain = self.program.is_star and self.every is None and all(self.rows.rings)
         return plain and not self.rows.layout.signed and not arrivals.crowded
 
-    def _run_stars(self, arrivals: Arrivals, results: Gathered) -> None:
+    def _run_stars(self, arrivals: Arrivals, results: GatheredResults) -> None:
         matched, self.work[GONE] = self.stars.enter(
             arrivals, self.rows, self.program.steps, self.counts, self.gone
         )
         self.stars.write(matched, arrivals, self.rows, self.places, results)
 
-    def _walk(self, arrivals: Arrivals, results: Results, total: int) -> None:
+    def _walk(self, arrivals: Arrivals, results: ResultSink, total: int) -> None:
         rows, work, layout = self.rows, self.work, self.rows.layout
         dead, arrays = rows.room_for_dead(total), arrivals.arrays
         form = (layout.exp, layout.first, int(layout.signed))
@@ -187,10 +187,10 @@ class Loops:
     def group(self, number: int) -> None:
         self.work[GROUP] = number
 
-    def statistics(self, seen: list[int], rows: list[int]) -> Statistics:
+    def statistics(self, seen: list[int], rows: list[int]) -> LoopStatistics:
         """Return what is known of the inputs."""
         n = len(rows)
-        return Statistics(
+        return LoopStatistics(
             tuple(seen),
             tuple(rows),
             self.rows.live[:, : len(self.rows.tables)].copy(),

@@ -1,4 +1,4 @@
-"""When n rows match: what a join of many inputs is told at birth.
+"""When n rows match: the parameters of a join of many inputs.
 
     FROM a, b, c WHERE a.k = b.k AND b.k = c.k AND b.x = c.x AND WINDOW(a, b) = 5 SECONDS
 

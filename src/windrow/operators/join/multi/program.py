@@ -30,7 +30,7 @@ from windrow.kernels.multi_ahead import (
 )
 from windrow.kernels.multi_joins import BAND, CHECK_WORDS, EQ, GE, GT, LE, LT, NE
 from windrow.operators.join.multi.keep import reach
-from windrow.operators.join.multi.layout import Layout
+from windrow.operators.join.multi.layout import RowLayout
 from windrow.operators.join.multi.match import Method, Order
 from windrow.operators.vector import I64
 
@@ -41,7 +41,7 @@ Check = tuple[int, int, int, int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class JoinProgram:
     """What the kernel is given: loops by origin and depth, checks, and origins not put first.
 
     `is_star` says that one key alone decides, whatever the order: each loop is led to by the
@@ -60,8 +60,8 @@ class Program:
 
 
 def compile_orders(
-    layout: Layout, orders: tuple[Order, ...], method: Method, distinct: I64
-) -> Program:
+    layout: RowLayout, orders: tuple[Order, ...], method: Method, distinct: I64
+) -> JoinProgram:
     """Return the program of orders, one an origin; `distinct` has the codes of (input, class).
 
     Of several classes that lead to a loop, the one with most values is taken: its chains are the
@@ -97,10 +97,10 @@ def compile_orders(
     general = np.array([int(o[0] != i) for i, o in enumerate(orders)], np.int64)
     led = steps[:, LINK].reshape(n, n)[:, 1:] >= 0
     is_star = len(layout.match.equalities) == 1 and led.all() and not checks and not general.any()
-    return Program(steps, made, general, bool(is_star))
+    return JoinProgram(steps, made, general, bool(is_star))
 
 
-def _ways(layout: Layout, which: int, outer: Order) -> dict[int, int]:
+def _ways(layout: RowLayout, which: int, outer: Order) -> dict[int, int]:
     """Return the classes that lead to an input, each with the first outer loop that has it."""
     ways: dict[int, int] = {}
     for c in layout.ports[which]:
@@ -110,7 +110,7 @@ def _ways(layout: Layout, which: int, outer: Order) -> dict[int, int]:
     return ways
 
 
-def _equalities(layout: Layout, which: int, ways: dict[int, int], chosen: int) -> list[Check]:
+def _equalities(layout: RowLayout, which: int, ways: dict[int, int], chosen: int) -> list[Check]:
     return [
         (EQ, layout.code(which, c), other, layout.code(other, c), 0, 0)
         for c, other in ways.items()
@@ -118,7 +118,7 @@ def _equalities(layout: Layout, which: int, ways: dict[int, int], chosen: int) -
     ]
 
 
-def _bands(layout: Layout, which: int, outer: Order, spans: list[int | None]) -> list[Check]:
+def _bands(layout: RowLayout, which: int, outer: Order, spans: list[int | None]) -> list[Check]:
     """Return the checks of bands with outer loops; `spans` say how old rows of use are at most."""
     found: list[Check] = []
     for b in layout.match.bands:
@@ -135,13 +135,13 @@ def _bands(layout: Layout, which: int, outer: Order, spans: list[int | None]) ->
 
 
 def _band(
-    layout: Layout, which: int, mine: str, other: int, theirs: str, bounds: tuple[int, int]
+    layout: RowLayout, which: int, mine: str, other: int, theirs: str, bounds: tuple[int, int]
 ) -> Check:
     low, high = max(bounds[0], BEGINNING), min(bounds[1], FOREVER)
     return BAND, layout.value(which, mine), other, layout.value(other, theirs), low, high
 
 
-def _compares(layout: Layout, which: int, outer: Order) -> list[Check]:
+def _compares(layout: RowLayout, which: int, outer: Order) -> list[Check]:
     found: list[Check] = []
     for c in layout.match.compares:
         first, second = layout.value(c.first, c.column), layout.value(c.second, c.other)

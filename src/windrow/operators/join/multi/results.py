@@ -20,7 +20,7 @@ MOST = 1 << 25
 """Words for which room is made before there is any result, at most."""
 
 
-class Results(Protocol):
+class ResultSink(Protocol):
     """Takes the results that the loops make, part after part."""
 
     times: I64
@@ -34,7 +34,7 @@ class Results(Protocol):
 
 
 @dataclass(slots=True)
-class Gathered(Growing):
+class GatheredResults(Growing):
     """Columns of results, growing.
 
     Room is made for as many results as are expected, then ahead by how many there are of how many
@@ -44,7 +44,7 @@ class Gathered(Growing):
     expected: int = 0
 
     def reserve(self, more: int, share: float) -> None:
-        """See `Results`."""
+        """See `ResultSink`."""
         if self.made + more > self.room:
             guess = min(int(1.1 * self.made / share), FORESIGHT * self.made) if share else 0
             expected = min(self.expected, MOST // (2 + len(self.words)))
@@ -52,11 +52,11 @@ class Gathered(Growing):
 
     @property
     def keeps_all(self) -> bool:
-        """Tell whether each result that is written stays."""
+        """Return whether each result that is written stays."""
         return self.match.residual is None
 
     def take(self, places: I64, count: int) -> None:
-        """See `Results`. What the residual drops is dropped."""
+        """See `ResultSink`. What the residual drops is dropped."""
         self.gather(places, count)
 
 
@@ -74,12 +74,12 @@ class Weighted:
     parts: list[Delta] = field(default_factory=list)
 
     def reserve(self, more: int, share: float) -> None:
-        """See `Results`. Each part has its own times."""
+        """See `ResultSink`. Each part has its own times."""
         del share
         self.times = np.empty((2, more), np.int64)
 
     def take(self, places: I64, count: int) -> None:
-        """See `Results`."""
+        """See `ResultSink`."""
         read: dict[str, Vector] = {}
         for i in range(len(self.match.inputs)):
             read |= self.columns(i, places[i, :count])

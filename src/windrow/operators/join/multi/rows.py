@@ -1,4 +1,4 @@
-"""What a join of many inputs remembers: the rows of all inputs in one array, chained by class.
+"""The state of a join of many inputs: the rows of all inputs in one array, chained by class.
 
     rows:   │ ring of input 0  │ pool of input 1 │ ring of input 2 ...
             base 0             base 1            base 2
@@ -25,7 +25,7 @@ from windrow.kernels.multi_rows import (
     link_all,
     settle,
 )
-from windrow.operators.join.multi.layout import Layout
+from windrow.operators.join.multi.layout import RowLayout
 from windrow.operators.state.aligned import aligned, row_words
 from windrow.operators.state.key_table import KeyTable
 from windrow.operators.vector import I64
@@ -39,8 +39,8 @@ State = tuple[I64, I64, I64, I64, I64, I64]
 
 
 @dataclass(slots=True)
-class Rows:
-    """Rows, chains and codes of all inputs. `rings` says which inputs' rows leave as they came.
+class MultiJoinRows:
+    """Rows, chains and codes of all inputs. `rings`: inputs whose rows expire in order of arrival.
 
     Invariants, asserted by `check`:
       1. `heads` counts the rows of each code and input, and exactly the codes with rows are kept;
@@ -49,7 +49,7 @@ class Rows:
       4. `keep` never decreases from the tail of a ring to its head.
     """
 
-    layout: Layout
+    layout: RowLayout
     rings: tuple[bool, ...]
     rows: I64 = field(init=False)
     born: I64 = field(init=False)

@@ -1,4 +1,4 @@
-"""What a join of many signed inputs remembers, and its loops: common to all that joins so."""
+"""What a join of many signed inputs stores, and its loops: common to all that joins so."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from windrow.operators.delta import Delta
 from windrow.operators.join.match import times_of
 from windrow.operators.join.multi.arrivals import Arrivals
 from windrow.operators.join.multi.copies import BagOfRows, Copies, RingOfRows
-from windrow.operators.join.multi.layout import Layout
-from windrow.operators.join.multi.loops import Loops, Statistics
+from windrow.operators.join.multi.layout import RowLayout
+from windrow.operators.join.multi.loops import Loops, LoopStatistics
 from windrow.operators.join.multi.match import Method, MultiMatch, Order
-from windrow.operators.join.multi.rows import NONE, Rows
+from windrow.operators.join.multi.rows import NONE, MultiJoinRows
 from windrow.operators.state.bag import interned_words
 from windrow.operators.state.key_table import KeyTable
 from windrow.operators.task import Saved
@@ -39,9 +39,9 @@ class SignedInputs:
     ) -> None:
         assert all(o[0] == i for i, o in enumerate(orders)), "changes stand first"
         self.match = match
-        self.layout = Layout(match, signed=True)
+        self.layout = RowLayout(match, signed=True)
         rings = (False,) * len(match.inputs) if ordered is None else ordered
-        self.rows = Rows(self.layout, rings)
+        self.rows = MultiJoinRows(self.layout, rings)
         self.loops = Loops(self.rows, method, orders=orders)
         self.copies: list[Copies] = [
             (RingOfRows if ring else BagOfRows)(match.inputs[i], self._fields(i))
@@ -114,12 +114,12 @@ class SignedInputs:
             released.append(copies.sweep(numbers, left) if len(numbers) else NONE)
         return released
 
-    def statistics(self) -> Statistics:
+    def statistics(self) -> LoopStatistics:
         """Return what is known of the inputs."""
         return self.loops.statistics(self.seen, self.live())
 
     def live(self) -> list[int]:
-        """Return how many rows of each input are remembered. O(inputs): every step asks."""
+        """Return how many rows of each input are stored. O(inputs): every step asks."""
         shapes = self.rows.shapes
         return [
             c.live(int(s[TAIL]), int(s[HEAD])) for c, s in zip(self.copies, shapes, strict=True)

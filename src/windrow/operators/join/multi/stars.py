@@ -18,8 +18,8 @@ from windrow.kernels.multi_stars import (
     write_stars,
 )
 from windrow.operators.join.multi.arrivals import Arrivals
-from windrow.operators.join.multi.results import Gathered
-from windrow.operators.join.multi.rows import Rows
+from windrow.operators.join.multi.results import GatheredResults
+from windrow.operators.join.multi.rows import MultiJoinRows
 from windrow.operators.threads import parts, together
 from windrow.operators.vector import I64
 
@@ -45,7 +45,7 @@ class Stars:
         self.lists = np.empty((2, 16 * BLOCK * self.inputs), np.int64)
 
     def enter(
-        self, arrivals: Arrivals, rows: Rows, steps: I64, counts: I64, gone: int
+        self, arrivals: Arrivals, rows: MultiJoinRows, steps: I64, counts: I64, gone: int
     ) -> tuple[int, int]:
         """Take in arrivals; return how many match, and the end of the list of dead codes.
 
@@ -72,12 +72,17 @@ class Stars:
         return count, gone
 
     def write(
-        self, count: int, arrivals: Arrivals, rows: Rows, places: I64, results: Gathered
+        self,
+        count: int,
+        arrivals: Arrivals,
+        rows: MultiJoinRows,
+        places: I64,
+        results: GatheredResults,
     ) -> None:
         """Hand over the results of the arrivals that match, in parts at a time if they are many."""
         ends = np.cumsum(self.found[:count, RESULTS])
         total = int(ends[-1]) if count else 0
-        job = Job(self, arrivals, rows, results)
+        job = StarPass(self, arrivals, rows, results)
         if not results.keeps_all:
             job.hand_over(count, places)
             return
@@ -93,13 +98,13 @@ class Stars:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class StarPass:
     """The second pass over new rows: reads what the first has noted, and changes nothing of it."""
 
     stars: Stars
     arrivals: Arrivals
-    rows: Rows
-    results: Gathered
+    rows: MultiJoinRows
+    results: GatheredResults
 
     def write(self, low: int, high: int, start: int, places: I64) -> None:
         """Write the results of arrivals [low, high) from place `start` on."""

@@ -1,4 +1,4 @@
-"""The join of many predicted inputs in one operator."""
+"""The join of many unsigned inputs in one operator."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from windrow.operators.join.match import times_of
 from windrow.operators.join.multi.arrivals import Arrivals
 from windrow.operators.join.multi.held import HeldRows
 from windrow.operators.join.multi.keep import keep_until, waits
-from windrow.operators.join.multi.layout import Layout
-from windrow.operators.join.multi.loops import FEW, Loops, Statistics, sliced
+from windrow.operators.join.multi.layout import RowLayout
+from windrow.operators.join.multi.loops import FEW, Loops, LoopStatistics, sliced
 from windrow.operators.join.multi.match import Method, MultiMatch, Order
-from windrow.operators.join.multi.results import Gathered
-from windrow.operators.join.multi.rows import Rows
+from windrow.operators.join.multi.results import GatheredResults
+from windrow.operators.join.multi.rows import MultiJoinRows
 from windrow.operators.join.rows import Form
 from windrow.operators.state.bag import interned_words
 from windrow.operators.state.expirer import interned_codes
@@ -28,19 +28,19 @@ from windrow.operators.vector import I64, Vector, is_interned
 
 
 class MultiJoin:
-    """S₁ ⋈ ... ⋈ Sₙ at work: predicted inputs → predicted.  ts = max, exp = min.
+    """S₁ ⋈ ... ⋈ Sₙ at work: unsigned inputs → unsigned.  ts = max, exp = min.
 
         arrival of Sᵢ ──► rows of orders[i][1] ──► rows of orders[i][2] ──► ...  results
 
     Each arrival meets the rows alive of all other inputs, one loop inside the other; nothing is
-    remembered but the inputs' own rows. Costs O(arrivals + rows looked at + departures) a step.
+    stored but the inputs' own rows. Costs O(arrivals + rows looked at + departures) a step.
     Orders can be changed at any time, at no cost: an index on each class of each input is always
     kept, with as many buckets as there are values (bucket allocation for fast streams [MULTI 5.2]
     is what growing tables do).
 
     `orders[i]` begins with i, unless new tuples are to stay where their input stands: the loops
     then begin with all rows of the first [MULTI 3.3]. `expire_every`: how far time goes on before
-    rows that have left are let go of, 1 for at once, None for once in some arrivals and at the
+    rows that have expired are let go of, 1 for at once, None for once in some arrivals and at the
     end of a step; no result is made of them in the meantime.
     """
 
@@ -55,8 +55,8 @@ class MultiJoin:
     ) -> None:
         self.match, self.expire_every = match, expire_every
         self.counters = Counters()
-        self.layout = Layout(match)
-        self.rows = Rows(self.layout, tuple(f is Form.FIFO for f in forms))
+        self.layout = RowLayout(match)
+        self.rows = MultiJoinRows(self.layout, tuple(f is Form.FIFO for f in forms))
         self.loops = Loops(self.rows, method, expire_every, orders)
         self.inputs = [HeldRows(i, f) for i, f in zip(match.inputs, forms, strict=True)]
         self.waits = [waits(match, i) for i in range(len(self.inputs))]
@@ -78,7 +78,7 @@ class MultiJoin:
         """Nothing is there before any tuple is."""
 
     def step(self, inputs: tuple[Delta, ...], clock: int) -> Delta:
-        """Join the arrivals with what is alive, then forget what has left by `clock`."""
+        """Join the arrivals with what is alive, then forget what has expired by `clock`."""
         born = []
         for i, delta in enumerate(inputs):
             self.counters.tuples_in += len(delta)
@@ -87,7 +87,7 @@ class MultiJoin:
             self.inputs[i].payload.admit(born[i].columns)
         total = sum(len(d) for d in born)
         before, payloads = self.state_rows() + total, tuple(h.payload for h in self.inputs)
-        results = Gathered(self.match, payloads, int(1.1 * self.fan_out * total))
+        results = GatheredResults(self.match, payloads, int(1.1 * self.fan_out * total))
         for deltas, until in sliced(born, clock):
             if any(len(d) for d in deltas):
                 self.loops.run(self._entered(deltas), results, self.counters)
@@ -134,7 +134,7 @@ class MultiJoin:
         return int(shape[HEAD] - shape[TAIL])
 
     def _expire(self, clock: int) -> None:
-        """Forget what has left by `clock`, and the codes that no row is left of."""
+        """Forget what has expired by `clock`, and the codes that no row is left of."""
         rows, gone, dead = self.rows, self.loops.gone, self.rows.room_for_dead(0)
         first, chains = self.layout.first, (rows.heads, rows.shapes, rows.classes, rows.bases)
         if clock >= self.expire_at:
@@ -148,19 +148,19 @@ class MultiJoin:
                     held.release(numbers)
         self.loops.settle(gone)
 
-    def statistics(self) -> Statistics:
+    def statistics(self) -> LoopStatistics:
         """Return what is known of the inputs."""
         return self.loops.statistics(self.seen, list(self.live()))
 
     def live(self) -> tuple[int, ...]:
-        """Return how many rows of each input are remembered."""
+        """Return how many rows of each input are stored."""
         return tuple(self._live(i) for i in range(len(self.inputs)))
 
     def _live(self, which: int) -> int:
         return self._spread(which) - self.inputs[which].frees
 
     def state_rows(self) -> int:
-        """Return how many rows of all inputs are remembered."""
+        """Return how many rows of all inputs are stored."""
         return sum(self.live())
 
     def state_bytes(self) -> int:

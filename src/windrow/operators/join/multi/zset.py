@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from windrow.operators.delta import Delta
-from windrow.operators.join.multi.loops import Loops, Statistics, sliced
+from windrow.operators.join.multi.loops import Loops, LoopStatistics, sliced
 from windrow.operators.join.multi.match import Method, MultiMatch, Order
 from windrow.operators.join.multi.results import Weighted
-from windrow.operators.join.multi.rows import Rows
+from windrow.operators.join.multi.rows import MultiJoinRows
 from windrow.operators.join.multi.signed import SignedInputs
 from windrow.operators.join.zset import count_in, count_out
 from windrow.operators.task import Counters, Saved
@@ -19,7 +19,7 @@ class MultiZSetJoin:
         w copies of a row of Sᵢ  ──►  w · n₁ · n₂ ··· copies of each result with rows of n₁, n₂ ...
 
     As `MultiJoin`, where departures travel: a departure meets the rows of all other inputs as an
-    arrival does, and leaves. Costs O(changes + rows looked at); remembers distinct rows with their
+    arrival does, and leaves. Costs O(changes + rows looked at); stores distinct rows with their
     copies. `ordered` says of which inputs rows depart in the order in which they came: these are
     kept one by one in a ring, and no row is looked for. Each order begins with its own input.
     """
@@ -48,7 +48,7 @@ class MultiZSetJoin:
         return self.inputs.loops
 
     @property
-    def rows(self) -> Rows:
+    def rows(self) -> MultiJoinRows:
         """The rows of all inputs, as the loops see them."""
         return self.inputs.rows
 
@@ -79,16 +79,16 @@ class MultiZSetJoin:
             count_out(self.counters, part.ts, part.weights())
         return Delta.concat([self.nothing, *results.parts])
 
-    def statistics(self) -> Statistics:
+    def statistics(self) -> LoopStatistics:
         """Return what is known of the inputs."""
         return self.inputs.statistics()
 
     def live(self) -> list[int]:
-        """Return how many distinct rows of each input are remembered."""
+        """Return how many distinct rows of each input are stored."""
         return self.inputs.live()
 
     def state_rows(self) -> int:
-        """Return how many distinct rows of all inputs are remembered."""
+        """Return how many distinct rows of all inputs are stored."""
         return sum(self.live())
 
     def state_bytes(self) -> int:

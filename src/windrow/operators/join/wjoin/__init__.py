@@ -1,14 +1,14 @@
 """Joins of streams within windows of time of each other [WJOIN]: nested, hashed, merged."""
 
 from windrow.operators.join.wjoin.task import HashWJoin, MergeWJoin, NestedWJoin, WJoin
-from windrow.operators.join.wjoin.windows import Reach, Windows, reach_of, unfit
+from windrow.operators.join.wjoin.windows import WindowBounds, Windows, reach_of, unfit
 
 __all__ = [
     "HashWJoin",
     "MergeWJoin",
     "NestedWJoin",
-    "Reach",
     "WJoin",
+    "WindowBounds",
     "Windows",
     "reach_of",
     "unfit",

@@ -16,7 +16,7 @@ class KeyIndex:
     """One table of keys for each equality, shared by its streams.
 
     A key is forgotten with the last row that has it, so no bucket is left with old rows and none
-    is ever looked through for them: rows leave by time, whichever key they have. WJOIN 3.1.2
+    is ever looked through for them: rows expire by time, whichever key they have. WJOIN 3.1.2
     has to call a routine for buckets that are rarely probed.
     Invariant, asserted by `check`: keys count their rows, and those that are known have some.
     """

@@ -1,4 +1,4 @@
-"""What a W-join remembers: the rows of all streams in order of time, in the same arrays."""
+"""The state of a W-join: the rows of all streams in order of time, in the same arrays."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ class StreamRows:
 
 
 def stored_fields(terms: Terms, i: int) -> tuple[tuple[Field, ...], tuple[Field, ...]]:
-    """Return a stream's columns that results need, and those that are only compared or told."""
+    """Return a stream's columns that results need, and those that are only compared or shown."""
     given = terms.match.inputs[i]
     times = [p.band.left for p in terms.match.bands if p.first == i]
     times += [p.band.right for p in terms.match.bands if p.second == i]

@@ -32,7 +32,7 @@ from windrow.kernels.wjoin_rows import END, FIRST, STOP, link_rows
 from windrow.operators.delta import NO_TIMES, Delta
 from windrow.operators.join.multi.loops import sliced
 from windrow.operators.join.multi.match import MultiMatch, Order
-from windrow.operators.join.multi.results import Gathered
+from windrow.operators.join.multi.results import GatheredResults
 from windrow.operators.join.wjoin.index import KeyIndex
 from windrow.operators.join.wjoin.rows import StreamRows, stored_fields
 from windrow.operators.join.wjoin.terms import Terms
@@ -50,9 +50,9 @@ LEAST_SHARE = 0.01
 
 
 class WJoin:
-    """A W-join at work: predicted edges of pattern MON in, one such edge out.
+    """A W-join at work: unsigned edges of pattern MON in, one such edge out.
 
-    Costs O(arrivals + rows looked at + results) a step, and remembers the rows that a later one
+    Costs O(arrivals + rows looked at + results) a step, and stores the rows that a later one
     can match: for the longest window of their stream. `orders[i]` is the order of the loops for
     new rows of stream i, itself first; `reorder` changes it at no cost. `clean_every` > 1 is for
     comparisons with joins that do not know of windows: rows past their time are let go only after
@@ -113,7 +113,7 @@ class WJoin:
             return self.nothing
         arrived = [self.terms.joinable(i, delta) for i, delta in enumerate(inputs)]
         self.rows.admit(arrived)
-        results = Gathered(self.match, tuple(self.rows.payload))
+        results = GatheredResults(self.match, tuple(self.rows.payload))
         for slices, upto in sliced(arrived, clock):
             before = self._entered(slices)
             self._join(results)
@@ -130,7 +130,7 @@ class WJoin:
                 self._enter(i, delta)
         return self.rows.spans[:, FIRST].copy()
 
-    def _join(self, results: Gathered) -> None:
+    def _join(self, results: GatheredResults) -> None:
         """Let the rows that are to come in, and gather what they make."""
         terms = self.terms.equal, self.terms.compares, self._indexed, self.terms.friends
         windows = self.reach.most, self.reach.exact, self.reach.keep, self.starts, self.stops
@@ -151,7 +151,7 @@ class WJoin:
         """Return how many rows are still to come in."""
         return int((self.rows.spans[:, STOP] - self.rows.spans[:, END]).sum())
 
-    def _gather(self, made: int, results: Gathered, share: float) -> None:
+    def _gather(self, made: int, results: GatheredResults, share: float) -> None:
         """Gather the columns of what the loops have found, for a share of the arrivals."""
         results.reserve(made, share)
         results.times[0, results.made : results.made + made] = self.out[-1, :made]
@@ -194,12 +194,12 @@ class WJoin:
                 self.index.forget(i, self.rows.codes, old, new)
 
     def live(self) -> tuple[int, ...]:
-        """Return how many rows of each stream are remembered."""
+        """Return how many rows of each stream are stored."""
         spans = self.rows.spans
         return tuple((spans[:, STOP] - spans[:, FIRST]).tolist())
 
     def state_rows(self) -> int:
-        """Return how many rows of all streams are remembered."""
+        """Return how many rows of all streams are stored."""
         return len(self.rows)
 
     def state_bytes(self) -> int:

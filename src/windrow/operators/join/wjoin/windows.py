@@ -29,7 +29,7 @@ class Windows(Enum):
 
 
 @dataclass(frozen=True)
-class Reach:
+class WindowBounds:
     """The windows of a W-join, as its loops read them.
 
     `most[k, j]`: by how much a row of stream j may at most be later than one of stream k, as the
@@ -44,12 +44,12 @@ class Reach:
 
     @property
     def narrow(self) -> bool:
-        """Tell whether periods differ from loop to loop: not all pairs have one window."""
+        """Return whether periods differ from loop to loop: not all pairs have one window."""
         return len(np.unique(self.most[~np.eye(len(self.most), dtype=np.bool_)])) > 1
 
     @property
     def refine(self) -> bool:
-        """Tell whether the loops let too much through."""
+        """Return whether the loops let too much through."""
         return not np.array_equal(self.most, self.exact)
 
 
@@ -63,7 +63,7 @@ def unfit(match: MultiMatch) -> str:
     return ""
 
 
-def reach_of(match: MultiMatch, windows: Windows = Windows.LOCAL) -> Reach:
+def reach_of(match: MultiMatch, windows: Windows = Windows.LOCAL) -> WindowBounds:
     """Return the windows of a join that `unfit` has nothing against."""
     given = given_windows(match)
     paths = shortest(given)
@@ -75,7 +75,7 @@ def reach_of(match: MultiMatch, windows: Windows = Windows.LOCAL) -> Reach:
     else:
         most = exact
     others = np.where(np.eye(len(exact), dtype=np.bool_), -FARTHEST, most)
-    return Reach(most, exact, others.max(axis=1), possible)
+    return WindowBounds(most, exact, others.max(axis=1), possible)
 
 
 def given_windows(match: MultiMatch) -> Paths:

@@ -32,8 +32,8 @@ FORMS = "noop, memory, console, parquet:DIR, json:DIR, duckdb:FILE, postgresql:/
 class DriverSink(Protocol):
     """A sink that takes a query's changes in the driver, batch by batch.
 
-    `open` is told which run writes, and the version that the checkpoint has reached; `write` is
-    given each version at least once, in order.
+    `open` is called with the run that writes, and the version that the checkpoint has reached;
+    `write` is given each version at least once, in order.
     """
 
     @property

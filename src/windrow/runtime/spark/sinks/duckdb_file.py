@@ -5,7 +5,7 @@ comes again finds itself done. The file is open only while a batch is written: o
 it in between.
 
     by key   one row a key: the old row goes, the new one comes
-    by row   rows may repeat: `_count` tells how often
+    by row   rows may repeat: `_count` says how often
     append   a stream (ISTREAM, DSTREAM, RSTREAM): rows only come, with their `_ts`
 """
 

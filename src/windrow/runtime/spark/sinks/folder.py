@@ -85,14 +85,14 @@ class FolderSink:
             if leftover.endswith(UNFINISHED):
                 system.delete_file(leftover)
 
-    def begin(self, version: int, shard: int) -> Part:
+    def begin(self, version: int, shard: int) -> DraftFile:
         """Begin the file of one shard's changes of one batch."""
         system, folder, hidden = self._located()
         name = f"part-{version:08d}-{shard:04d}.{self.encoding.ending}"
         unfinished = posixpath.join(hidden, f"{name}.{uuid4().hex}{UNFINISHED}")
         file = system.open_output_stream(unfinished)
         writer = self.encoding.open(file, self.target.changes)
-        return Part(system, unfinished, posixpath.join(folder, name), file, writer)
+        return DraftFile(system, unfinished, posixpath.join(folder, name), file, writer)
 
     def changes(self) -> pa.Table:
         """Return all changes in the folder, in the order of batches."""
@@ -115,7 +115,7 @@ class FolderSink:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class DraftFile:
     """A file that nobody sees yet."""
 
     system: fs.FileSystem

@@ -15,7 +15,7 @@ class FunctionSink:
     """Calls ``function(changes, batch)`` in the driver. At least once.
 
     A batch that fails or is cut off is given again, with the same number and the same changes;
-    numbers grow. A function that remembers the last number it has seen can make it exactly once.
+    numbers grow. A function that keeps the last number it has seen can make it exactly once.
     """
 
     target: Target

@@ -13,7 +13,7 @@ from windrow.plan.nodes import SortKey
 from windrow.runtime.local.presentation import sort_table
 
 COUNT = "_count"
-"""The column that tells how many copies of a row there are, or how many came and went."""
+"""The column with how many copies of a row there are, or how many came and went."""
 
 
 def net_rows(changes: pa.Table, schema: Schema) -> pa.Table:

@@ -4,7 +4,7 @@ The number of the batch is written in the transaction that changes the table. Ch
 netted here, copied into a temporary table, and applied by a few statements.
 
     by key   one row a key: the old row goes, the new one comes; an index on the key
-    by row   rows may repeat: `_count` tells how often, `_row` is the digest that finds the row
+    by row   rows may repeat: `_count` says how often, `_row` is the digest that finds the row
     append   a stream (ISTREAM, DSTREAM, RSTREAM): rows only come, with their `_ts`
 """
 

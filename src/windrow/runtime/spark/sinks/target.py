@@ -1,4 +1,4 @@
-"""What a sink is told of the query whose changes it takes."""
+"""What a sink knows of the query whose changes it takes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from windrow.plan.nodes import (
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One query at the rim: its name, its columns, and how its rows are told apart.
+    """One query at the rim: its name, its columns, and how its rows are distinguished.
 
     `key` names columns whose values no two rows of the answer share; None if rows may repeat.
     A query that `appends` is a stream: its rows only come.
@@ -55,7 +55,7 @@ class Target:
 
 
 def target_of(query: Query) -> Target:
-    """Return what sinks are told of a query."""
+    """Return what sinks know of a query."""
     root = query.root
     appends = is_stream(root)
     key = None if appends else key_of(root)
@@ -63,10 +63,10 @@ def target_of(query: Query) -> Target:
 
 
 def key_of(plan: Plan) -> tuple[str, ...] | None:
-    """Return columns that tell any two rows of the answer apart, or None if nothing says so.
+    """Return columns that distinguish any two rows of the answer, or None if nothing says so.
 
     Groups have the keys of their GROUP BY (none: there is one row), sets have all columns; what
-    drops, orders or holds rows leaves keys as they are, and a projection renames them.
+    drops, orders or holds rows keeps keys as they are, and a projection renames them.
     """
     match plan:
         case Aggregate(keys=keys):

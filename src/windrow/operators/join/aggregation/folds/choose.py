@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from windrow.core.types import is_decimal, is_float
 from windrow.operators.aggregate.choose import DUPLICATES_DO_NOT_MATTER
-from windrow.operators.aggregate.op import Call
+from windrow.operators.aggregate.op import AccumulatorCall
 from windrow.operators.aggregate.wide import WideDecimals
 from windrow.operators.interner import Interner
 from windrow.operators.join.aggregation.folds.extremes import EarlyExtreme
@@ -22,8 +22,8 @@ LINEAR = {"count", "sum", "avg", "var_samp", "var_pop", "stddev_samp", "stddev_p
 """Calls that are read from sums, which n copies of a bag have n times."""
 
 
-def folds_early(call: Call) -> bool:
-    """Tell whether partial values of a call make its value over the join's results.
+def folds_early(call: AccumulatorCall) -> bool:
+    """Return whether partial values of a call make its value over the join's results.
 
     Of a DISTINCT call they do not, unless duplicates do not matter: the same value may come from
     several entries. A quantile, the most frequent values and what users define need every value.
@@ -33,7 +33,7 @@ def folds_early(call: Call) -> bool:
     return call.name in LINEAR and not call.distinct
 
 
-def early_fold(call: Call, which: int, interner: Interner) -> EarlyFold:
+def early_fold(call: AccumulatorCall, which: int, interner: Interner) -> EarlyFold:
     """Return what folds a call over columns of input `which`. Needs ``folds_early(call)``."""
     assert folds_early(call), f"{call.name} cannot be folded before a join"
     match call.name:

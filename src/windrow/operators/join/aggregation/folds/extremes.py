@@ -15,7 +15,7 @@ from windrow.kernels.early_extremes import (
 from windrow.kernels.early_folds import COPIES
 from windrow.kernels.ordered import KEY
 from windrow.operators.aggregate.comparing import Comparing
-from windrow.operators.aggregate.op import Call
+from windrow.operators.aggregate.op import AccumulatorCall
 from windrow.operators.aggregate.ordered import Forest
 from windrow.operators.interner import Interner
 from windrow.operators.join.aggregation.folds.plain import Argument
@@ -37,7 +37,7 @@ class EarlyExtreme:
       3. live entries have copies.
     """
 
-    def __init__(self, call: Call, which: int, interner: Interner) -> None:
+    def __init__(self, call: AccumulatorCall, which: int, interner: Interner) -> None:
         self.call = call
         self.which = which
         self.comparing = Comparing.of(call.args[0].type, interner)
@@ -64,20 +64,20 @@ class EarlyExtreme:
     def fold(self, part: Contributions, out: I64, valid: Bools) -> None:
         """Change the bags of entries, then, where an extreme moves, those of groups."""
         given = Argument.of(self.call, self.which, part.changes)
-        told, rows = given.told, (given.takes, given.bits(self.call))
+        log, rows = given.log, (given.takes, given.bits(self.call))
         comparing = (self.comparing.kind, self.sign, *self.comparing.bytes)
         moves = np.empty((len(part.changes), 4), np.int64)
         bags = self.values
         bags.pool.reserve(len(part.changes))
         trees = (bags.roots, bags.pool.nodes, bags.pool.meta)
-        move_extremes(told, self.which, *rows, *comparing, *trees, self.bests, moves)
+        move_extremes(log, self.which, *rows, *comparing, *trees, self.bests, moves)
         met = (part.events, part.entries, part.change, self.now)
         cursor, bags = np.zeros(2, np.int64), self.extremes
         while cursor[CONTRIBUTION] < len(part) or cursor[CHANGE] < len(part.changes):
             bags.pool.reserve(max(MORE_NODES, len(bags.pool)))
             trees = (bags.roots, bags.pool.nodes, bags.pool.meta)
             early_extremes(
-                cursor, told, self.which, moves, *met, *comparing, *trees,
+                cursor, log, self.which, moves, *met, *comparing, *trees,
                 self.shown, out, valid,
             )  # fmt: skip
 
@@ -89,7 +89,7 @@ class EarlyExtreme:
         """Bags without values are empty already."""
 
     def held(self) -> int:
-        """Return how many different values are remembered."""
+        """Return how many different values are stored."""
         return len(self.values.pool) + len(self.extremes.pool)
 
     def nbytes(self) -> int:

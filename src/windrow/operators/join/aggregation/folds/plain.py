@@ -20,10 +20,10 @@ from windrow.kernels.early_folds import (
     rows_spanned,
 )
 from windrow.operators.aggregate.batch import ALL_TAKEN, column_bits, taken_rows
-from windrow.operators.aggregate.op import Call
+from windrow.operators.aggregate.op import AccumulatorCall
 from windrow.operators.aggregate.sums import counted_words
 from windrow.operators.aggregate.wide import WideDecimals
-from windrow.operators.join.aggregation.parts import Changes, Contributions
+from windrow.operators.join.aggregation.parts import Contributions, InputChanges
 from windrow.operators.state.key_table import grown
 from windrow.operators.task import Saved
 from windrow.operators.vector import I64, Bools, Vector, is_interned
@@ -41,22 +41,22 @@ class Argument:
     A part may be about a few rows of many, and the many be in several parts.
     """
 
-    told: Told
+    log: Told
     takes: Bools
     columns: dict[str, Vector]
 
     @classmethod
-    def of(cls, call: Call, which: int, changes: Changes) -> Argument:
+    def of(cls, call: AccumulatorCall, which: int, changes: InputChanges) -> Argument:
         """Return what a call over an input reads of changes."""
         first, end = rows_spanned(changes.origin, changes.row, which)
-        told = (changes.origin, changes.entry, changes.row - first, changes.weight, changes.rows)
+        log = (changes.origin, changes.entry, changes.row - first, changes.weight, changes.rows)
         if first == end:
-            return cls(told, ALL_TAKEN, {})
+            return cls(log, ALL_TAKEN, {})
         names = [arg.name for arg in call.args] + ([call.filter] if call.filter else [])
         columns = {n: changes.columns[which][n].slice(first, end) for n in names}
-        return cls(told, taken_rows(call, columns), columns)
+        return cls(log, taken_rows(call, columns), columns)
 
-    def bits(self, call: Call) -> I64:
+    def bits(self, call: AccumulatorCall) -> I64:
         """Return the first argument as int64s."""
         return column_bits(self.columns[call.args[0].name]) if self.columns else NO_WORDS
 
@@ -71,7 +71,7 @@ class Words:
 
     comparisons = 0
 
-    def __init__(self, call: Call, which: int, *width: int) -> None:
+    def __init__(self, call: AccumulatorCall, which: int, *width: int) -> None:
         self.call = call
         self.which = which
         self.partials: I64 = np.zeros((0, 1 + sum(width or (1,))), np.int64)
@@ -81,7 +81,7 @@ class Words:
         """Add rows of words; return the sums of each emission."""
         out = np.empty((part.emissions, words.shape[1]), np.int64)
         early_words(
-            given.told, self.which, given.takes, words,
+            given.log, self.which, given.takes, words,
             part.events, part.entries, part.change, self.partials, self.sums, out,
         )  # fmt: skip
         return out
@@ -100,7 +100,7 @@ class Words:
         self.sums[groups] = 0
 
     def held(self) -> int:
-        """No values are remembered."""
+        """No values are stored."""
         return 0
 
     def nbytes(self) -> int:
@@ -119,7 +119,7 @@ class Words:
         self.partials, self.sums = partials.copy(), sums.copy()
 
     def live_codes(self) -> list[I64]:
-        """No values are remembered."""
+        """No values are stored."""
         return []
 
     def check(self, entries: I64, groups: I64) -> None:
@@ -139,7 +139,7 @@ class EarlyRows(Words):
         out[: part.emissions] = part.rows_after[: part.emissions]
 
     def check(self, entries: I64, groups: I64) -> None:
-        """Nothing is remembered."""
+        """There is no state."""
 
 
 class EarlyCount(Words):
@@ -149,13 +149,13 @@ class EarlyCount(Words):
         """Count values times combinations."""
         given = Argument.of(self.call, self.which, part.changes)
         met = (part.events, part.entries, part.change)
-        early_counts(given.told, self.which, given.takes, *met, self.partials, self.sums, out)
+        early_counts(given.log, self.which, given.takes, *met, self.partials, self.sums, out)
 
 
 class EarlyTruths(Words):
     """BOOL_AND, BOOL_OR: how many are false, how many true."""
 
-    def __init__(self, call: Call, which: int) -> None:
+    def __init__(self, call: AccumulatorCall, which: int) -> None:
         super().__init__(call, which, 2)
 
     def fold(self, part: Contributions, out: I64, valid: Bools) -> None:
@@ -171,7 +171,7 @@ class EarlyTruths(Words):
 class EarlyWhole(Words):
     """SUM of integers: BIGINT, NULL while the sum has no 64 bits."""
 
-    def __init__(self, call: Call, which: int) -> None:
+    def __init__(self, call: AccumulatorCall, which: int) -> None:
         super().__init__(call, which, 3)
 
     def save(self, entries: int, groups: int) -> Saved:
@@ -200,7 +200,7 @@ class EarlyWhole(Words):
         high = np.empty(0 if narrow else part.emissions, np.int64)
         given = Argument.of(self.call, self.which, part.changes)
         early_whole(
-            given.told, self.which, given.takes, given.bits(self.call),
+            given.log, self.which, given.takes, given.bits(self.call),
             part.events, part.entries, part.change,
             self.partials, self.sums, narrow, high, low, valid,
         )  # fmt: skip
@@ -210,7 +210,7 @@ class EarlyWhole(Words):
 class EarlyDecimals(EarlyWhole):
     """SUM of decimals: 38 digits, NULL while the sum has more."""
 
-    def __init__(self, call: Call, which: int, wide: WideDecimals) -> None:
+    def __init__(self, call: AccumulatorCall, which: int, wide: WideDecimals) -> None:
         assert call.type.precision == MAX_PRECISION, "SUM of decimals has all digits"
         self._from_wide = is_interned(call.args[0].type)
         Words.__init__(self, call, which, 4 if self._from_wide else 3)
@@ -238,7 +238,7 @@ class EarlyDecimals(EarlyWhole):
             upper, lower = self.wide.words(given.columns[self.call.args[0].name])
         high, low = np.empty(n, np.int64), np.empty(n, np.int64)
         early_wide(
-            given.told, self.which, given.takes, upper, lower,
+            given.log, self.which, given.takes, upper, lower,
             part.events, part.entries, part.change, self.partials, self.sums, high, low, valid,
         )  # fmt: skip
         return high, low

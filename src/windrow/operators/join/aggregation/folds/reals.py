@@ -13,7 +13,7 @@ from windrow.kernels.early_reals import (
     limbs_spanned,
 )
 from windrow.kernels.sums import MASK, ROOM, settle_all
-from windrow.operators.aggregate.op import Call
+from windrow.operators.aggregate.op import AccumulatorCall
 from windrow.operators.aggregate.sums import in_wider_rows
 from windrow.operators.join.aggregation.folds.plain import Argument
 from windrow.operators.join.aggregation.parts import Contributions
@@ -100,7 +100,7 @@ class EarlyReals:
 
     comparisons = 0
 
-    def __init__(self, call: Call, which: int) -> None:
+    def __init__(self, call: AccumulatorCall, which: int) -> None:
         self.call = call
         self.which = which
         spread = 2 * call.name.startswith("stddev") + call.name.endswith("samp")
@@ -125,7 +125,7 @@ class EarlyReals:
         if high >= 0:
             self._make_room(low, high + ROOM)
         early_reals(
-            given.told,
+            given.log,
             self.which,
             given.takes,
             bits,
@@ -162,7 +162,7 @@ class EarlyReals:
         self.sums.release(groups)
 
     def held(self) -> int:
-        """No values are remembered."""
+        """No values are stored."""
         return 0
 
     def nbytes(self) -> int:
@@ -186,7 +186,7 @@ class EarlyReals:
         self.work = np.zeros((1, 2 * width + 4), np.int64)
 
     def live_codes(self) -> list[I64]:
-        """No values are remembered."""
+        """No values are stored."""
         return []
 
     def check(self, entries: I64, groups: I64) -> None:

@@ -1,4 +1,4 @@
-"""The join of two windows that tells results and their ends, and keeps none of them.
+"""The join of two windows that emits results and their expirations, and stores none of them.
 
     left   ──●───────●───○──●──►   ● comes   ○ goes
     right  ────●──○────●───────►   merged by time, what goes first: each event walks the chain of
@@ -6,8 +6,8 @@
 
 A result ends with the first of its rows. At that moment the other row is still in its ring, and in
 the chain of the same key, and so are all others that this row is joined with: the walk that found
-the results when they were born finds them again, at the same price, so that there is nothing to
-remember. Needs rows that leave in the order in which they came, on both sides.
+the results when they were made finds them again, at the same price, so that there is nothing to
+store. Needs rows that expire in order of arrival, on both sides.
 
 The layout is that of `joins.py`.
 """
@@ -56,7 +56,7 @@ def next_end(first, stop, walk, mask):
 
 @inlined
 def leave(first, mask, rows, now, head, others, made, mine, theirs, ts, weight, heads):
-    """Tell the ends of the results of the oldest row of a side; -1 without room.
+    """Emit the expirations of the results of the oldest row of a side; -1 without room.
 
     `head` is the other side's column of `heads`, `others` its first row, mask and chains.
     """
@@ -69,7 +69,7 @@ def leave(first, mask, rows, now, head, others, made, mine, theirs, ts, weight, 
 def come(
     k, arrivals, state, mask, first, now, side, head, others, made, mine, theirs, ts, weight, heads
 ):  # fmt: skip
-    """Tell the results of a new row of a side, and let it in; -1, and nothing, without room."""
+    """Emit the results of a new row of a side, and store it; -1, and nothing, without room."""
     _, exp, refs, codes, bands = arrivals
     walk, rows, back = state
     code, slot = codes[k], refs[k] & mask
@@ -82,16 +82,16 @@ def come(
 
 
 @kernel
-def join_told(left, right, lstate, rstate, masks, heads, clock, out, work):
-    """Join both inputs' new rows, and tell the ends up to `clock`; stop if `out` is full.
+def join_and_expire(left, right, lstate, rstate, masks, heads, clock, out, work):
+    """Join both inputs' new rows, and emit expirations up to `clock`; stop if `out` is full.
 
         ring:  │ gone │ gone in this step │     alive     │ room │
                0     tail               first           entered
 
     `left` and `right` are (ts, exp, references, codes, band times); references have one more,
     where the next row would go. `out` gets (left slots, right slots, ts, weight).
-    Of two rows that leave at one instant the left one goes first, so their result is told once.
-    Goes on where `work` says, as `joins.join_arrivals` does; tells whether all is done.
+    Of two rows that expire at one instant the left one goes first, so their result is emitted once.
+    Goes on where `work` says, as `joins.join_arrivals` does; returns whether all is done.
     """
     lts, rts, lrefs, rrefs = left[0], right[0], left[2], right[2]
     lmask, rmask = masks

@@ -1,4 +1,4 @@
-"""NOT EXISTS over a predicted left input: natural ends by timestamp, early ones by negatives."""
+"""NOT EXISTS over an unsigned left input, where only early ends are emitted."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 from windrow.core.schema import Schema
 from windrow.kernels.chains import ALIVE, HEAD_WORDS, LEFT, RIGHT, SEEN
 from windrow.kernels.joins import CODE
-from windrow.kernels.mixed_negations import mixed_changes
+from windrow.kernels.partly_signed_negations import partly_signed_changes
 from windrow.kernels.semi_joins import (
     COMPARED,
     MADE,
@@ -31,13 +31,13 @@ from windrow.operators.vector import I64
 NO_BANDS: I64 = np.empty((0, 0), np.int64)
 
 
-class MixedAntiJoinTask:
-    """L ▷ R at work, where equal keys decide: predicted × signed → mixed.
+class PartlySignedAntiJoin:
+    """L ▷ R at work, where equal keys decide: unsigned × signed → partly signed.
 
         { l ∈ L(τ) | ∄ r ∈ R(τ): keys(l) = keys(r) },   each l with its own end
 
-    A left row is told with its end when it enters the answer, and again, as -1 with that end,
-    only if a right row blocks it before. Remembers every left row until its end, linked by key,
+    A left row is emitted with its end when it enters the answer, and again, as -1 with that end,
+    only if a right row blocks it before. Stores every left row until its end, linked by key,
     and for each key how many rows are on the right. O(1) a left row; a right row that turns a
     key costs O(left rows of the key). Invariants, asserted by `check`:
       1. each left row is in the chain of its key, and keys count their rows;
@@ -59,14 +59,14 @@ class MixedAntiJoinTask:
         """Nothing is there before any tuple is."""
 
     def step(self, inputs: tuple[Delta, ...], clock: int) -> Delta:
-        """Tell what enters the answer and what leaves it early, then forget what has ended."""
+        """Emit what enters the answer and what leaves it early, then drop what has expired."""
         left, right = inputs
         if len(left) or len(right):
             count_in(self.counters, left, right)
             made = self._change(left, right)
             count_out(self.counters, made.ts, made.weights())
             self.counters.premature = self.counters.negatives_out
-            self.counters.told = self.counters.tuples_out - self.counters.negatives_out
+            self.counters.emitted = self.counters.tuples_out - self.counters.negatives_out
         else:
             made = Delta(NO_TIMES, Delta.empty(self.output, signed=True).columns, NO_TIMES)
         self._expire(clock)
@@ -79,14 +79,14 @@ class MixedAntiJoinTask:
         nulls = self.match.left.null_keys(left)
         free = None if nulls is None else left.take(np.flatnonzero(nulls))
         joinable = left if nulls is None else left.take(np.flatnonzero(~nulls))
-        made = self._told(joinable, self.match.right.joinable(right))
+        made = self._changes(joinable, self.match.right.joinable(right))
         if free is None:
             return made
         columns = {name: free.columns[name] for name in self.match.left.output}
         both = Delta.concat([made, Delta(free.ts, columns, free.exp, free.weights())])
         return both.take(np.argsort(both.ts, kind="stable"))
 
-    def _told(self, left: Delta, right: Delta) -> Delta:
+    def _changes(self, left: Delta, right: Delta) -> Delta:
         assert left.exp is not None
         codes = self.keys.encode(self.match.left.key_words(left))
         more = self.keys.encode(self.match.right.key_words(right))
@@ -98,7 +98,7 @@ class MixedAntiJoinTask:
         touched = np.empty((len(right), 2), np.int64)
         out = np.empty((4, events), np.int64)
         while True:
-            mixed_changes(
+            partly_signed_changes(
                 (left.ts, left.exp, refs, codes),
                 (right.ts, right.weights(), more),
                 self.left.walk,
@@ -131,7 +131,7 @@ class MixedAntiJoinTask:
         self.keys.release(dead)
 
     def state_rows(self) -> int:
-        """Return how many left rows and keys are remembered."""
+        """Return how many left rows and keys are stored."""
         return len(self.left) + len(self.keys)
 
     def state_bytes(self) -> int:
@@ -157,7 +157,7 @@ class MixedAntiJoinTask:
         self.left.load(left)
 
     def held(self, clock: int) -> tuple[Delta, ...]:
-        """See `handover.Holding`. Rows with a NULL in the key are told and not kept."""
+        """See `handover.Holding`. Rows with a NULL in the key are emitted and not kept."""
         right = self.match.right
         left = held_rows(self.left, self.keys, [], clock)
         return left, held_keys(right, right.key_codec, self.keys, self.heads, clock)

@@ -1,4 +1,4 @@
-"""Latest ends by code, and the changes that tell when a code comes and goes."""
+"""Latest ends by code, and the changes by which a code appears and disappears."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from windrow.core.time import FOREVER
-from windrow.kernels.told_distinct import NOT_THERE, tell_arrivals, tell_ends
+from windrow.kernels.expiring_distinct import NOT_THERE, emit_arrivals, emit_expirations
 from windrow.operators.state.calendar import CalendarQueue
 from windrow.operators.task import Saved
 from windrow.operators.vector import I64
@@ -16,12 +16,12 @@ SMALLEST = 64
 
 
 @dataclass(slots=True)
-class ToldEnds:
+class LatestEnds:
     """Of each code, until when some tuple of it is there.
 
-    Only that matters: a tuple that ends before another of its code is never told. O(tuples + codes
-    looked at) a turn, where a code is looked at about once a lifetime. Invariants, asserted by
-    `check`:
+    Only that matters: a tuple that ends before another of its code is never emitted. O(tuples +
+    codes looked at) a turn, where a code is looked at about once a lifetime. Invariants, asserted
+    by `check`:
       1. each code that ends is queued once, not later than it ends.
     """
 
@@ -42,29 +42,29 @@ class ToldEnds:
         Changes are lines [ts, weight, code], in time order.
         """
         out = np.empty((3, 2 * len(ts)), np.int64)
-        told = self._arrive(ts, exp, codes, out) if len(ts) else 0
+        made = self._arrive(ts, exp, codes, out) if len(ts) else 0
         _, due = self.queue.pop(clock)
         dead = due[:0]
         if len(due):
-            room = np.empty((3, told + len(due)), np.int64)
-            room[:, :told], out = out[:, :told], room
-            told, dead = self._leave(due, clock, out, told)
-        out = out[:, :told]
-        if told > 1 and (out[0, 1:] < out[0, :-1]).any():
+            room = np.empty((3, made + len(due)), np.int64)
+            room[:, :made], out = out[:, :made], room
+            made, dead = self._leave(due, clock, out, made)
+        out = out[:, :made]
+        if made > 1 and (out[0, 1:] < out[0, :-1]).any():
             out = out.take(np.argsort(out[0], kind="stable"), axis=1)  # lines stay contiguous
         return out, dead
 
     def _arrive(self, ts: I64, exp: I64, codes: I64, out: I64) -> int:
         fresh = np.empty(len(ts), np.int64)
-        told, new = tell_arrivals(ts, exp, codes, self.ends, out, fresh)
+        made, new = emit_arrivals(ts, exp, codes, self.ends, out, fresh)
         self._enqueue(fresh[:new])
-        return int(told)
+        return int(made)
 
-    def _leave(self, due: I64, clock: int, out: I64, told: int) -> tuple[int, I64]:
+    def _leave(self, due: I64, clock: int, out: I64, made: int) -> tuple[int, I64]:
         again, dead = np.empty((2, len(due)), np.int64)
-        told, more, gone = tell_ends(due, clock, self.ends, out, told, again, dead)
+        made, more, gone = emit_expirations(due, clock, self.ends, out, made, again, dead)
         self._enqueue(again[:more])
-        return int(told), dead[:gone]
+        return int(made), dead[:gone]
 
     def _enqueue(self, codes: I64) -> None:
         """Let the codes be looked at when they may leave; those that never end are not."""
@@ -88,7 +88,7 @@ class ToldEnds:
         return {"ends": self.ends.copy(), "queue": self.queue.save()}
 
     @classmethod
-    def load(cls, saved: Saved) -> ToldEnds:
+    def load(cls, saved: Saved) -> LatestEnds:
         """Return what was saved."""
         ends, queue = saved["ends"], saved["queue"]
         assert isinstance(ends, np.ndarray)

@@ -1,4 +1,4 @@
-"""EXISTS and IN for those who want to be told ends."""
+"""EXISTS and IN that emit the expirations of their results."""
 
 from __future__ import annotations
 
@@ -8,36 +8,36 @@ from windrow.operators.delta import NO_TIMES, Delta
 from windrow.operators.join.hash import HashJoin
 from windrow.operators.join.match import Match
 from windrow.operators.join.rows import Form
-from windrow.operators.state.told_ends import ToldEnds
+from windrow.operators.state.latest_ends import LatestEnds
 from windrow.operators.task import Saved
 from windrow.operators.vector import I64, Vector
 
 
-class ToldSemiJoin:
-    """L ⋉ K at work, where K has a key at most once at a time: predicted × predicted → signed.
+class ExpiringSemiJoin:
+    """L ⋉ K at work, where K has a key at most once at a time: unsigned × unsigned → signed.
 
     A left row comes with the first of the pairs that it makes and goes with the last to end; that
-    one takes over from another is not told. Costs and remembers what the join does, and one time
-    a left row. Invariant, asserted by `check`: only rows that are remembered have been told.
+    one takes over from another is not emitted. Costs and stores what the join does, and one time
+    a left row. Invariant, asserted by `check`: only rows that are stored have been emitted.
     """
 
     def __init__(self, match: Match) -> None:
         self.match = match
         self.state = HashJoin(match, Form.CALENDAR, Form.CALENDAR, renews=True)
         self.counters = self.state.counters
-        self.ends = ToldEnds()
+        self.ends = LatestEnds()
         self.nothing = Delta.empty(match.output, signed=True)
 
     def begin(self, start: int) -> Delta | None:
         """Nothing is there before any tuple is."""
 
     def step(self, inputs: tuple[Delta, ...], clock: int) -> Delta:
-        """Tell the left rows that find a partner, and those that lose it or end by `clock`."""
+        """Emit the left rows that find a partner, and retract those that lose it or expire."""
         left, right = (delta.living() for delta in inputs)
         self.counters.tuples_in += len(left) + len(right)
         slots, ts, exp = self._pairs(left, right)
-        told, _ = self.ends.turn(ts, exp, slots, clock)
-        made = self._changes(told) if told.shape[1] else self.nothing
+        changes, _ = self.ends.turn(ts, exp, slots, clock)
+        made = self._changes(changes) if changes.shape[1] else self.nothing
         self.state.expire(clock)
         return made
 
@@ -50,8 +50,8 @@ class ToldSemiJoin:
         slots, _, ts, exp = self.state.buffer.taken(made)
         return slots, ts, exp
 
-    def _changes(self, told: I64) -> Delta:
-        ts, weight, slots = told
+    def _changes(self, changes: I64) -> Delta:
+        ts, weight, slots = changes
         self.counters.tuples_out += len(ts)
         self.counters.negatives_out += int(np.count_nonzero(weight < 0))
         return Delta(ts, self._columns(slots), None, weight)
@@ -66,7 +66,7 @@ class ToldSemiJoin:
         return Delta(np.zeros(len(there), np.int64), self._columns(there))
 
     def state_rows(self) -> int:
-        """Return how many left rows and keys are remembered."""
+        """Return how many left rows and keys are stored."""
         return self.state.state_rows()
 
     def state_bytes(self) -> int:
@@ -83,7 +83,7 @@ class ToldSemiJoin:
         assert isinstance(state, dict)
         assert isinstance(ends, dict)
         self.state.load(state)
-        self.ends = ToldEnds.load(ends)
+        self.ends = LatestEnds.load(ends)
 
     def held(self, clock: int) -> tuple[Delta, ...]:
         """See `handover.Holding`."""
@@ -98,4 +98,4 @@ class ToldSemiJoin:
         self.state.check()
         self.ends.check()
         known = np.isin(self.ends.there(), self.state.left.live())
-        assert known.all(), "a row was told and is not remembered"
+        assert known.all(), "a row was emitted and is not stored"

@@ -50,4 +50,4 @@ def test_births_are_what_istream_tells(select: str, *, births: bool) -> None:
     signed, _ = pushed(f"ISTREAM(SELECT {select})", "negative")
     assert told == signed
     assert told
-    assert ("Births" in labels) == births
+    assert ("Insertions" in labels) == births

@@ -23,7 +23,7 @@ from tests.unit.join_reference import (
 )
 
 import windrow
-from windrow.operators.join.told import ToldJoin
+from windrow.operators.join.expiring import ExpiringJoin
 
 LIVES = st.sampled_from(["fifo", "endless"])
 
@@ -52,7 +52,7 @@ def test_what_it_tells_is_the_change_of_the_join_at_every_instant(seed, keyed, l
         (schema("l"), cut(rng, lefts, clocks), False),
         (schema("r"), cut(rng, rights, clocks), False),
     ]
-    got = run(lambda: ToldJoin(match), inputs, clocks, rng.randrange(len(clocks)))
+    got = run(lambda: ExpiringJoin(match), inputs, clocks, rng.randrange(len(clocks)))
     assert got == net_of_answers(times, joined(match, lefts, rights))
 
 
@@ -63,7 +63,7 @@ def test_what_is_current_is_the_join_now(seed):
     match = a_match(odd=False)
     lefts, rights = (arrivals(rng, 40, 20, "fifo") for _ in "lr")
     clock = rng.randrange(40)
-    task = ToldJoin(match)
+    task = ExpiringJoin(match)
     sides = [
         to_delta(schema(s), [e for e in events if e.ts <= clock], signed=False)
         for s, events in (("l", lefts), ("r", rights))
@@ -75,7 +75,7 @@ def test_what_is_current_is_the_join_now(seed):
 
 
 def test_rows_that_leave_together_end_their_result_once() -> None:
-    task = ToldJoin(a_match(odd=False))
+    task = ExpiringJoin(a_match(odd=False))
     event = [Event(1, (1, 7, 1), 5)]
     net: dict = {}
     add_net(net, task.step(tuple(to_delta(schema(s), event, signed=False) for s in "lr"), 1), 9)
@@ -85,7 +85,7 @@ def test_rows_that_leave_together_end_their_result_once() -> None:
 
 
 def test_state_does_not_grow_with_results() -> None:
-    task = ToldJoin(a_match(odd=False))
+    task = ExpiringJoin(a_match(odd=False))
     for step in range(10):
         ts = np.arange(100) + 100 * step
         events = [Event(int(t), (0, 0, int(t)), int(t) + 50) for t in ts]
@@ -119,4 +119,4 @@ def test_ends_are_told_where_somebody_wants_them_and_an_operator_can(text, told)
             db.execute(DDL.format(name))
         query = db.query(text, strategy="upa")
         structures = [str(op["structure"]) for op in query.stats()["operators"]]
-    assert any("ends told" in s for s in structures) == told
+    assert any("expirations emitted" in s for s in structures) == told

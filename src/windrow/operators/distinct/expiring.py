@@ -1,4 +1,4 @@
-"""DISTINCT for those who want to be told ends: δ* without renewals."""
+"""DISTINCT that emits the expirations of its results: δ* without renewals."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from windrow.operators.codec import RowCodec
 from windrow.operators.delta import NO_TIMES, Delta
 from windrow.operators.state.bag import encode_sparingly, interned_words
 from windrow.operators.state.key_table import KeyTable
-from windrow.operators.state.told_ends import ToldEnds
+from windrow.operators.state.latest_ends import LatestEnds
 from windrow.operators.task import Counters, Saved
 from windrow.operators.vector import I64, Vector
 
 
-class ToldDistinct:
-    """δ at τ: each row that some tuple alive at τ has, once. Predicted in, signed out.
+class ExpiringDistinct:
+    """δ at τ: each row that some tuple alive at τ has, once. Unsigned in, signed out.
 
-    As `DeltaStarDistinct`, but a row that outlives its reported tuple stays without a word: who
-    is told ends need not know when they are to come. O(tuples + rows looked at) a step, where a row
-    is looked at about once a window; remembers one time a distinct row.
+    As `DeltaStarDistinct`, but a row that outlives its reported tuple is not emitted again: with
+    retractions no later `exp` needs to be known. O(tuples + rows looked at) a step, where a
+    row is looked at about once a window; stores one time a distinct row.
     Invariant, asserted by `check`: exactly the rows of the table are there.
     """
 
@@ -28,20 +28,20 @@ class ToldDistinct:
         self.schema = schema
         self.codec = RowCodec(schema.fields)
         self.table = KeyTable(self.codec.width)
-        self.ends = ToldEnds()
+        self.ends = LatestEnds()
         self._empty = Delta.empty(schema, signed=True)
 
     def begin(self, start: int) -> Delta | None:
         """Nothing is there before any tuple is."""
 
     def step(self, inputs: tuple[Delta, ...], clock: int) -> Delta:
-        """Tell the rows that come and those that leave by `clock`."""
+        """Emit the rows that appear, and a retraction of those that expire by `clock`."""
         delta = inputs[0].living()
         if not len(delta) and clock < self.ends.queue.soonest:
             return self._empty
         assert delta.exp is not None
-        told, dead = self.ends.turn(delta.ts, delta.exp, self._codes(delta), clock)
-        made = self._changes(told) if told.shape[1] else self._empty
+        changes, dead = self.ends.turn(delta.ts, delta.exp, self._codes(delta), clock)
+        made = self._changes(changes) if changes.shape[1] else self._empty
         self.table.release(dead)
         self._count(delta, made, len(dead))
         return made
@@ -54,8 +54,8 @@ class ToldDistinct:
         self.ends.reserve(self.table.capacity)
         return codes
 
-    def _changes(self, told: I64) -> Delta:
-        ts, weight, codes = told
+    def _changes(self, changes: I64) -> Delta:
+        ts, weight, codes = changes
         return Delta(ts, self._columns(codes), None, weight)
 
     def _columns(self, codes: I64) -> dict[str, Vector]:
@@ -94,7 +94,7 @@ class ToldDistinct:
         assert isinstance(table, dict)
         assert isinstance(ends, dict)
         self.table = KeyTable.load(table)
-        self.ends = ToldEnds.load(ends)
+        self.ends = LatestEnds.load(ends)
         self.ends.reserve(self.table.capacity)
 
     def check(self) -> None:

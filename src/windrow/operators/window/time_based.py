@@ -1,9 +1,9 @@
-"""Windows whose tuples know at birth when they leave: stream in, predicted edge out.
+"""Time-based windows: a tuple's `exp` is known on arrival. Stream in, unsigned edge out.
 
     S [RANGE w]     ●━━━━━━━┫           exp = ts + w
     with SLIDE d    ┊  ●━━━━━━━┫        both ends moved up to the next multiple of d
 
-They remember nothing, but for tuples that wait for the next multiple.
+They store nothing, but for tuples that wait for the next multiple.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from windrow.operators.vector import I64, Vector
 from windrow.operators.window.slide import next_multiples
 
 
-class BirthWindow(ABC):
+class TimeBasedWindow(ABC):
     """The common part: hold tuples back until the multiple of `slide` at which they enter.
 
     A subclass says in `_born` which tuples enter and when each leaves.
@@ -80,10 +80,10 @@ class BirthWindow(ABC):
         return self._held.live_codes()
 
 
-class RangeWindow(BirthWindow):
+class RangeWindow(TimeBasedWindow):
     """{ s ∈ S | s.ts <= τ < s.ts + width }.
 
-    With `expiry_column`, a column of that name tells when the tuple leaves, SLIDE apart.
+    With `expiry_column`, a column of that name has the tuple's `exp`, SLIDE apart.
     """
 
     def __init__(
@@ -112,7 +112,7 @@ class RangeWindow(BirthWindow):
         return Delta(ts, columns, exp)
 
 
-class UnboundedWindow(BirthWindow):
+class UnboundedWindow(TimeBasedWindow):
     """{ s ∈ S | s.ts <= τ }."""
 
     def __init__(self, schema: Schema, slide: int | None = None) -> None:
@@ -122,7 +122,7 @@ class UnboundedWindow(BirthWindow):
         return Delta(delta.ts, delta.columns, np.full(len(delta), FOREVER, np.int64))
 
 
-class SinceWindow(BirthWindow):
+class SinceWindow(TimeBasedWindow):
     """{ s ∈ S | start <= s.ts <= τ }."""
 
     def __init__(self, schema: Schema, start: int, slide: int | None = None) -> None:
@@ -135,7 +135,7 @@ class SinceWindow(BirthWindow):
         return Delta(delta.ts, delta.columns, np.full(len(delta), FOREVER, np.int64))
 
 
-class UntilWindow(BirthWindow):
+class UntilWindow(TimeBasedWindow):
     """{ s ∈ S | s.ts <= τ < min(s.columns) }: each tuple brings its own end."""
 
     def __init__(self, schema: Schema, columns: tuple[str, ...], slide: int | None = None) -> None:

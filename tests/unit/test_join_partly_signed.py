@@ -27,11 +27,11 @@ from tests.unit.test_join_semi import answer_of
 from windrow.core.schema import Schema
 from windrow.operators.delta import Delta
 from windrow.operators.expire import ExpireTask
-from windrow.operators.join.half import Kind
-from windrow.operators.join.mixed import MixedAntiJoinTask
+from windrow.operators.join.half import HalfJoinKind
+from windrow.operators.join.partly_signed import PartlySignedAntiJoin
 from windrow.operators.join.rows import Form
 from windrow.operators.join.semi import AntiJoinTask
-from windrow.operators.state.mixed_expirer import MixedExpirer
+from windrow.operators.state.partly_signed_expirer import PartlySignedExpirer
 from windrow.operators.task import Counters, Saved
 
 
@@ -39,8 +39,8 @@ class Told:
     """A mixed negation and its expirer as one task, so that its output is a signed edge."""
 
     def __init__(self, keyed: bool, form: Form) -> None:
-        self.negation = MixedAntiJoinTask(a_match(keyed=keyed, odd=False), form)
-        self.expire = ExpireTask(MixedExpirer(self.negation.output))
+        self.negation = PartlySignedAntiJoin(a_match(keyed=keyed, odd=False), form)
+        self.expire = ExpireTask(PartlySignedExpirer(self.negation.output))
         self.counters = Counters()
 
     def step(self, inputs: tuple[Delta, ...], clock: int) -> Delta:
@@ -83,7 +83,7 @@ def test_the_answer_is_that_of_the_definition_and_of_the_signed_form(form, life,
     right = (schema("r"), cut(rng, rights, clocks), True)
     inputs = [(schema("l"), cut(rng, lefts, clocks), False), right]
     got = run(lambda: Told(keyed, form), inputs, clocks, rng.randrange(len(clocks)))
-    assert got == net_of_answers(times, answer_of(match, Kind.ANTI, lefts, rights))
+    assert got == net_of_answers(times, answer_of(match, HalfJoinKind.ANTI, lefts, rights))
     signed = (schema("l"), cut(rng, departures(lefts), clocks), True)
     assert got == run(lambda: AntiJoinTask(match), [signed, right], clocks)
 
@@ -92,12 +92,12 @@ def step_both(lefts: list[Event], rights: list[Event], clock: int) -> tuple[Delt
     """One step of both forms; their outputs: mixed, signed."""
     match = a_match(odd=False)
     right = to_delta(schema("r"), rights, signed=True)
-    mixed = MixedAntiJoinTask(match, Form.FIFO)
-    told = mixed.step((to_delta(schema("l"), lefts, signed=False), right), clock)
+    partly_signed = PartlySignedAntiJoin(match, Form.FIFO)
+    told = partly_signed.step((to_delta(schema("l"), lefts, signed=False), right), clock)
     signed = AntiJoinTask(match)
     all_told = signed.step((to_delta(schema("l"), departures(lefts), signed=True), right), clock)
-    assert mixed.counters.premature == signed.counters.premature
-    assert mixed.counters.negatives_out == np.count_nonzero(told.weights() < 0)
+    assert partly_signed.counters.premature == signed.counters.premature
+    assert partly_signed.counters.negatives_out == np.count_nonzero(told.weights() < 0)
     assert signed.counters.negatives_out == np.count_nonzero(all_told.weights() < 0)
     return told, all_told
 
@@ -105,26 +105,33 @@ def step_both(lefts: list[Event], rights: list[Event], clock: int) -> tuple[Delt
 def test_with_no_common_key_nothing_negative_is_told_but_by_the_signed_form() -> None:
     lefts = [Event(t, (t % 7, 0, t), t + 10) for t in range(200)]
     rights = departures([Event(t, (100 + t % 7, 0, t), t + 10) for t in range(200)])
-    mixed, signed = step_both(lefts, rights, 300)
-    assert np.count_nonzero(mixed.weights() < 0) == 0
+    partly_signed, signed = step_both(lefts, rights, 300)
+    assert np.count_nonzero(partly_signed.weights() < 0) == 0
     assert np.count_nonzero(signed.weights() < 0) == len(lefts)
 
 
 def test_a_blocked_row_is_taken_back_with_its_end_and_given_again() -> None:
     lefts = [Event(1, (1, 0, 1), 11), Event(2, (2, 0, 2), 12)]
-    mixed, _ = step_both(lefts, departures([Event(4, (1, 0, 4), 7)]), 20)
-    assert mixed.exp is not None
-    told = [*zip(mixed.ts.tolist(), mixed.exp.tolist(), mixed.weights().tolist(), strict=True)]
+    partly_signed, _ = step_both(lefts, departures([Event(4, (1, 0, 4), 7)]), 20)
+    assert partly_signed.exp is not None
+    told = [
+        *zip(
+            partly_signed.ts.tolist(),
+            partly_signed.exp.tolist(),
+            partly_signed.weights().tolist(),
+            strict=True,
+        )
+    ]
     assert told == [(1, 11, 1), (2, 12, 1), (4, 11, -1), (7, 11, 1)]
 
 
 def test_a_row_that_ends_as_its_blocker_comes_is_not_taken_back() -> None:
-    mixed, _ = step_both([Event(1, (1, 0, 1), 4)], [Event(4, (1, 0, 4))], 20)
-    assert mixed.weights().tolist() == [1]
+    partly_signed, _ = step_both([Event(1, (1, 0, 1), 4)], [Event(4, (1, 0, 4))], 20)
+    assert partly_signed.weights().tolist() == [1]
 
 
 def test_what_has_ended_is_forgotten() -> None:
-    task = MixedAntiJoinTask(a_match(odd=False), Form.CALENDAR)
+    task = PartlySignedAntiJoin(a_match(odd=False), Form.CALENDAR)
     lefts = [Event(t, (t, 0, t), t + 5) for t in range(50)]
     no_right = to_delta(schema("r"), [], signed=True)
     task.step((to_delta(schema("l"), lefts, signed=False), no_right), 100)
@@ -133,7 +140,7 @@ def test_what_has_ended_is_forgotten() -> None:
 
 
 def test_the_output_of_a_quiet_step_is_an_empty_mixed_batch() -> None:
-    task = MixedAntiJoinTask(a_match(odd=False))
+    task = PartlySignedAntiJoin(a_match(odd=False))
     nothing = (to_delta(schema("l"), [], signed=False), to_delta(schema("r"), [], signed=True))
     made = task.step(nothing, 5)
     net: Net = {}
@@ -145,7 +152,7 @@ def test_the_output_of_a_quiet_step_is_an_empty_mixed_batch() -> None:
 
 @pytest.mark.parametrize("form", [Form.FIFO, Form.CALENDAR])
 def test_rows_that_have_ended_are_met_once_however_often_their_key_turns(form: Form) -> None:
-    task = MixedAntiJoinTask(a_match(odd=False), form)
+    task = PartlySignedAntiJoin(a_match(odd=False), form)
     lefts = [Event(t, (1, 0, t), t + 1) for t in range(1000)]
     rights = departures([Event(t, (1, 0, t), t + 1) for t in range(2000, 3000, 2)])
     deltas = to_delta(schema("l"), lefts, signed=False), to_delta(schema("r"), rights, signed=True)

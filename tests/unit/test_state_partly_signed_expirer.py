@@ -10,7 +10,7 @@ from tests.unit.test_state_expirer import SCHEMA, changes_of, live_of, net
 
 from windrow.core.time import FOREVER
 from windrow.operators.delta import Delta
-from windrow.operators.state.mixed_expirer import MixedExpirer
+from windrow.operators.state.partly_signed_expirer import PartlySignedExpirer
 from windrow.operators.vector import Vector
 
 Change = tuple[int, int, int, int | None]  # ts, exp, weight, k
@@ -76,7 +76,7 @@ def mixed_steps(draw: st.DrawFn) -> list[tuple[list[Change], int, bool]]:
 
 @given(mixed_steps())
 def test_each_copy_ends_once_early_or_at_its_time(steps: list) -> None:
-    expirer = MixedExpirer(SCHEMA)
+    expirer = PartlySignedExpirer(SCHEMA)
     changes: list[Change] = []
     told: list = []
     for batch, clock, reload in steps:
@@ -90,7 +90,7 @@ def test_each_copy_ends_once_early_or_at_its_time(steps: list) -> None:
         assert live == Counter(alive)
         assert len(expirer) == sum(alive.values())
         if reload:
-            saved, expirer = expirer.save(), MixedExpirer(SCHEMA)
+            saved, expirer = expirer.save(), PartlySignedExpirer(SCHEMA)
             expirer.load(saved)
             expirer.check()
 
@@ -103,14 +103,14 @@ def zip_changes(delta: Delta) -> list[tuple[int, int, object]]:
 
 
 def test_a_withdrawal_takes_the_copy_with_its_end_and_no_other() -> None:
-    expirer = MixedExpirer(SCHEMA)
+    expirer = PartlySignedExpirer(SCHEMA)
     expirer.turn(mixed_delta([(1, 5, 1, 7), (1, 9, 1, 7), (2, 9, -1, 7)]), 2)
     assert changes_of(expirer.turn(mixed_delta([]), 20)) == [(5, -1, 7)]
     assert len(expirer.withdrawn) == len(expirer.pool) == 0
 
 
 def test_a_copy_that_comes_and_goes_waits_once() -> None:
-    expirer = MixedExpirer(SCHEMA)
+    expirer = PartlySignedExpirer(SCHEMA)
     expirer.turn(mixed_delta([(0, 100, 1, 7)]), 0)
     for ts in range(1, 40):
         expirer.turn(mixed_delta([(ts, 100, -1, 7), (ts, 100, 1, 7)]), ts)

@@ -1,43 +1,43 @@
-"""The join of two windows for those who want to be told ends."""
+"""The join of two windows that emits the expirations of its results."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from windrow.kernels.expiring_joins import all_pairs, join_and_expire
 from windrow.kernels.joins import CODE, COMPARED, FIRST_LEFT, FIRST_RIGHT, KEEP, MADE, WORK_WORDS
-from windrow.kernels.told_joins import all_pairs, join_told
 from windrow.operators.delta import Delta
 from windrow.operators.join.hash import Arrivals, HashJoin
 from windrow.operators.join.match import Match
-from windrow.operators.join.pairs import Buffer
+from windrow.operators.join.pairs import PairBuffer
 from windrow.operators.join.rows import Form, RingRows
 from windrow.operators.task import Saved
 from windrow.operators.vector import I64, Vector
 
 
-def can_tell_ends(match: Match) -> bool:
-    """Tell whether a `FifoJoin` could be a `ToldJoin`: what its walks find are just its results.
+def can_emit_expirations(match: Match) -> bool:
+    """Return whether an `ExpiringJoin` can replace a `FifoJoin`: every candidate is a result.
 
-    With a band a row can be of no use before its results end. With a residual there may be many
-    more candidates than results, and looking for them twice costs more than keeping results.
+    With a band a row can be of no use before its results expire. With a residual there may be many
+    more candidates than results, and looking for them twice costs more than storing results.
     """
     return not match.bands and match.residual is None
 
 
-class ToldJoin:
-    """L ⋈ R at work: WKS × WKS → signed. No result is kept: see `kernels/told_joins.py`.
+class ExpiringJoin:
+    """L ⋈ R at work: WKS × WKS → signed. No result is kept: see `kernels/expiring_joins.py`.
 
     An arrival makes a result with each row of its key that is alive on the other side, a departure
-    ends those that it has there. Costs O(arrivals + departures + results) a step, and remembers
+    ends those that it has there. Costs O(arrivals + departures + results) a step, and stores
     the rows of both windows.
     """
 
     def __init__(self, match: Match) -> None:
         self.match = match
         self.state = HashJoin(match, Form.FIFO, Form.FIFO)
-        assert can_tell_ends(match), "results are not just what walks find"
+        assert can_emit_expirations(match), "results are not just what walks find"
         self.counters = self.state.counters
-        self.buffer = Buffer()
+        self.buffer = PairBuffer()
         self.nothing = Delta.empty(match.output, signed=True)
 
     @property
@@ -79,7 +79,7 @@ class ToldJoin:
         states = (left.walk, left.rows, left.back), (right.walk, right.rows, right.back)
         rest = ((left.shape[1], right.shape[1]), self.state.heads, clock)
         self.buffer.reserve(2 * sum(len(side[0]) for side in sides))
-        while not join_told(*sides, *states, *rest, self.buffer.arrays, work):
+        while not join_and_expire(*sides, *states, *rest, self.buffer.arrays, work):
             self.buffer.reserve(2 * self.buffer.room)
         self.counters.comparisons += int(work[COMPARED])
         return int(work[MADE])
@@ -108,7 +108,7 @@ class ToldJoin:
         return Delta(np.zeros(len(lefts), np.int64), self._columns(lefts, rights))
 
     def state_rows(self) -> int:
-        """Return how many rows of both sides are remembered."""
+        """Return how many rows of both sides are stored."""
         return self.state.state_rows()
 
     def state_bytes(self) -> int:
@@ -137,5 +137,5 @@ class ToldJoin:
 
 
 def is_due(ring: RingRows, clock: int) -> bool:
-    """Tell whether the oldest row of a ring leaves by `clock`."""
+    """Return whether the oldest row of a ring leaves by `clock`."""
     return len(ring) > 0 and bool(ring.walk[ring.tail & ring.shape[1], KEEP] <= clock)

@@ -16,8 +16,8 @@ from windrow.operators.task import Counters, Saved
 from windrow.operators.vector import I64
 
 
-class RememberTask:
-    """id: signed edge in, the same out. Remembers each distinct row with its copies.
+class RowStoreTask:
+    """id: signed edge in, the same out. Stores each distinct row with its copies.
 
     A plan that goes on from another is not given rows that match nothing, such as those with NULL
     keys: these may leave without having come, and have fewer than no copies.
@@ -50,7 +50,7 @@ class RememberTask:
         return (held.take(np.flatnonzero(copies > 0)),)
 
     def state_rows(self) -> int:
-        """Return how many distinct rows are remembered."""
+        """Return how many distinct rows are stored."""
         return len(self._bag)
 
     def state_bytes(self) -> int:

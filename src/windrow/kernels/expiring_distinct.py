@@ -1,7 +1,7 @@
-"""DISTINCT of tuples that say when they leave, for those who want to be told ends.
+"""DISTINCT of an unsigned edge that emits the expirations of its results.
 
     value a   ●━━━━━━━━━┓        +a when the first tuple comes,
-                   ●━━━━┻━━━━┫   -a when the last has left; that another takes over is not told
+                   ●━━━━┻━━━━┫   -a when the last has expired; that another takes over is not shown
 
 Of each value only the latest end matters. It is looked for when it may have come: at the end that
 was the latest when the value was last looked at.
@@ -16,14 +16,14 @@ NOT_THERE = -(2**63)
 
 
 @kernel
-def tell_arrivals(ts, exp, codes, ends, out, fresh):
-    """Tell the values that come, and those that had left before they came again.
+def emit_arrivals(ts, exp, codes, ends, out, fresh):
+    """Emit the values that appear, and those that had expired before they came again.
 
         ends:  code -> latest end of its tuples
         out:   [ts, weight, code]  a line each, with room for two of each arrival
 
-    A value that leaves at the very instant at which it comes again just stays. `fresh` gets the
-    codes that were not there. Returns how many changes are told, and how many codes are fresh.
+    A value that expires at the very instant at which it comes again just stays. `fresh` gets the
+    codes that were not there. Returns how many changes are emitted, and how many codes are fresh.
     """
     n, new = 0, 0
     for i in range(len(ts)):
@@ -47,11 +47,11 @@ def tell_arrivals(ts, exp, codes, ends, out, fresh):
 
 
 @kernel
-def tell_ends(codes, clock, ends, out, n, again, dead):
-    """Tell which of the values have left by `clock`.
+def emit_expirations(codes, clock, ends, out, n, again, dead):
+    """Emit a retraction of each value that has expired by `clock`.
 
     `again` gets the codes that are still there, `dead` those that are gone. Returns how many
-    changes are told, how many values are there, and how many gone.
+    changes are emitted, how many values are there, and how many gone.
     """
     more, gone = 0, 0
     for k in range(len(codes)):

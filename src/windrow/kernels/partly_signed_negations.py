@@ -1,11 +1,11 @@
-"""NOT EXISTS over left rows whose end is known: only early departures are told.
+"""NOT EXISTS over left rows whose end is known: only early departures are emitted.
 
     instant τ:  the right side's changes are applied, then each touched key is judged
                 ─► it became blocked:  -1 for each of its left rows that is alive, with its end
                 ─► it became free:     +1 for each of them, with the same end
                 then left rows arrive: +1 if their key is free
 
-A left row is alive until its end, and nobody is told when that comes. `heads` of a key: [newest
+A left row is alive until its end, and nothing is emitted when that comes. `heads` of a key: [newest
 left row + 1, copies on the right, uses, seen]; its uses are its left rows, and one more while
 there are copies on the right, so that who forgets left rows keeps it. Chains as in `joins.py`.
 """
@@ -60,8 +60,8 @@ def pass_by(slot, code, walk, rows, heads):
 
 
 @kernel
-def tell_turned(walk, rows, shape, heads, touched, out, work):
-    """Tell the left rows of keys that turned; return the rows made, -1 if there is no room."""
+def emit_turned(walk, rows, shape, heads, touched, out, work):
+    """Emit the left rows of keys that turned; return the rows made, -1 if there is no room."""
     tail, mask, ordered, _ = shape
     slots, ts, exp, weight = out
     now, made = work[NOW], work[MADE]
@@ -88,8 +88,8 @@ def tell_turned(walk, rows, shape, heads, touched, out, work):
 
 
 @kernel
-def mixed_changes(left, right, walk, rows, shape, heads, touched, no_bands, out, work):
-    """Tell which left rows enter the answer and which leave it early; stop if `out` is full.
+def partly_signed_changes(left, right, walk, rows, shape, heads, touched, no_bands, out, work):
+    """Emit left rows that enter the answer and those that leave it early; stop if `out` is full.
 
     `left` is (ts, exp, references, codes), `right` (ts, weights, codes), `out` (slots, ts, exp,
     weights); `shape` as in `joins.join_arrivals`. Goes on where `work` says: done when both
@@ -104,7 +104,7 @@ def mixed_changes(left, right, walk, rows, shape, heads, touched, no_bands, out,
         if work[OPEN] == 0 and j < len(rts) and (i == len(lts) or rts[j] <= lts[i]):
             apply_right(right, rts[j], heads, touched, work)
         if work[OPEN] == 1:
-            made = tell_turned(walk, rows, shape, heads, touched, out, work)
+            made = emit_turned(walk, rows, shape, heads, touched, out, work)
             if made < 0:
                 return
             for k in range(work[KEYS]):

@@ -1,13 +1,13 @@
-"""From mixed edges to signed ones: rows wait for their end, unless they are taken back before.
+"""From partly signed edges to signed ones: rows wait for their end, unless retracted before.
 
     in    ts  exp  weight        out   ts  weight
            1   6     +                  1   +
-           3   6     -                  3   -      taken back: its end at 6 is not told
+           3   6     -                  3   -      retracted: its end at 6 is not emitted
            4   8     +                  4   +
                                         8   -      at its own end
 
 A withdrawal is found by row and end: THESIS 3.5.2 scans the calendar for it, here it waits in a
-hash table until the calendar gives out the row. So births cost no hashing, and an early end O(1).
+hash table until the calendar gives out the row. So arrivals cost no hashing, and an early end O(1).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from windrow.operators.delta import NO_TIMES, Delta
 from windrow.operators.state.bag import encode_sparingly
 from windrow.operators.state.calendar import CalendarQueue
 from windrow.operators.state.expirer import (
-    births,
+    insertions,
     interned_codes,
     kept_fields,
     load_rows,
@@ -38,10 +38,10 @@ from windrow.operators.task import Counters, Saved
 from windrow.operators.vector import I64, Bools, Vector
 
 
-class MixedExpirer:
-    """For mixed edges: a calendar queue of rows, and a hash table of those taken back early.
+class PartlySignedExpirer:
+    """For partly signed edges: a calendar queue of rows, and a hash table of those retracted early.
 
-    Rows that never end are handed on and not kept, nor are their withdrawals. A row taken back
+    Rows that never end are handed on and not kept, nor are their withdrawals. A row retracted
     stays until its end, unseen. O(changes + ends) a turn, amortised.
     Invariants, asserted by `check`:
       1. the pool holds exactly the rows that are queued;
@@ -66,7 +66,7 @@ class MixedExpirer:
         """Take changes up to `clock`; return them, and the natural ends, in time order."""
         rows, weight, unqueued = NO_TIMES, None, NO_TIMES
         if len(delta):
-            delta = births(delta, self.fields)
+            delta = insertions(delta, self.fields)
             weight, exp = delta.weight, cast("I64", delta.exp)
             rows = self.pool.add(delta.ts, delta.columns)
             queued = self._queued(delta)
@@ -76,10 +76,10 @@ class MixedExpirer:
                 self.queue.push(exp[queued], rows[queued])
                 unqueued = rows[~queued]
         ends, ended = self.queue.pop(clock)
-        told = self._told(ends, ended)
-        self.counters.expiries += len(told)
-        if len(told):
-            out = merged(delta.ts, rows, ends[told], ended[told], self.pool.columns)
+        standing = self._settled(ends, ended)
+        self.counters.expiries += len(standing)
+        if len(standing):
+            out = merged(delta.ts, rows, ends[standing], ended[standing], self.pool.columns)
             if weight is not None:
                 merged_weight = cast("I64", out.weight)
                 merged_weight[merged_weight > 0] = weight
@@ -118,7 +118,7 @@ class MixedExpirer:
         self.marks = grown(self.marks, self.withdrawn.capacity)  # type: ignore[assignment]
         return codes
 
-    def _told(self, ends: I64, ended: I64) -> I64:
+    def _settled(self, ends: I64, ended: I64) -> I64:
         """Return which of the rows that end are still there."""
         if not len(ended) or not len(self.withdrawn):
             return np.arange(len(ended))
@@ -137,7 +137,7 @@ class MixedExpirer:
         return self.codec.words([*given, Vector(BIGINT, exp)], len(exp))
 
     def live(self) -> Delta:
-        """Return the rows that wait and were not taken back, in order of birth."""
+        """Return the rows that wait and were not retracted, in order of arrival."""
         exp, rows = self.queue.queued()
         order = np.argsort(self.pool.ts[rows], kind="stable")
         exp, rows = exp[order], rows[order]
