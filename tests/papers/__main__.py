@@ -34,7 +34,7 @@ EXPECTED_REFUSALS = (
     "is joined above a negation",
     "is joined above EXISTS or IN",
     "reads no stream",
-    "nothing tells when to look at",
+    "nothing says when to look at",
     "needs unbounded state",
     "SINCE takes a timestamp",  # of relations alone
 )

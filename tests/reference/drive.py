@@ -180,7 +180,7 @@ def switch(
         text = db.running(name).query.text
         windows = algorithm is not None and "WINDOW" in text
         outlived = windows and "outlive the tuples" in str(refused)
-        endless = ("UNBOUNDED" in text or "SINCE" in text) and "never leave" in str(refused)
+        endless = ("UNBOUNDED" in text or "SINCE" in text) and "never expire" in str(refused)
         if not outlived and not endless and "derived stream meets another" not in str(refused):
             raise
         assert to_bytes(db.running(name).snapshot()) == before, "refused, and yet not as it was"

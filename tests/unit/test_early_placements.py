@@ -275,7 +275,7 @@ def test_explain_tells_that_results_meet_versions(text: str) -> None:
     db = database()
     db.execute(VERSIONS)
     text = text.replace("RANGE", "ROWS")
-    line = "early aggregation: none; not all that meets a version of n says when it leaves"
+    line = "early aggregation: none; not all that meets a version of n says when it expires"
     assert line in db.query(text).explain()
     assert line not in db.query(text, early_aggregation="none").explain()
     session = Session()
@@ -364,7 +364,7 @@ def test_tuples_that_never_leave_cannot_be_told_apart_again() -> None:
     push(db, 1, 50)
     assert "none → {b}" in q.reoptimize(early_aggregation="{b}")
     push(db, 50, 90)
-    with pytest.raises(StateError, match="never leave"):
+    with pytest.raises(StateError, match="never expire"):
         q.reoptimize(early_aggregation="none")
     push(db, 90, 130)
     assert placement(db, q) == "{B}"

@@ -565,8 +565,8 @@ class TestExplain:
         [
             (
                 "input_triggered",
-                "expiry input_triggered: expiries show with the next tuple that reaches who "
-                "remembers them",
+                "expiry input_triggered: expiries show with the next tuple that reaches the "
+                "operator that stores them",
                 "Aggregate (signed, groups, ring, 3 rows kept, 2 rows read)",
             ),
             (

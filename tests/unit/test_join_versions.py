@@ -332,7 +332,7 @@ def test_what_does_not_say_when_it_leaves_is_refused_with_the_reason(second: str
     with pytest.raises(wr.WindrowError, match="NON RETROACTIVE RELATION: each result meets"):
         db.query(text, early_aggregation="{a}")
     q = db.query(text)
-    assert "not all that meets a version of n says when it leaves" in q.explain()
+    assert "not all that meets a version of n says when it expires" in q.explain()
 
 
 def test_where_operators_wait_for_their_turn_nothing_is_summed_up_by_version() -> None:

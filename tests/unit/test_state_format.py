@@ -25,7 +25,7 @@ PARTS = {
         "median": "meta roots words",
         "query": "agendas buffers clock counters delays due flow followed interner pace plan since"
         " start watches",
-        "upserts": "gone(keys until) rows since",
+        "upserts": "current(rows since) ended(rows since)",
     }
 }
 """What state consists of, by FORMAT. Where a test fails for it, raise FORMAT with the new parts."""

@@ -157,7 +157,7 @@ class Versioned:
     @property
     def reason(self) -> str:
         """Why no input is aggregated before the join."""
-        return f"not all that meets a version of {self.table} carries `exp`"
+        return f"not all that meets a version of {self.table} says when it expires"
 
 
 def versioned(plan: Aggregate) -> Versioned | None:

@@ -44,8 +44,8 @@ INGEST, STEP = "ingest", "step"
 class LogStep:
     """Which part of which version: what a log file is named by, in the order of replay.
 
-    >>> str(Step(12, 0, INGEST)), Step.named("000000000012-1.step")
-    ('000000000012-0.ingest', Step(version=12, level=1, kind='step'))
+    >>> str(LogStep(12, 0, INGEST)), LogStep.named("000000000012-1.step")
+    ('000000000012-0.ingest', LogStep(version=12, level=1, kind='step'))
     """
 
     version: int
