@@ -345,7 +345,7 @@ def test_after_a_failure_the_other_workloads_get_a_new_process(tmp_path: Path) -
 @pytest.mark.parametrize("name", ENGINES)
 def test_drivers_in_other_environments_import_nothing_of_windrow(name: str) -> None:
     script = process.DRIVERS / ENGINES[name].driver
-    imports = re.search(r"^\s*(from|import) windrow\b", script.read_text(), re.MULTILINE)
+    imports = re.search(r"^\s*(from|import) windrow(_lab)?\b", script.read_text(), re.MULTILINE)
     assert bool(imports) == (ENGINES[name].environment is None and name != "duckdb")
 
 

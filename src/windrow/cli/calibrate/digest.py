@@ -25,6 +25,8 @@ def digest(table: pa.Table, columns: Sequence[str] | None = None) -> Digest:
 
     >>> digest(pa.table({"_sign": [1, 1, -1], "k": [7, 8, 8]})) == digest(pa.table({"k": [7]}))
     True
+    >>> digest(pa.table({"x": [0.5, None]})) == digest(pa.table({"x": [None, 0.5]}))
+    True
     """
     signs = np.ones(len(table), np.int64)
     if "_sign" in table.column_names:
@@ -41,7 +43,7 @@ def digest(table: pa.Table, columns: Sequence[str] | None = None) -> Digest:
 def bits_of(column: pa.ChunkedArray) -> npt.NDArray[np.uint64]:
     """Return each value of a column as 64 bits: equal for equal values."""
     if pa.types.is_floating(column.type):
-        reals = column.cast(pa.float64()).fill_null(NULL).to_numpy() + 0.0  # -0.0 is 0.0
+        reals = column.cast(pa.float64()).fill_null(float(NULL)).to_numpy() + 0.0  # -0.0 is 0.0
         return np.ascontiguousarray(reals).view(np.uint64)
     numbers = column.cast(pa.int64()).fill_null(NULL).to_numpy()
     return np.asarray(numbers).astype(np.uint64)
