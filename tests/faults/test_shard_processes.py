@@ -167,13 +167,14 @@ def test_a_process_ends_with_those_that_it_watches(
 
 MEETING = """
 import sys
-from windrow.runtime.shards.clocks import Heard, Moment
+from windrow.runtime.shards.clocks import BatchClock, InputTimes
 from windrow.runtime.shards.gathering import meet
 from pathlib import Path
 number, version = int(sys.argv[2]), int(sys.argv[3])
-mine = Moment({"s": Heard(number, 10 + number, 1)}, 77 if number == 1 else 0)  # it has the tick
-told = meet(Path(sys.argv[1]), ("run", version), (number, 3), mine)
-assert told == Moment({"s": Heard(0, 12, 3)}, 77), told
+tick = 77 if number == 1 else 0
+mine = BatchClock({"s": InputTimes(number, 10 + number, 1)}, tick)
+known = meet(Path(sys.argv[1]), ("run", version), (number, 3), mine)
+assert known == BatchClock({"s": InputTimes(0, 12, 3)}, 77), known
 """
 
 

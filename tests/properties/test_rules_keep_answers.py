@@ -67,6 +67,8 @@ BY_HAND = (
     "SELECT q FROM (SELECT k AS q FROM a [RANGE 5] INTERSECT SELECT v FROM b [RANGE 2]) AS z "
     "WHERE q = 1",
     "SELECT q FROM (SELECT k AS q FROM a [RANGE 5] ORDER BY v, id LIMIT 2) AS z WHERE q = 1",
+    "SELECT a.v, b.v FROM a [RANGE 5 INTERNAL], b [RANGE 3 INTERNAL] WHERE a.k = b.k",
+    f"WSTREAM(SELECT a.v, b.v AS w FROM {JOIN} AND a.v > 0)[RANGE 4]",
     f"SELECT a.v, b.v FROM {JOIN} AND a.v > 0 AND b.v < 3 AND a.v <> b.v",
     f"SELECT x.v FROM (SELECT a.v, b.v AS w FROM {JOIN}) AS x WHERE v > 0 AND w < 3",
     f"SELECT x.v FROM (SELECT a.v, b.v AS w FROM {JOIN}) AS x WHERE v = w",

@@ -144,11 +144,11 @@ def test_a_folder_of_somebody_else_is_not_trusted(
 def test_the_notice_comes_once_and_only_where_somebody_watches(
     fresh: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(cache, "_told", [])
+    monkeypatch.setattr(cache, "_warned", [])
     monkeypatch.delenv("WINDROW_VERBOSE", raising=False)
     cache.warn_if_cold()
     assert capsys.readouterr().err == ""
-    monkeypatch.setattr(cache, "_told", [])
+    monkeypatch.setattr(cache, "_warned", [])
     monkeypatch.setenv("WINDROW_VERBOSE", "1")
     cache.warn_if_cold()
     cache.warn_if_cold()

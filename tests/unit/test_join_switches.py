@@ -111,7 +111,7 @@ def test_results_that_outlive_their_tuples_stay_in_a_tree(algorithm: str) -> Non
     db.advance(10)
     with pytest.raises(StateError, match="outlive the tuples") as refused:
         q.reoptimize(join_algorithm=algorithm)
-    assert "try again once such results have left" in str(refused.value.hint)
+    assert "try again once such results have expired" in str(refused.value.hint)
     assert q.stats()["join_algorithm"] == "tree"
     db.push("c", [{"t": 12, "k": 1, "v": 0, "x": 0.0}])
     db.advance(12)
