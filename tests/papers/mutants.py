@@ -46,11 +46,6 @@ MUTANTS: tuple[Mutant, ...] = (
         (replacing(f"{OUTPUTS}.Produced", Istream),),
     ),
     Mutant(
-        "1b",
-        "a result of internal and external windows is lost if an equal one leaves as it comes",
-        (replacing("windrow.plan.binding.blocks.Produced", Istream),),
-    ),
-    Mutant(
         "2",
         "an NRR is read at the time of a relation's row",
         (replacing("windrow.operators.lower.prepared", lambda plan: plan),),
