@@ -167,7 +167,7 @@ class SameGroups:
 
 
 def same_values(columns: list[str]) -> pl.Expr:
-    """Tell whether the values of a group equal those with a `_`, where both may be gone."""
+    """Return whether the values of a group equal those with a `_`, where both may be gone."""
     equal = pl.col("n").eq_missing(pl.col("n_"))
     if "m" in columns:
         equal &= pl.col("m").eq_missing(pl.col("m_"))
@@ -175,7 +175,7 @@ def same_values(columns: list[str]) -> pl.Expr:
 
 
 def near(one: str, other: str) -> pl.Expr:
-    """Tell whether two sums are equal but for rounding."""
+    """Return whether two sums are equal but for rounding."""
     room = TOLERANCE * pl.max_horizontal(pl.col(one).abs(), pl.lit(1.0))
     return (pl.col(one) - pl.col(other)).abs() <= room
 
@@ -188,10 +188,10 @@ def wrongly_taken_back(changes: pl.DataFrame) -> str:
     states = states_of_changes(changes).lazy().select(*PLACE, *before, there=there)
     due = states.filter("there").drop("there").collect()
     deaths = changes.lazy().filter(pl.col("_sign") == -1).rename({"_ts": "ts"})
-    told = deaths.select(*PLACE, *values).sort(PLACE).collect()
-    if told.height != due.height:
-        return f"{told.height:,} rows are taken back where {due.height:,} were replaced"
-    return "" if told.equals(due) else "rows are taken back that were not there"
+    emitted = deaths.select(*PLACE, *values).sort(PLACE).collect()
+    if emitted.height != due.height:
+        return f"{emitted.height:,} rows are retracted where {due.height:,} were replaced"
+    return "" if emitted.equals(due) else "rows are retracted that were not there"
 
 
 def states_of_changes(changes: pl.DataFrame) -> pl.DataFrame:
@@ -204,7 +204,7 @@ def states_of_changes(changes: pl.DataFrame) -> pl.DataFrame:
 
 @dataclass(frozen=True, slots=True)
 class AtRefreshes:
-    """Reads a changelog that is told per tuple as it stands at refreshes."""
+    """Reads a changelog that is emitted per tuple as it stands at refreshes."""
 
     scale: Scale
 
@@ -219,18 +219,20 @@ class AtRefreshes:
 
 
 def states_of_refreshes(rows: pl.DataFrame, scale: Scale) -> pl.DataFrame:
-    """Return the states of rows told at every refresh at which their group is not empty."""
+    """Return the states of rows emitted at every refresh at which their group is not empty."""
     slide = pl.duration(microseconds=scale.slide * MILLISECOND)
     end = pl.lit(scale.end).cast(TIME)
     after = pl.col("ts") + slide
-    told = rows.lazy().filter(pl.col("ts") <= end).sort(PLACE)
+    emitted = rows.lazy().filter(pl.col("ts") <= end).sort(PLACE)
     last = (pl.col("src") != pl.col("src").shift(-1)) | (pl.col("ts").shift(-1) != after)
-    gone = told.filter(last.fill_null(value=True)).select("src", after).filter(pl.col("ts") <= end)
-    return pl.concat([told, gone], how="diagonal").sort(PLACE).collect()
+    gone = (
+        emitted.filter(last.fill_null(value=True)).select("src", after).filter(pl.col("ts") <= end)
+    )
+    return pl.concat([emitted, gone], how="diagonal").sort(PLACE).collect()
 
 
 def states_of_sparse(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return the states of rows told where their group may have changed; n = 0 is gone."""
+    """Return the states of rows emitted where their group may have changed; n = 0 is gone."""
     there = pl.col("n") != 0
     values = [pl.when(there).then(name).alias(name) for name in ("n", "s")]
     return rows.with_columns(pl.col("src").cast(pl.String), *values).sort(PLACE)

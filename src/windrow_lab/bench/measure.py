@@ -90,7 +90,7 @@ def fan(checks: list[Check]) -> Sink:
 def polars_bar(
     workload: Workload, timings: list[Timing], theirs: dict[str, float], difference: str
 ) -> Bar:
-    """Return the bar of a workload: the first form counts, the others are told."""
+    """Return the bar of a workload: the first form counts, the others are reported."""
     best = min(timings, key=lambda timing: timing.seconds)
     name, *others = theirs
     facts: Facts = {"against": f"Polars {theirs[name]:.3f} s", "polars_seconds": theirs}
@@ -132,7 +132,7 @@ def against_twin(workload: Workload, scale: Scale, repeats: int) -> list[Bar]:
     """Check the answer against the twin's, then compare the best times.
 
     Only the twin's own loop is timed. What it would take from Arrow to Arrow, as windrow works,
-    is told beside it.
+    is shown beside it.
     """
     warm(workload)
     tables = streams(scale)

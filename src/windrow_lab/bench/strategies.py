@@ -45,7 +45,7 @@ STRATEGIES = ("upa", "negative", "direct")
 
 @dataclass(slots=True)
 class Run:
-    """What one strategy took for a tuple, told on the stretch, and remembers."""
+    """What one strategy took for a tuple, emitted on the stretch, and stores."""
 
     micros: float
     work: Facts
@@ -99,7 +99,7 @@ def compete(name: str, tables: Tables, window: int, stretch: int) -> dict[str, R
         }
         gc.collect()
         part = slices(tables, window, stretch)
-        told = {strategy: one.run(part) for strategy, one in found.items()}
+        emitted = {strategy: one.run(part) for strategy, one in found.items()}
         stats = {strategy: one.query.stats() for strategy, one in found.items()}
         fast = [one for strategy, one in found.items() if strategy != "direct"]
         for one in fast:
@@ -109,7 +109,7 @@ def compete(name: str, tables: Tables, window: int, stretch: int) -> dict[str, R
             for one in fast:
                 one.run(part)
     return {
-        s: Run(min(one.micros), counted(stats[s]), stats[s], told[s]) for s, one in found.items()
+        s: Run(min(one.micros), counted(stats[s]), stats[s], emitted[s]) for s, one in found.items()
     }
 
 

@@ -110,12 +110,12 @@ def measured(queries: list[NexmarkQuery], engines: dict[str, Engine]) -> Iterato
     with Progress(console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("", total=len(queries) * len(engines))
         for query in queries:
-            told = {}
+            found = {}
             for name, measure in engines.items():
                 progress.update(task, description=f"{query.name} {name}")
-                told[name] = measure(query)
+                found[name] = measure(query)
                 progress.advance(task)
-            yield Found(query, told)
+            yield Found(query, found)
 
 
 @contextmanager

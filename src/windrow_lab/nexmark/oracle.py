@@ -144,9 +144,9 @@ class Oracle:
         (row,) = self._db.execute(f"""
             WITH want AS MATERIALIZED (
               SELECT {same}, count(*)::HUGEINT AS n FROM ({answer}) AS w({names}) GROUP BY ALL
-            ), told AS (SELECT _sign, {ours} FROM changes WHERE _ts <= now_at()),
+            ), emitted AS (SELECT _sign, {ours} FROM changes WHERE _ts <= now_at()),
             got AS MATERIALIZED (
-              SELECT {same}, sum(_sign)::HUGEINT AS n FROM told GROUP BY ALL HAVING n <> 0
+              SELECT {same}, sum(_sign)::HUGEINT AS n FROM emitted GROUP BY ALL HAVING n <> 0
             )
             SELECT (SELECT count(*) FROM (FROM want EXCEPT FROM got)),
                    (SELECT count(*) FROM (FROM got EXCEPT FROM want))

@@ -45,7 +45,7 @@ class Environment:
 
     @property
     def ready(self) -> bool:
-        """Tell whether it has been made, to its end."""
+        """Return whether it has been made, to its end."""
         return (self.folder / READY).exists()
 
 

@@ -42,7 +42,7 @@ def aggregation(
     table. Against Polars' join and group-by: `windrow bench kernel --only join_group`.
     """
     from windrow_lab.bench.aggregation import grid, paper, versions  # noqa: PLC0415 - fast --help
-    from windrow_lab.contest.report import told_bars  # noqa: PLC0415 - as above
+    from windrow_lab.contest.report import measured_bars  # noqa: PLC0415 - as above
 
     count = QUICK if quick else SETTINGS
     parts: dict[str, Callable[[], list[Bar]]] = {
@@ -50,5 +50,5 @@ def aggregation(
         "versions": lambda: versions.measure(repeats),
         "grid": lambda: grid.measure(count, repeats, click.echo if tell else None),
     }
-    found = told_bars(parts, only)
+    found = measured_bars(parts, only)
     ctx.exit(1 if fail and not all(bar.met for bar in found) else 0)

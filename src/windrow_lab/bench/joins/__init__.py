@@ -30,7 +30,7 @@ def joins(
     bar, then a table.
     """
     from windrow_lab.bench.joins import batch, methods, orders, swap, windows  # noqa: PLC0415 - --help stays fast
-    from windrow_lab.contest.report import told_bars  # noqa: PLC0415 - as above
+    from windrow_lab.contest.report import measured_bars  # noqa: PLC0415 - as above
 
     parts: dict[str, Callable[[], list[Bar]]] = {
         "orders": lambda: [orders.measure(samples, repeats)],
@@ -40,5 +40,5 @@ def joins(
         "windows": lambda: windows.measure(repeats),
         "batch": lambda: batch.measure(repeats),
     }
-    found = told_bars(parts, only)
+    found = measured_bars(parts, only)
     ctx.exit(1 if fail and not all(bar.met for bar in found) else 0)

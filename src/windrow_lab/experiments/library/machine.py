@@ -1,6 +1,6 @@
 """Where and when numbers were measured: commit, day, processor, memory, load, versions.
 
-No host name and no path: what is told can be published.
+No host name and no path: what is reported can be published.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def git(*words: str) -> str:
 
 
 def processor() -> str:
-    """Return the processor's model, or the kind of machine where that is not told."""
+    """Return the processor's model, or the kind of machine where that is not known."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:

@@ -21,7 +21,7 @@ from windrow_lab.experiments.library.verdict import Finding, verdict
 
 CaseT = TypeVar("CaseT")
 Progress = Callable[[int, str], None]
-"""Is told how many steps are done, and what is measured now."""
+"""Gets how many steps are done, and what is measured now."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,8 +80,8 @@ class Ratio:
         >>> str(Ratio(2.15, 1.98, 2.314, 5)), str(Ratio(14.84, 14.84, 14.84))
         ('2.15 times (1.98 to 2.31)', '14.8 times')
         """
-        told = f"{short(self.value)} times"
-        return f"{told} ({short(self.low)} to {short(self.high)})" if self.runs > 1 else told
+        text = f"{short(self.value)} times"
+        return f"{text} ({short(self.low)} to {short(self.high)})" if self.runs > 1 else text
 
 
 def short(ratio: float) -> str:

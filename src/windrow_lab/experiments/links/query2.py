@@ -78,9 +78,9 @@ def slower(table: Table, others: tuple[str, ...], bar: float, claim: str) -> Fin
     """Tell how many times as long as UPA others take at the largest window."""
     window = largest(table)
     found = {o: table.ratio("ms_per_1000", "strategy", o, "UPA", window=window) for o in others}
-    told = ", ".join(f"{other} takes {ratio} as long" for other, ratio in found.items())
+    ratios = ", ".join(f"{other} takes {ratio} as long" for other, ratio in found.items())
     outcome = all_of(above(ratio, bar) for ratio in found.values())
-    return Finding(f"{claim} at window {window:,}.", outcome, f"{told}.")
+    return Finding(f"{claim} at window {window:,}.", outcome, f"{ratios}.")
 
 
 def larger(table: Table, bar: float, claim: str) -> Finding:
@@ -90,6 +90,6 @@ def larger(table: Table, bar: float, claim: str) -> Finding:
         other: table.ratio("space_bytes", "strategy", other, "UPA", window=window)
         for other in ("NT", "DIRECT")
     }
-    told = ", ".join(f"{other} takes {ratio} its bytes" for other, ratio in found.items())
+    ratios = ", ".join(f"{other} takes {ratio} its bytes" for other, ratio in found.items())
     outcome = all_of(above(ratio, bar) for ratio in found.values())
-    return Finding(f"{claim} at window {window:,}.", outcome, f"{told}.")
+    return Finding(f"{claim} at window {window:,}.", outcome, f"{ratios}.")

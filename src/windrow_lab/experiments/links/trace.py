@@ -33,7 +33,7 @@ class Trace:
     tables: dict[str, pa.Table]
     rare: str
     frequent: str
-    told: str
+    description: str
 
     @property
     def ticks(self) -> int:
@@ -76,8 +76,8 @@ def load(name: str, ticks: int, seed: int) -> Trace:
     users = name == "lbl"
     option = "" if users else " --no-users"
     tables = lbl(Lbl(ticks, LINKS, seed, users))
-    told = f"Trace: generated with LBL's proportions (`windrow generate lbl{option}`)."
-    return Trace(tables, "ftp", "telnet", told)
+    description = f"Trace: generated with LBL's proportions (`windrow generate lbl{option}`)."
+    return Trace(tables, "ftp", "telnet", description)
 
 
 def zeek() -> Trace:
@@ -105,11 +105,11 @@ def zeek() -> Trace:
     ).combine_chunks()
     number = read["id.orig_p"].to_numpy() % LINKS
     tables = {f"link{n + 1}": whole.filter(pa.array(number == n)) for n in range(LINKS)}
-    told = (
+    description = (
         "Trace: three days of Zeek's connections at one host, cut into links by client port; "
         "http stands for ftp, ssh for telnet."
     )
-    return Trace(tables, "http", "ssh", told)
+    return Trace(tables, "http", "ssh", description)
 
 
 def zeek_path() -> Path:

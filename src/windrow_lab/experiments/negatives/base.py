@@ -94,7 +94,7 @@ def slower(table: Table, one: str = ITA, other: str = NTA, /, **levels: Level) -
     return table.ratio(DELAY, "approach", one, other, **levels)
 
 
-def told(table: Table, factor: str, name: str = DELAY) -> str:
+def in_words(table: Table, factor: str, name: str = DELAY) -> str:
     """Tell a measure of all approaches at each level of a factor."""
     unit = " ms" if name in (DELAY, MOST) else ""
     lines = []

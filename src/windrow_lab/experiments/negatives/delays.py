@@ -17,8 +17,8 @@ from windrow_lab.experiments.negatives.base import (
     WINDOW,
     DelayExperiment,
     delays,
+    in_words,
     slower,
-    told,
 )
 from windrow_lab.experiments.negatives.model import ITA, NTA
 from windrow_lab.experiments.negatives.streams import Setting, TableSetting
@@ -74,12 +74,12 @@ class NegFigure10(DelayExperiment):
             Finding(
                 "Below 0.6 ITA's average delay is above NTA's.",
                 all_of(above(slower(table, selectivity=s), 1) for s in low),
-                told(table, "selectivity"),
+                in_words(table, "selectivity"),
             ),
             Finding(
                 "Below 0.6 ITA's maximum delay is above NTA's.",
                 all_of(above(ratio, 1) for ratio in most),
-                told(table, "selectivity", MOST),
+                in_words(table, "selectivity", MOST),
             ),
             Finding(
                 "Below 0.6 NTA does not depend on the selectivity: its average varies by less than "
@@ -125,7 +125,7 @@ class StreamJoin(DelayExperiment):
             Finding(
                 f"Below {turn:g} ITA's delay is above NTA's.",
                 all_of(above(r, 1) for level, r in ratios.items() if level < turn),
-                told(table, factor),
+                in_words(table, factor),
             ),
             Finding(
                 f"At {turn:g} the two have the same performance: within {ALIKE} times.",

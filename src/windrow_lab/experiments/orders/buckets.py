@@ -120,7 +120,7 @@ class MultiFigure4a(Experiment[JoinContestant]):
             table.ratio(COMPARED, "algorithm", few, many, interval=middle)
             for few, many in pairwise(METHODS)
         ]
-        told = "; ".join(
+        costs = "; ".join(
             f"{few} takes {step} as long as {many} and compares {less} as much"
             for (few, many), step, less in zip(pairwise(METHODS), steps, work, strict=True)
         )
@@ -128,7 +128,7 @@ class MultiFigure4a(Experiment[JoinContestant]):
             Finding(
                 "The NLJ is the slowest and the hash join with the largest hash table the fastest.",
                 all_of(above(gain, 1) for found in gains.values() for gain in found),
-                f"At τ = {middle}: {told}.",
+                f"At τ = {middle}: {costs}.",
             ),
             Finding(
                 "The greatest relative improvement is between the NLJ and two buckets; thereafter "

@@ -29,8 +29,8 @@ from windrow_lab.experiments.orders.ranking import (
     best_is_fastest,
     extremes,
     of_algorithm,
+    pairs_in_words,
     pairs_ranked,
-    told_pairs,
     worst_over_best,
 )
 from windrow_lab.experiments.orders.streams import THESIS_5_5
@@ -162,7 +162,7 @@ class ThesisFigure52(OrderExperiment):
         """Judge the orders of what windrow runs."""
         own, tree = of_algorithm(table, HASH), of_algorithm(table, TREE)
         quick, slow = extremes(own, CLOCK)
-        told = told_pairs(tree)
+        pairs = pairs_in_words(tree)
         return [
             Finding(
                 f"With a bucket for each value the order does not matter: within {ANY} times.",
@@ -174,7 +174,7 @@ class ThesisFigure52(OrderExperiment):
             Finding(
                 "As trees, orders are in the order that their own model says, every two of them.",
                 all_of(pairs_ranked(tree)),
-                f"{told[:1].upper()}{told[1:]}; the worst takes {worst_over_best(tree)} as long "
+                f"{pairs[:1].upper()}{pairs[1:]}; the worst takes {worst_over_best(tree)} as long "
                 "as the best.",
                 Kind.OURS,
             ),

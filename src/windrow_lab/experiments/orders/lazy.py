@@ -67,7 +67,7 @@ class ThesisLazy(Experiment[Team]):
         panel(TWO, "Figure 5.4: two buckets"),
         panel(FIVE, "Figure 5.4: five buckets"),
         Panel(
-            "interval", f"results_{LOOPS}", "algorithm", "Results told", "interval Δ",
+            "interval", f"results_{LOOPS}", "algorithm", "Results emitted", "interval Δ",
             "results per 1,000 tuples", log_y=False,
         ),
     )  # fmt: skip

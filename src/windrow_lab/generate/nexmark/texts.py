@@ -79,14 +79,14 @@ def channels(seed: int) -> tuple[pa.Array, pa.Array]:
     """Return the channels and the address of each: four hot ones, then ten thousand others."""
     count = len(HOT_CHANNELS) + COLD_CHANNELS
     draws = pool_draws(seed, count, 100)
-    told = draws.unit(0) < WITH_CHANNEL_ID
-    told[: len(HOT_CHANNELS)] = False
+    has_id = draws.unit(0) < WITH_CHANNEL_ID
+    has_id[: len(HOT_CHANNELS)] = False
     folders = [as_texts(letters(draws, 1 + 5 * n, 5)).to_pylist() for n in range(3)]
     names = [*HOT_CHANNELS, *(f"channel-{k}" for k in range(COLD_CHANNELS))]
     urls = [
         f"https://www.nexmark.com/{a}/{b}/{c}/item.htm?query=1"
         + (f"&channel_id={n - len(HOT_CHANNELS)}" if tell else "")
-        for n, (a, b, c, tell) in enumerate(zip(*folders, told, strict=True))
+        for n, (a, b, c, tell) in enumerate(zip(*folders, has_id, strict=True))
     ]
     return pa.array(names), pa.array(urls)
 

@@ -32,7 +32,7 @@ def serve(path: str, run: Run, **conf: str) -> None:
         session.stop()
 
 
-def told(batches: Any) -> dict[str, object]:
+def measured(batches: Any) -> dict[str, object]:
     """Return what counts of a run's micro-batches: the median."""
     return {
         "seconds": batches.seconds,

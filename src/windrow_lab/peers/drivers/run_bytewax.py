@@ -83,10 +83,10 @@ def flow_of(task: str, each: dict[str, Any], out: list[Any]) -> Any:
     builder, folder, merger = FOLDS[task]
     flow = Dataflow("bench")
     rows = op.input("read", flow, TestingSource(read(Path(each["folder"]) / "a"), BATCH))
-    told = windowing.fold_window(
+    emitted = windowing.fold_window(
         "fold", rows, clock, windower, builder, folder, merger, ordered=False
     )
-    op.output("told", told.down, TestingSink(out))
+    op.output("emitted", emitted.down, TestingSink(out))
     return flow
 
 

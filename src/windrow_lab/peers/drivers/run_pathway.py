@@ -107,12 +107,12 @@ def run(pw: Any, task: str, each: dict[str, Any]) -> dict[str, object]:
         path.name: pw.io.csv.read(str(path), schema=schema, mode="static")
         for path in sorted(folder.iterdir())
     }
-    told = FLOWS[task](pw, tables, each["window"], each["slide"])
+    emitted = FLOWS[task](pw, tables, each["window"], each["slide"])
     if each["answer"]:
         Path(each["answer"]).mkdir(parents=True)
-        pw.io.csv.write(told, f"{each['answer']}/rows.csv")
+        pw.io.csv.write(emitted, f"{each['answer']}/rows.csv")
     else:
-        pw.io.null.write(told)
+        pw.io.null.write(emitted)
     pw.run(monitoring_level=pw.MonitoringLevel.NONE)
     return {"seconds": perf_counter() - start}
 
