@@ -73,7 +73,7 @@ def test_counts_of_the_engine_are_those_of_the_stretches() -> None:
         own = links["link1"]["ts"].to_numpy()[shown["id"].to_numpy()] + waiting.WINDOW
         left = (last[0] <= ends) & (ends < last[1])
         expected = {
-            waiting.TOLD: ((last[0] <= begins) & (begins < last[1])).sum(),
+            waiting.EMITTED: ((last[0] <= begins) & (begins < last[1])).sum(),
             waiting.CHANGELOG: left.sum(),
             waiting.EARLY: (left & (ends < own)).sum(),
         }
@@ -86,7 +86,7 @@ def table_of(counts: dict[str, dict[float, float]]) -> Table:
     rows = []
     for query in (waiting.ALONE, waiting.JOINED):
         for hold in (0, 0.1, 1):
-            names = (waiting.TOLD, waiting.CHANGELOG, waiting.EARLY, waiting.READ, waiting.ABOVE)
+            names = (waiting.EMITTED, waiting.CHANGELOG, waiting.EARLY, waiting.READ, waiting.ABOVE)
             falling = dict.fromkeys(names, 100 / (1 + 10 * hold))
             everywhere = counts[query][hold]
             clock = Spread.of([2.0 - hold] * 5)

@@ -1,6 +1,6 @@
 """Answers are compared before a clock is believed: windrow's changes with another's result.
 
-A check takes what comes out piece by piece, as it comes, and at the end tells the difference:
+A check takes what comes out piece by piece, as it comes, and at the end returns the difference:
 an empty text if there is none.
 """
 
@@ -44,7 +44,7 @@ class SameRows:
     sums: list[int] = field(default_factory=lambda: [0, 0])
 
     def take_changes(self, changes: pa.Table) -> None:
-        """Take births; a death makes the check fail."""
+        """Collect insertions; a retraction makes the check fail."""
         frame = pl.DataFrame(changes)
         assert frame.get_column("_sign").eq(1).all(), "results of a monotonic query left it"
         self._add(0, frame)
@@ -67,7 +67,7 @@ class SameRows:
 
 @dataclass(slots=True)
 class SameNet:
-    """The same net changelog: per instant and key, births minus deaths."""
+    """The same net changelog: per instant and key, insertions minus retractions."""
 
     key: tuple[str, ...] = ("k",)
     changes: list[pl.DataFrame] = field(default_factory=list)
@@ -117,7 +117,7 @@ class SameAtArrivals:
         self.others.append(frame)
 
     def difference(self) -> str:
-        """Look up each of the other's rows among the births."""
+        """Look up each of the other's rows among the insertions."""
         changes, other = pl.concat(self.changes), pl.concat(self.others)
         wrong = wrongly_taken_back(changes)
         if wrong:
@@ -181,7 +181,7 @@ def near(one: str, other: str) -> pl.Expr:
 
 
 def wrongly_taken_back(changes: pl.DataFrame) -> str:
-    """Return a complaint unless each death takes back the group's row before, where it changed."""
+    """Return a complaint unless each retraction is of the group's row before, where it changed."""
     values = [name for name in changes.columns if name not in ("_ts", "_sign", "src")]
     before = [pl.col(name).shift(1) for name in values]
     there = (pl.col("src") == pl.col("src").shift(1)) & pl.col("n").shift(1).is_not_null()
@@ -195,7 +195,7 @@ def wrongly_taken_back(changes: pl.DataFrame) -> str:
 
 
 def states_of_changes(changes: pl.DataFrame) -> pl.DataFrame:
-    """Return the states that a changelog tells."""
+    """Return the states that a changelog describes."""
     named = changes.lazy().rename({"_ts": "ts"})
     born = named.filter(pl.col("_sign") == 1).drop("_sign")
     gone = named.filter(pl.col("_sign") == -1).join(born, on=PLACE, how="anti")

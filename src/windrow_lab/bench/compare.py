@@ -97,7 +97,7 @@ class Move:
 def compare(
     ctx: click.Context, new: Path, accepted: Path, *, allow: float, accept: bool, drop: bool
 ) -> None:
-    """Tell which ratios have moved since they were accepted, and which work.
+    """Report which ratios have moved since they were accepted, and which work.
 
     NEW is what a benchmark has printed: its lines of JSON are read, the rest is passed over.
     Ends with code 1 if a ratio has fallen, is gone, was not measured or belongs to a wrong

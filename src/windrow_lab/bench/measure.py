@@ -143,7 +143,7 @@ def against_twin(workload: Workload, scale: Scale, repeats: int) -> list[Bar]:
     timings += [run_windrow(text, workload.reads, tables, scale.batch) for _ in range(repeats)]
     runs = [timed(lambda: workload.twin(events, scale)) for _ in range(2)]
     looping, changes = min(runs, key=lambda run: run[0])
-    telling, _ = timed(lambda: [pa.array(column) for column in zip(*changes, strict=True)])
+    writing, _ = timed(lambda: [pa.array(column) for column in zip(*changes, strict=True)])
     check.take_other(workload.twin_frame(changes))
     best = min(timings, key=lambda timing: timing.seconds)
     bar = Bar(
@@ -157,7 +157,7 @@ def against_twin(workload: Workload, scale: Scale, repeats: int) -> list[Bar]:
         {
             "against": f"plain Python {looping:.3f} s",
             "rows": best.rows,
-            "ratio_from_arrow_to_arrow": (reading + looping + telling) / best.seconds,
+            "ratio_from_arrow_to_arrow": (reading + looping + writing) / best.seconds,
         },
     )
     return [bar]

@@ -1,7 +1,7 @@
 """The workloads in plain Python: dicts and deques, a tuple at a time.
 
 Each twin reads arrivals (ts, stream, k, src, v) in time order and returns the changes (ts, sign,
-columns...) that windrow would tell. It is what somebody would write by hand, and is not slowed
+columns...) that windrow would emit. It is what somebody would write by hand, and is not slowed
 down: no classes, no checks.
 """
 

@@ -165,7 +165,7 @@ def net_difference(one: Run, other: Run) -> str:
 
 
 def smaller(runs: dict[str, Run]) -> Bar:
-    """Return how many times more DISTINCT remembers if it stores its input."""
+    """Return how many times more DISTINCT stores if it stores its input."""
     mine, theirs = distinct_bytes(runs["upa"]), distinct_bytes(runs["direct"])
     upa = runs["upa"]
     return Bar(
@@ -185,7 +185,7 @@ def smaller(runs: dict[str, Run]) -> Bar:
 
 
 def distinct_bytes(found: Run) -> int:
-    """Return the bytes that the operators of DISTINCT remember."""
+    """Return the bytes that the operators of DISTINCT store."""
     operators = [op for op in found.stats["operators"] if "istinct" in str(op["operator"])]
     assert operators, "no operator is called Distinct"
     return sum(int(op["state_bytes"]) for op in operators)

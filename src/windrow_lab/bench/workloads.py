@@ -72,7 +72,7 @@ def of_sparse(_scale: Scale) -> Check:
 
 
 def of_arrivals(_scale: Scale) -> Check:
-    """Compare the births at arrivals."""
+    """Compare the insertions at arrivals."""
     return SameAtArrivals()
 
 

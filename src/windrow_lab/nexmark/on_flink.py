@@ -39,7 +39,7 @@ from windrow_lab.peers.process import DRIVERS, Outcome, ask
 
 DRIVER = DRIVERS / "collect_flink.py"
 CHECK = Nexmark(events=3_000, rate=60)
-"""Fifty seconds on which answers are compared: Flink tells them to Python, row by row."""
+"""Fifty seconds on which answers are compared: Flink hands them to Python, row by row."""
 MOST = 1_000_000
 """Events at most that are timed."""
 PARTS = 2
@@ -143,7 +143,7 @@ def measured(query: NexmarkQuery, flink: Flink, outcome: Outcome, changes: pa.Ta
 
 
 def read_changes(path: Path, slide: int | None) -> pa.Table:
-    """Return Flink's changes as windrow tells them.
+    """Return Flink's changes as windrow emits them.
 
     Where windows slide, a row is the answer from its window's end on, until the next one's.
     """

@@ -100,7 +100,7 @@ CREATE VIEW b AS SELECT * FROM bid WHERE dateTime <= now_at();
 
 @dataclass(slots=True)
 class Oracle:
-    """DuckDB over all events. `place` tells the order in which they came."""
+    """DuckDB over all events. `place` is the order in which they came."""
 
     events: Mapping[str, pa.Table]
     _db: Any = field(init=False)

@@ -23,7 +23,7 @@ from windrow_lab.peers.engines import (
     difference,
     python_of,
 )
-from windrow_lab.peers.environments import Tell, ensure
+from windrow_lab.peers.environments import Report, ensure
 from windrow_lab.peers.files import Files, Size, make_files, rows_of
 from windrow_lab.peers.forms import Cannot
 from windrow_lab.peers.process import DRIVERS, Outcome, Run, ask
@@ -75,7 +75,7 @@ class Result:
 
 
 def meet(engine: Engine, jobs: list[Job], changes: Callable[[Task], Path]) -> Iterator[Result]:
-    """Let an engine do some workloads in one process; `changes` tells where windrow's answers are.
+    """Let an engine do some workloads in one process; `changes` says where windrow's answers are.
 
     A process that fails has reported the runs before; what was to come after gets a new one.
     """
@@ -183,7 +183,7 @@ class Contest:
     def counted(self, engine: Engine, result: Result, task: Task) -> Result:
         """Hold the number of results of the timed runs against windrow's in process.
 
-        Only where it must be the same: for windrow's own changelog, and for those that tell the
+        Only where it must be the same: for windrow's own changelog, and for those that emit the
         same rows of the same tuples.
         """
         if not result.good:
@@ -213,14 +213,14 @@ class Contest:
         return self.answer(WINDROW, task)
 
 
-def absent(engines: Iterable[Engine], tell: Tell, *, again: bool) -> dict[str, str]:
+def absent(engines: Iterable[Engine], report: Report, *, again: bool) -> dict[str, str]:
     """Make the environments that engines need; return those that cannot be had, and why."""
     reasons = {}
     for engine in engines:
         if engine.environment is None:
             continue
         try:
-            ensure(engine.environment, tell, again=again)
+            ensure(engine.environment, report, again=again)
         except RunError as error:
             reasons[engine.name] = f"{error.message}: {error.detail}"
     return reasons

@@ -30,7 +30,7 @@ ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvi
 
 Request = dict[str, Any]
 Kind = Literal["changes", "form", "rows"]
-"""What an answer is: windrow's changelog, Polars' form of it, or the rows that peers tell."""
+"""What an answer is: windrow's changelog, Polars' form of it, or the rows that peers emit."""
 
 
 @dataclass(frozen=True, slots=True)

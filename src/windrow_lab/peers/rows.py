@@ -1,4 +1,4 @@
-"""What peers tell, computed plainly by Polars: the rows that their answers are held against.
+"""What peers emit, computed plainly by Polars: the rows that their answers are held against.
 
 Times are whole milliseconds. A window at τ holds ``τ - width < ts <= τ``, as windrow's does.
 """
@@ -20,7 +20,7 @@ SAME = "the same rows"
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Rows that a peer tells: exact columns first, then float sums. `meaning`: against windrow."""
+    """Rows that a peer emits: exact columns first, then float sums. `meaning`: against windrow."""
 
     exact: tuple[str, ...]
     sums: tuple[str, ...]
@@ -146,7 +146,7 @@ ARRIVALS = Rows(
     ("ts", "src", "n", "m"),
     ("s",),
     arrivals,
-    "a row when a tuple arrives; windrow also tells when one leaves",
+    "a row when a tuple arrives; windrow also emits when one expires",
 )
 COUNTS = Rows(
     ("ts", "src", "n"),

@@ -1,6 +1,6 @@
 """The seven workloads: a continuous query each, and the rows that a peer gives in its place.
 
-windrow's answer is a changelog, and is held against Polars' whole one. A peer tells rows: most
+windrow's answer is a changelog, and is held against Polars' whole one. A peer emits rows: most
 have windrow's meaning, written once; where a peer's differs, `Rows.meaning` says how, and Polars
 computes just that.
 """
@@ -25,7 +25,7 @@ Form = Callable[[Frames, Scale], Iterator[pl.DataFrame]]
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A workload: the query, Polars' way to the same, and the rows that peers tell."""
+    """A workload: the query, Polars' way to the same, and the rows that peers emit."""
 
     name: str
     title: str

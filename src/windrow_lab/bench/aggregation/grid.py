@@ -22,16 +22,16 @@ median counts. The same plan twice was seen to differ by a tenth for as long as 
 memory lies is luck."""
 SEED = 7
 
-Tell = Callable[[str], None]
+Report = Callable[[str], None]
 
 
-def measure(count: int, repeats: int, tell: Tell | None = None) -> list[Bar]:
+def measure(count: int, repeats: int, report: Report | None = None) -> list[Bar]:
     """Run all placements of random settings, and `auto`; compare."""
     found = []
     for seed, setting in enumerate(settings(count, SEED)):
         found.append(_decided(setting, repeats, seed))
-        if tell:
-            tell(line_of(found[-1]))
+        if report:
+            report(line_of(found[-1]))
     return bars(found)
 
 

@@ -23,7 +23,7 @@ PARTS = ("messages", "rate", "selectivity", "idle")
 def expiry(ctx: click.Context, repeats: int, only: tuple[str, ...], fail: bool) -> None:
     """Measure expiry: join messages by the clock, piggybacking by delays in virtual time.
 
-    All approaches must tell the same changes, and DuckDB's answer. Prints one line of JSON a bar,
+    All approaches must emit the same changes, and DuckDB's answer. Prints one line of JSON a bar,
     then a table.
     """
     from windrow_lab.bench.expiry import idle, messages, piggyback  # noqa: PLC0415 - --help stays fast

@@ -24,7 +24,7 @@ TRUTH = (
 
 @dataclass(slots=True)
 class Idle:
-    """What an approach tells while nothing arrives: how late each end, and the answer at each tick.
+    """What an approach emits while nothing arrives: how late each end, and the answer at each tick.
 
     `changes` are all that it has emitted by the end of the input.
     """
@@ -48,7 +48,7 @@ def measure() -> Bar:
         2 * TUPLES * len(found) / seconds,
         verdict_of(wrong_in(found)),
         {"ends_input_triggered": len(found[ITA].late)},
-        {"against": "ends at their own times, without input; ITA tells none of them"},
+        {"against": "ends at their own times, without input; ITA emits none of them"},
     )
 
 

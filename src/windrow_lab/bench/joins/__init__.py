@@ -26,7 +26,7 @@ def joins(
 ) -> None:
     """Measure joins of many streams: orders, changes of order, algorithms.
 
-    Ratios inside one run; all orders and algorithms must tell the same. Prints one line of JSON a
+    Ratios inside one run; all orders and algorithms must emit the same. Prints one line of JSON a
     bar, then a table.
     """
     from windrow_lab.bench.joins import batch, methods, orders, swap, windows  # noqa: PLC0415 - --help stays fast

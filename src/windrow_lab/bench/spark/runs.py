@@ -187,7 +187,7 @@ class Watch(Looking):
         return sum(self.sizes.values())
 
     def look(self) -> None:
-        """Remember how large each file is."""
+        """Note how large each file is."""
         for path in (self.folder / "shards").glob("*/*/*"):
             try:
                 size = path.stat().st_size

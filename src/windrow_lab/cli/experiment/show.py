@@ -70,17 +70,17 @@ def run_one(kind: ExperimentType, options: Options, out: Path) -> Result:
 
 
 def watched(experiment: Experiment[Any]) -> Result:
-    """Run with a progress bar that tells what is measured now."""
+    """Run with a progress bar that shows what is measured now."""
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
     with Progress(
         *columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True
     ) as progress:
         task = progress.add_task("prepares", total=count_steps(experiment))
 
-        def tell(done: int, now: str) -> None:
+        def report(done: int, now: str) -> None:
             progress.update(task, completed=done, description=now)
 
-        return run(experiment, tell)
+        return run(experiment, report)
 
 
 def print_verdict(console: Console, experiment: Experiment[Any], result: Result) -> None:

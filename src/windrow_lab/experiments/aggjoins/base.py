@@ -31,7 +31,7 @@ from windrow_lab.experiments.library.verdict import Finding, Kind, Outcome, abov
 
 MODEL, ENGINE, CHOSEN = "model_us", "engine_model_us", "chosen"
 ALIKE = 1.05
-"""Costs within this factor are alike: the model does not tell the plans apart."""
+"""Costs within this factor are alike: the model does not distinguish the plans."""
 NEAR = 1.15
 """A plan is near the best if it takes at most so many times as long."""
 MOSTLY = 0.9
@@ -184,5 +184,5 @@ def early_names(count: int) -> tuple[str, ...]:
 
 
 def in_words(rows: Sequence[tuple[Level, Ratio]], what: str) -> str:
-    """Tell a ratio at each of some settings."""
+    """State a ratio at each of some settings."""
     return f"{what}: " + "; ".join(f"{level} {ratio}" for level, ratio in rows) + "."

@@ -214,7 +214,7 @@ class AggJoinFigure6(VariedExperiment):
 
     @property
     def set_up(self) -> str:
-        """Tell the streams."""
+        """Describe the streams."""
         w = 5_000 if self.options.full else 2_000
         return SET_UP.format(w=w, narrow=w * 2 / 5) + RIGHT
 

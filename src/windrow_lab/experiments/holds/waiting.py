@@ -43,7 +43,7 @@ TRUTHS = {ALONE: NEGATION, JOINED: JOIN.format(window=WINDOW)}
 OWN_ENDS = {ALONE: (("link1", "id"),), JOINED: (("link1", "id"), ("link3", "port"))}
 """Whose tuples a result is made of, and the column of the changelog that numbers them."""
 CLOCK = "ms_per_1000"
-TOLD, CHANGELOG, EARLY = "results_told", "changelog_negatives", "early_negatives"
+EMITTED, CHANGELOG, EARLY = "results_told", "changelog_negatives", "early_negatives"
 ABOVE, READ = "changes_above", "negatives_above"
 EVERYWHERE = "negatives_everywhere"
 
@@ -97,7 +97,7 @@ class HoldContestant(Contestant[pa.Table]):
         first = len(part(self.arena.links, done.low, done.high)["link1"])
         counts = {**more, **results_of(done.output, self.name, self.arena.links)}
         counts = {name: n * 1e3 / first for name, n in counts.items()}
-        counts["early_per_result"] = counts[EARLY] / max(1, counts[TOLD])
+        counts["early_per_result"] = counts[EARLY] / max(1, counts[EMITTED])
         stats: Any = self.query.stats()
         return counts | {"delay_s": self.hold / SECOND, "state_bytes": int(stats["state_bytes"])}
 
@@ -114,7 +114,7 @@ def results_of(changes: pa.Table, name: str, links: dict[str, pa.Table]) -> dict
         links[link]["ts"].to_numpy()[gone[column].to_numpy()] for link, column in OWN_ENDS[name]
     ]
     early = gone["_ts"].to_numpy() < np.min(ends, axis=0) + WINDOW
-    return {TOLD: len(changes) - len(gone), CHANGELOG: len(gone), EARLY: int(early.sum())}
+    return {EMITTED: len(changes) - len(gone), CHANGELOG: len(gone), EARLY: int(early.sum())}
 
 
 def work_of(stats: Mapping[str, Any]) -> dict[str, float]:
@@ -140,7 +140,7 @@ class ThesisHold(Experiment[HoldContestant]):
              speeds up queries over them.
     Refuted  if with a longer hold the join above the negation reads more negative tuples, or a
              changelog has more negative rows, or with one of a second over half of those without;
-             if with any hold all operators together tell more than without; if the join's query
+             if with any hold all operators together emit more than without; if the join's query
              takes longer with a hold of a second than without.
     Source   [THESIS 9.2; streams of our own, the thesis has none].
     """
@@ -153,7 +153,7 @@ class ThesisHold(Experiment[HoldContestant]):
     panels = (
         panel(CHANGELOG, "Negative rows of the changelog", "per 1,000 tuples of link 1"),
         panel(READ, "Negative tuples that the join reads", "per 1,000 tuples of link 1"),
-        panel(EVERYWHERE, "Negative tuples that all operators tell", "per 1,000 tuples of link 1"),
+        panel(EVERYWHERE, "Negative tuples that all operators emit", "per 1,000 tuples of link 1"),
         panel(CLOCK, "Time", "ms per 1,000 tuples"),
     )
 
@@ -163,7 +163,7 @@ class ThesisHold(Experiment[HoldContestant]):
 
     @property
     def set_up(self) -> str:
-        """Tell queries and streams."""
+        """Describe queries and streams."""
         traffic = Traffic()
         return (
             f"`{TEXTS[ALONE]}`, and `{TEXTS[JOINED]}`; a tick is a millisecond, windows are "
@@ -174,10 +174,10 @@ class ThesisHold(Experiment[HoldContestant]):
             "all cases. The changes of every run are those of a plain reference, which works out "
             "for every tuple when it is not seen on link 2, and emits it after the hold. "
             "What is counted is counted in the engine, per 1,000 tuples of link 1: of the query's "
-            f"changelog `{TOLD}` are the positive rows, `{CHANGELOG}` the negative ones, "
+            f"changelog `{EMITTED}` are the positive rows, `{CHANGELOG}` the negative ones, "
             f"`{EARLY}` those of them before a tuple of the result has left its window; "
-            f"`{ABOVE}` are changes that the join reads, `{READ}` those of them that take a row "
-            f"back, and `{EVERYWHERE}` what all operators tell each other and the changelog: those "
+            f"`{ABOVE}` are changes that the join reads, `{READ}` those of them that retract a "
+            f"row, and `{EVERYWHERE}` what all operators emit, to each other or to the user: those "
             "below the negation as well, and those that end and hold its results. "
             "`delay_s` is how much later a result is emitted than it is valid, the same for all."
         )
@@ -213,7 +213,8 @@ class ThesisHold(Experiment[HoldContestant]):
         taken = table.ratio(ABOVE, "hold", 0, 1, query=JOINED)
         price = table.ratio(CLOCK, "hold", 1, 0, query=ALONE)
         early = table.ratio(EARLY, "hold", 1, 0, query=ALONE)
-        lost = 1 - table.number(TOLD, query=ALONE, hold=1) / table.number(TOLD, query=ALONE, hold=0)
+        shown = [table.number(EMITTED, query=ALONE, hold=hold) for hold in (0, 1)]
+        lost = 1 - shown[1] / shown[0]
         read = over_holds(table, READ, JOINED)
         rows = {name: over_holds(table, CHANGELOG, name) for name in (ALONE, JOINED)}
         edges = {name: over_holds(table, EVERYWHERE, name) for name in (ALONE, JOINED)}
@@ -270,6 +271,6 @@ def halved(found: dict[float, float]) -> bool:
 
 
 def shares(found: dict[float, float]) -> str:
-    """Tell a measure without a hold, and by the hold what is left of it."""
+    """State a measure without a hold, and by the hold what is left of it."""
     left = ", ".join(f"{n / found[0]:.1%} at {hold:g} s" for hold, n in found.items() if hold)
     return f"of {found[0]:,.0f} there are {left}"

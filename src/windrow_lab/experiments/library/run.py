@@ -40,7 +40,7 @@ class Result:
 
 
 def silent(_done: int, _now: str) -> None:
-    """Tell nobody."""
+    """Report to nobody."""
 
 
 def run(experiment: Experiment[CaseT], progress: Progress = silent) -> Result:

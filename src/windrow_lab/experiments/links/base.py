@@ -78,7 +78,7 @@ class LinkExperiment(Experiment[LinkContestant]):
 
     @property
     def set_up(self) -> str:
-        """Tell query, trace and what is timed."""
+        """Describe query, trace and what is timed."""
         return (
             f"`{self.query_text(self.text, 'W')}`\n\n{self.trace.description} "
             f"A run is a stretch of at most {STRETCH:,} ticks after all windows (of W ticks) have "

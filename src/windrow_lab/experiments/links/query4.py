@@ -106,5 +106,5 @@ def against(table: Table, one: str, others: tuple[str, ...], window: int) -> dic
 
 
 def in_words(ratios: dict[str, Ratio]) -> str:
-    """Tell how long the others take."""
+    """Say how long the others take."""
     return ", ".join(f"{other} takes {ratio} as long" for other, ratio in ratios.items()) + "."

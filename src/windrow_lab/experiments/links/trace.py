@@ -1,6 +1,6 @@
 """The traces that the queries run on: links of an integer clock, one connection a tick on average.
 
-`lbl` is generated, with the proportions that the thesis tells of its trace; `lbl-zipf` is the same
+`lbl` is generated, with the proportions that the thesis states of its trace; `lbl-zipf` is the same
 but that ftp and telnet are used by all sources, not alike by some. `zeek` is real: three days at
 one host, cut into three links by the clients' port; its clock counts every third connection. It is
 not part of the project: it is read from the folder that ``WINDROW_DATA`` names.

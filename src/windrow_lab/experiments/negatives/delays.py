@@ -52,7 +52,7 @@ class NegFigure10(DelayExperiment):
     )  # fmt: skip
     streams = (
         "COUNT over a stream of 50 tuples a second joined with a table of items; the table is not "
-        "retroactive, so that results tell their ends: under NTA the join reads each tuple, and a "
+        "retroactive, so that its results expire: under NTA the join reads each tuple, and a "
         "message as it ends, and negative tuples are made above it."
     )
 
@@ -104,7 +104,7 @@ class StreamJoin(DelayExperiment):
 
     @property
     def streams(self) -> str:  # type: ignore[override]
-        """Tell the query."""
+        """Describe the query."""
         fixed = f"selectivity {SELECTIVITY}" if self.factor == "rate" else f"{RATE} tuples a second"
         return f"MAX over the join of two streams, {fixed} (each). {Q2_TOLD}"
 

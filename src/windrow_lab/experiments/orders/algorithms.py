@@ -87,7 +87,7 @@ class Join(Protocol):
         """Return how many rows were looked at so far, those of outermost loops left out."""
 
     def state_rows(self) -> int:
-        """Return how many rows are remembered."""
+        """Return how many rows are stored."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,7 +78,7 @@ class MultiFigure4a(Experiment[JoinContestant]):
 
     @property
     def set_up(self) -> str:
-        """Tell the streams."""
+        """Describe the streams."""
         return (
             "Four streams with λ = 1, T = 100, v = 50, and a table of 2, 10 or 30 buckets on each; "
             f"`{HASH}` has a bucket for each value, which is windrow's. {BUCKETS_ARE_CHAINS} "
@@ -192,7 +192,7 @@ def later(few: Table, many: Table) -> Outcome:
 
 
 def each(ratios: dict[str, Ratio]) -> str:
-    """Tell a ratio for each of some names."""
+    """State a ratio for each of some names."""
     return ", ".join(f"{name} {ratio}" for name, ratio in ratios.items())
 
 
@@ -243,7 +243,7 @@ class MultiFigure4b(Experiment[JoinContestant]):
 
     @property
     def set_up(self) -> str:
-        """Tell the streams."""
+        """Describe the streams."""
         return (
             "Three streams with λ = 1 and one with 50, T = 100, v = 50; evaluated, and old tuples "
             "let go of, every five units of time, in the order that the model likes best for "

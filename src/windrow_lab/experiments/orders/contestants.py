@@ -32,10 +32,10 @@ COMPARED = "comparisons"
 RIGHT = (
     "Tuples go to the operators in batches, without a query around them. One tuple a tick, of "
     "stream i with probability λi/Σλ; a unit of time is Σλ ticks. The results of every run are "
-    "equal for all contestants that tell the same, and those of the last run are DuckDB's. "
+    "equal for all contestants that emit the same, and those of the last run are DuckDB's. "
     "Comparisons are the rows that loops look at, a unit of time."
 )
-TELLS = {
+SELECTED = {
     When.EAGER: "newest AS _ts, {times} FROM found WHERE newest < ends",
     When.LOSSY: "refresh AS _ts, {times} FROM found WHERE refresh < ends",
     When.RESTORE: "refresh AS _ts, {times} FROM found WHERE newest < ends",
@@ -114,7 +114,7 @@ class JoinArena:
         return (
             f"WITH found AS (SELECT *, {newest} AS newest, LEAST({ends}) AS ends, "
             f"{refresh} AS refresh FROM ({truth_text(self.streams)})) "
-            f"SELECT {TELLS[when].format(times=', '.join(times))}"
+            f"SELECT {SELECTED[when].format(times=', '.join(times))}"
         )
 
 

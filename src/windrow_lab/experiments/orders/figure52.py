@@ -79,11 +79,11 @@ class ThesisFigure52(OrderExperiment):
 
     @property
     def set_up(self) -> str:
-        """Tell the algorithms, too."""
+        """Describe the algorithms, too."""
         return (
             f"{super().set_up} Lazy expiry and lazy evaluation are every ten units of time, hash "
             "tables have ten buckets. Predicted is the cost of eager nested loops, as in the "
-            "thesis, which does not tell its fourth order: 4312 is one of the worst. There are "
+            "thesis, which does not name its fourth order: 4312 is one of the worst. There are "
             "many results a tuple, and to make their rows costs the same in all orders."
         )
 

@@ -82,7 +82,7 @@ class MultiFigure3(Experiment[Team]):
 
     @property
     def set_up(self) -> str:
-        """Tell the streams."""
+        """Describe the streams."""
         return (
             "Four streams with T = 100, v = 50 and λ = 1, but for λ4: 1 (figure 3a, `equal`) or 10 "
             "(3b, `fast`). Each algorithm, by nested loops, has the best of its orders at each "

@@ -58,7 +58,7 @@ class OrderExperiment(Experiment[JoinContestant]):
 
     @property
     def set_up(self) -> str:
-        """Tell the streams."""
+        """Describe the streams."""
         streams = "; ".join(
             f"S{i + 1}: λ={s.rate:g}, T={s.window:g}, v={s.values:g}"
             for i, s in enumerate(self.streams)
@@ -158,7 +158,7 @@ def pairs_ranked(table: Table) -> list[Outcome]:
 
 
 def pairs_in_words(table: Table) -> str:
-    """Count what the clock says of pairs of orders, and tell Spearman's ρ of work and time."""
+    """Count what the clock says of pairs of orders, and report Spearman's ρ of work and time."""
     pairs = pairs_ranked(table)
     work, time = (
         rank_correlation(

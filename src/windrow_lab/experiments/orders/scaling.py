@@ -64,7 +64,7 @@ class MultiFigure2(Experiment[JoinContestant]):
 
     @property
     def set_up(self) -> str:
-        """Tell the streams."""
+        """Describe the streams."""
         return (
             "All streams have λ = 1, T = 100, v = 50; the order is that of the streams. MULTI-WAY "
             f"and NAIVE are nested loops. A run is {STRETCH} units of time. {RIGHT} `model cost` "

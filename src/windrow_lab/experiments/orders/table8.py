@@ -72,7 +72,7 @@ class MultiTable8(OrderExperiment):
 
     @property
     def set_up(self) -> str:
-        """Tell the algorithms, too."""
+        """Describe the algorithms, too."""
         return f"{super().set_up} The papers' hash tables have five buckets each."
 
     def findings(self, table: Table) -> list[Finding]:
@@ -141,7 +141,7 @@ class MultiTable8(OrderExperiment):
         ]
 
     def ours(self, table: Table, order: str) -> list[Finding]:
-        """Tell how model and clock agree on all orders, and what an index by value gives."""
+        """Say how model and clock agree on all orders, and what an index by value gives."""
         loops, tree = of_algorithm(table, NLJS[0]), of_algorithm(table, TREE)
         rows = {name: table.row(algorithm=name, order=order) for name in (NLJS[0], HASH, TREE)}
         gain, lead = rows[NLJS[0]].over(rows[HASH], CLOCK), rows[TREE].over(rows[HASH], CLOCK)

@@ -31,7 +31,7 @@ def looked_at(x: str, x_label: str, by: str, title: str, *, log_x: bool = False)
 
 
 class WJoinExperiment(Experiment[WJoinContestant]):
-    """Measures W-joins over generated streams; `arena` tells which."""
+    """Measures W-joins over generated streams; `arena` says which."""
 
     turns = "algorithm"
     ways: ClassVar[dict[str, Make]] = ALGORITHMS
@@ -65,7 +65,7 @@ def times_longer(table: Table, one: str, other: str, **levels: Level) -> Ratio:
 
 
 def ratios_in_words(table: Table, one: str, other: str, factor: str, **levels: Level) -> str:
-    """Tell how many times longer one takes than another at each level of a factor."""
+    """Say how many times longer one takes than another at each level of a factor."""
     found = [
         f"{level}: {times_longer(table, one, other, **{factor: level, **levels})}, "
         f"{table.ratio(LOOKED, 'algorithm', one, other, **{factor: level, **levels})} the rows"

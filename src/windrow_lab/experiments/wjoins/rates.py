@@ -51,7 +51,7 @@ class ManyStreams(WJoinExperiment):
 
     @property
     def set_up(self) -> str:
-        """Tell the streams."""
+        """Describe the streams."""
         return (
             f"{self.kind} The window is 1 second, and {self.values:,} keys are about as many as a "
             f"stream has rows in it. A run is {self.seconds} seconds, in steps of one. "
@@ -161,7 +161,7 @@ class OneSlow(WJoinExperiment):
 
     @property
     def set_up(self) -> str:
-        """Tell the streams."""
+        """Describe the streams."""
         return (
             "Four streams of 1,000 tuples a second; the last one swings between that and a slow "
             "rate, every 100 of its tuples. Keys are half of what a window has of an even stream, "
@@ -194,7 +194,7 @@ class WJoinFigure9c(OneSlow):
         looked_at("slow_rate", "slow rate, tuples a second", "algorithm", "Rows looked at",
                   log_x=True),
     )  # fmt: skip
-    window = "The paper does not tell its window here; ours is 1 second, as in its figure 13."
+    window = "The paper does not state its window here; ours is 1 second, as in its figure 13."
 
     def arena(self, levels: Levels) -> WJoinArena:
         """Return streams of a slow rate."""

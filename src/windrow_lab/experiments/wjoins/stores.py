@@ -49,7 +49,7 @@ class WJoinFigures78(WJoinExperiment):
 
     @property
     def set_up(self) -> str:
-        """Tell streams and contestants."""
+        """Describe streams and contestants."""
         return (
             f"Each stream has {self.an_hour:,} tuples an hour and as many items; the window is an "
             "hour. A run is a day, in steps of two hours. Ripple join and XJoin let go of what "

@@ -102,7 +102,7 @@ class WJoinFigure14(WJoinExperiment):
 
     @property
     def set_up(self) -> str:
-        """Tell streams and windows."""
+        """Describe streams and windows."""
         rates = "; ".join(f"{', '.join(map(str, r))}" for r in RATES.values())
         return (
             "The path A, B, C, D and back: two joins with windows of half a second between "

@@ -124,12 +124,12 @@ def main(path: str) -> None:
     os.environ["PATHWAY_THREADS"] = str(request["threads"])
     import pathway as pw  # noqa: PLC0415 - only Pathway's Python has it
 
-    tell({"event": "ready", "seconds": perf_counter() - start})
+    report({"event": "ready", "seconds": perf_counter() - start})
     for each in request["runs"]:
-        tell({"event": "run", "name": each["name"], **run(pw, request["task"], each)})
+        report({"event": "run", "name": each["name"], **run(pw, request["task"], each)})
 
 
-def tell(event: dict[str, object]) -> None:
+def report(event: dict[str, object]) -> None:
     """Write one line of JSON."""
     print(json.dumps(event), flush=True)
 
