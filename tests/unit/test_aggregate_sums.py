@@ -14,12 +14,9 @@ from windrow.core.schema import Field
 from windrow.core.types import BIGINT, DOUBLE
 from windrow.kernels.sums import sum_real
 from windrow.operators.aggregate import AccumulatorCall, GroupBy, GroupByTask
-from windrow.operators.aggregate.sums import DecimalSum, WholeSum
-from windrow.operators.aggregate.wide import WideDecimals
 from windrow.operators.arrow import vector_from_arrow, vector_to_arrow
 from windrow.operators.delta import Delta
 from windrow.operators.interner import Interner
-from windrow.operators.join.aggregation.folds.plain import EarlyDecimals, EarlyWhole
 from windrow.operators.vector import Vector
 
 X = Field("x", DOUBLE)
@@ -272,33 +269,3 @@ def test_sums_of_whole_numbers_are_exact_for_any_number_of_copies(type_, data):
         exact += value * copies
         fits = -limit <= exact < limit if type_ == BIGINT else abs(exact) < limit
         assert shown_sum(task, interner) == (values_of(type_, [exact])[0] if fits else None)
-
-
-def in_limbs(rows: np.ndarray) -> np.ndarray:
-    """Return sums in words, with counts, as versions before had them: 32 bits a column."""
-    *words, counts = rows.T
-    parts = [half for w in words[1:] for half in (w >> 32 & 0xFFFFFFFF, w & 0xFFFFFFFF)]
-    parts[0] = words[0] << 32 | parts[0]
-    return np.stack([*parts, counts], 1)
-
-
-@pytest.mark.parametrize("type_", [BIGINT, MONEY, LARGE], ids=str)
-def test_sums_that_were_saved_in_limbs_go_on(type_):
-    summed = BIGINT if type_ == BIGINT else LARGE
-    call = AccumulatorCall("sum", (Field("v", type_),), "sum", summed)
-    values = [-(10**17), 5, 10**18 - 1, -7]
-    wide = WideDecimals(Interner())
-    plain, cut = (WholeSum, EarlyWhole) if type_ == BIGINT else (DecimalSum, EarlyDecimals)
-    given = () if type_ == BIGINT else (wide,)
-    rows = np.array([[v >> 63, v >> 63, v, 1] for v in values], np.int64)
-    rows = rows if type_ == LARGE else np.ascontiguousarray(rows[:, 1:])
-    late, early = plain(call, *given), cut(call, 0, *given)
-    assert rows.shape[1] == late.state.shape[1]
-    late.load({"state": in_limbs(rows)})
-    early.load({"sums": in_limbs(rows), "partials": np.insert(in_limbs(rows), 0, 3, axis=1)})
-    assert np.array_equal(late.state, rows)
-    assert np.array_equal(early.sums, rows)
-    assert np.array_equal(early.partials, np.insert(rows, 0, 3, axis=1))
-    again = cut(call, 0, *given)
-    again.load(early.save(4, 4))
-    assert np.array_equal(again.partials, early.partials)

@@ -40,7 +40,7 @@ class Driven:
 
     def check(self) -> None:
         live = np.arange(len(self.wanted))
-        self.bags.check(live, self.order.kind)
+        self.bags.check_groups(live, self.order.kind)
         found: list[Counter[int]] = [Counter() for _ in self.wanted]
         for group, key, copies in self.bags.entries(len(self.wanted)).T.tolist():
             found[group][key] = copies

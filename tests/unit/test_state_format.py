@@ -22,7 +22,7 @@ PARTS = {
     7: {
         "band": "heads keys(free hashes layout meta words) left(back codes exp keep payload tail)"
         " right(back codes exp keep payload tail)",
-        "median": "meta roots words",
+        "median": "bags(layout meta roots words) layout",
         "query": "agendas buffers clock counters delays due flow followed interner pace plan since"
         " start watches",
         "upserts": "current(rows since) ended(rows since)",

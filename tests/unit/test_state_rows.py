@@ -41,26 +41,31 @@ ROWS = st.lists(st.tuples(st.integers(-9, 9) | st.none(), st.floats(-1, 1)), max
 STEPS = st.lists(st.tuples(ROWS, st.integers(0, 120)), max_size=8)
 
 
-@given(STEPS)
-def test_a_ring_is_a_list_that_loses_its_head(steps: list[tuple[list[Row], int]]) -> None:
+@given(STEPS, st.integers(0, 9))
+def test_a_ring_is_a_list_that_loses_its_head(
+    steps: list[tuple[list[Row], int]], longer: int
+) -> None:
+    """Rows from step `longer` on live longer, so that ends do not follow from arrivals."""
     ring = Ring(FIELDS)
-    model: list[tuple[int, Row]] = []
+    model: list[tuple[int, int, Row]] = []
     number = 0
-    for rows, drop in steps:
-        first = ring.append(times(number, len(rows)), times(number, len(rows)), columns_of(rows))
+    for step, (rows, drop) in enumerate(steps):
+        ts = times(number, len(rows))
+        first = ring.append(ts, 2 * ts if step >= longer else ts, columns_of(rows))
         assert first == number
-        model += list(zip(range(number, number + len(rows)), rows, strict=True))
+        model += [(n, 2 * n if step >= longer else n, row) for n, row in enumerate(rows, number)]
         number += len(rows)
         ring.check()
         model = model[drop:]
         ring.drop_to(model[0][0] if model else number)
         ring.check()
         assert len(ring) == len(model)
-        kept = np.array([n for n, _ in model], np.int64)
-        assert rows_of(ring.take(kept)) == [row for _, row in model]
-        assert ring.exp[kept & ring.mask].tolist() == kept.tolist()
-        for clock in (-1, number // 2, number):
-            assert ring.first_after(clock) == next((n for n, _ in model if n > clock), number)
+        kept = np.array([n for n, _, _ in model], np.int64)
+        assert rows_of(ring.take(kept)) == [row for _, _, row in model]
+        assert ring.ends(ring.at(ring.tail, ring.head)).tolist() == [end for _, end, _ in model]
+        for clock in (-1, number // 2, number, 2 * number):
+            later = next((n for n, end, _ in model if end > clock), number)
+            assert ring.first_after(clock) == later
 
 
 @given(STEPS, st.randoms(use_true_random=False))

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windrow.kernels.words import add_words_untyped, words_of_limbs
+from windrow.kernels.words import add_words_untyped
 
 ANY = st.integers(-(2**63), 2**63 - 1) | st.sampled_from([0, 1, -1, 2**63 - 1, -(2**63)])
 
@@ -29,17 +29,3 @@ def test_adding_is_that_of_whole_numbers(count, data):
     assert row[0, -1] == 9
     wanted = joined(kept) + joined(added) * times
     assert (joined(row[0, 1:-1].tolist()) - wanted) % 2 ** (64 * count) == 0
-
-
-@pytest.mark.parametrize("count", [2, 4])
-@given(data=st.data())
-def test_sums_of_32_bits_have_the_same_value_in_words(count, data):
-    """State of older versions is read so: carries wait in it, of either sign."""
-    sums = st.integers(-(2**62), 2**62)
-    limbs = data.draw(st.lists(st.lists(sums, min_size=count, max_size=count), min_size=1))
-    words = words_of_limbs(np.array(limbs, np.int64))
-    assert words.shape == (len(limbs), count // 2 + 1)
-    for row, given_limbs in zip(words.tolist(), limbs, strict=True):
-        assert joined(row) == sum(
-            s * 2 ** (32 * (count - 1 - k)) for k, s in enumerate(given_limbs)
-        )

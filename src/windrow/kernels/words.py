@@ -82,16 +82,3 @@ def _joined_words(builder: Any, words: Any, wide: Any) -> Any:
 
 
 add_words = add_words_untyped if numba.config.DISABLE_JIT else add_words_compiled  # type: ignore[attr-defined]
-
-
-def words_of_limbs(limbs: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Return rows of words with the values of rows of sums of 32 bits, the highest first.
-
-    State of before sums had words is such sums. There is one word more than pairs of limbs.
-    """
-    limbs = limbs.copy()
-    for k in range(limbs.shape[1] - 1, 0, -1):
-        limbs[:, k - 1] += limbs[:, k] >> HALF
-        limbs[:, k] &= MASK
-    top = limbs[:, :1] >> HALF
-    return np.hstack([top, limbs[:, ::2] << HALF | limbs[:, 1::2]])

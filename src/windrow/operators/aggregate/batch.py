@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import numpy as np
 
 from windrow.kernels.groups import CLOSES, WEIGHT
 from windrow.operators.aggregate.op import EXPIRY_COLUMN, AccumulatorCall
-from windrow.operators.task import Saved
+from windrow.operators.state.fields import State
 from windrow.operators.vector import I64, Bools, Vector
 
 ALL_TAKEN: Bools = np.empty(0, np.bool_)
@@ -93,7 +93,7 @@ class EventBatch:
         return replace(self, events=events, columns=columns)
 
 
-class Accumulator(Protocol):
+class Accumulator(State, ABC):
     """One call's values, by group code.
 
     Groups that are released have no tuples; whoever has their code next starts from nothing.
@@ -102,10 +102,13 @@ class Accumulator(Protocol):
     @property
     def comparisons(self) -> int:
         """Return how many values have been compared."""
+        return 0
 
+    @abstractmethod
     def reserve(self, groups: int) -> None:
         """Make room for group codes below `groups`."""
 
+    @abstractmethod
     def fold(self, batch: EventBatch, out: I64, valid: Bools) -> None:
         """Fold the events; fill in the word of each emission, and whether it is not NULL.
 
@@ -113,22 +116,12 @@ class Accumulator(Protocol):
         """
 
     def release(self, groups: I64) -> None:
-        """Forget groups, each of which has no tuples."""
+        """Forget groups, each of which has no tuples: what they hold is nothing already."""
 
     def entries(self) -> int:
         """Return how many values are stored, besides sums and counts."""
+        return 0
 
-    def nbytes(self) -> int:
-        """Return the exact size of the state."""
-
-    def save(self, groups: int) -> Saved:
-        """Return the state of groups below `groups`."""
-
-    def load(self, saved: Saved) -> None:
-        """Take over a saved state."""
-
-    def live_codes(self) -> list[I64]:
-        """Return the codes of interned values in the state."""
-
-    def check(self, live: I64) -> None:
-        """Assert the invariants, given the live groups."""
+    @abstractmethod
+    def check_groups(self, live: I64) -> None:
+        """Assert what is true of live groups, and of those without tuples."""

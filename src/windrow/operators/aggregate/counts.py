@@ -5,17 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 from windrow.kernels.counters import count_truths, count_values
-from windrow.operators.aggregate.batch import EventBatch
+from windrow.operators.aggregate.batch import Accumulator, EventBatch
 from windrow.operators.aggregate.op import AccumulatorCall
+from windrow.operators.state.fields import OF_OWNER, ArrayField
 from windrow.operators.state.key_table import grown
-from windrow.operators.task import Saved
 from windrow.operators.vector import I64, Bools
 
 
-class PlainArray:
+class PlainArray(Accumulator):
     """State that is one row of int64s a group, all 0 when the group has no tuples."""
 
-    comparisons = 0
+    layout = "plain-array", 1
+    state_fields = (ArrayField("state", length=OF_OWNER),)
 
     def __init__(self, call: AccumulatorCall, *width: int) -> None:
         self.call = call
@@ -25,32 +26,7 @@ class PlainArray:
         """Make room."""
         self.state = grown(self.state, groups)  # type: ignore[assignment]
 
-    def release(self, groups: I64) -> None:
-        """Counts of nothing are 0 already."""
-
-    def entries(self) -> int:
-        """No values are stored."""
-        return 0
-
-    def nbytes(self) -> int:
-        """Size of the counters."""
-        return self.state.nbytes
-
-    def save(self, groups: int) -> Saved:
-        """Return the rows in use."""
-        return {"state": self.state[:groups].copy()}
-
-    def load(self, saved: Saved) -> None:
-        """Take over the rows."""
-        state = saved["state"]
-        assert isinstance(state, np.ndarray)
-        self.state = state.copy()
-
-    def live_codes(self) -> list[I64]:
-        """No values are stored."""
-        return []
-
-    def check(self, live: I64) -> None:
+    def check_groups(self, live: I64) -> None:
         """Assert that groups without tuples count nothing."""
         idle = np.ones(len(self.state), np.bool_)
         idle[live] = False

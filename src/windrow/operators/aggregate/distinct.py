@@ -9,16 +9,22 @@ from windrow.kernels.groups import GROUP
 from windrow.operators.aggregate.batch import Accumulator, EventBatch
 from windrow.operators.aggregate.op import AccumulatorCall
 from windrow.operators.codec import column_words
-from windrow.operators.state.key_table import KeyTable, grown
-from windrow.operators.task import Saved
-from windrow.operators.vector import I64, Bools, is_interned
+from windrow.operators.state.fields import ArrayField, NestedField, State
+from windrow.operators.state.key_table import KeyTable, TableField, grown
+from windrow.operators.vector import I64, Bools
 
 
-class ValueTable:
+class ValueTable(State):
     """How many copies each (group, value, ...) has.
 
     Invariant, asserted by `check`: exactly the pairs with copies are in the table.
     """
+
+    layout = "value-copies", 1
+    state_fields = (
+        TableField("table", fields="call.args", first=1),
+        ArrayField("counts", length="table.entries", room="table.capacity"),
+    )
 
     def __init__(self, call: AccumulatorCall) -> None:
         self.call = call
@@ -42,45 +48,18 @@ class ValueTable:
         """Forget those of the pairs that have no copies."""
         self.table.release(np.unique(codes[self.counts[codes] == 0]))
 
-    @property
-    def nbytes(self) -> int:
-        """Exact size of table and counters."""
-        return self.table.nbytes + self.counts.nbytes
-
-    def live_codes(self) -> list[I64]:
-        """Return the codes of interned values in the state."""
-        live = self.table.live()
-        return [
-            self.table.words[live, k + 1]
-            for k, arg in enumerate(self.call.args)
-            if is_interned(arg.type)
-        ]
-
-    def save(self) -> Saved:
-        """Return the pairs and their counts."""
-        saved = self.table.save()
-        words = saved["words"]
-        assert isinstance(words, np.ndarray)
-        return {"table": saved, "counts": self.counts[: len(words)].copy()}
-
-    def load(self, saved: Saved) -> None:
-        """Take over pairs and counts."""
-        table, counts = saved["table"], saved["counts"]
-        assert isinstance(table, dict)
-        assert isinstance(counts, np.ndarray)
-        self.table = KeyTable.loaded(table)
-        self.counts = counts.copy()
-
-    def check(self) -> None:
+    def invariants(self) -> None:
         """Assert the invariant."""
-        self.table.check()
         held = np.flatnonzero(self.counts)
         assert (self.counts[held] > 0).all(), "a count is negative"
         assert np.array_equal(held, self.table.live()), "pairs and counts differ"
 
 
-class DistinctAccumulator:
+class DistinctAccumulator(Accumulator):
     """Feeds an accumulator with the first copy of each value, and takes the last one back."""
+
+    layout = "distinct-values", 1
+    state_fields = (NestedField("values"), NestedField("inner"))
 
     def __init__(self, call: AccumulatorCall, inner: Accumulator) -> None:
         self.call = call
@@ -114,27 +93,6 @@ class DistinctAccumulator:
         """Return how many different values are stored."""
         return len(self.values) + self.inner.entries()
 
-    def nbytes(self) -> int:
-        """Size of counters and of what they feed."""
-        return self.values.nbytes + self.inner.nbytes()
-
-    def save(self, groups: int) -> Saved:
-        """Return both."""
-        return {"values": self.values.save(), "inner": self.inner.save(groups)}
-
-    def load(self, saved: Saved) -> None:
-        """Take over both."""
-        values, inner = saved["values"], saved["inner"]
-        assert isinstance(values, dict)
-        assert isinstance(inner, dict)
-        self.values.load(values)
-        self.inner.load(inner)
-
-    def live_codes(self) -> list[I64]:
-        """Return the codes of interned values in the state."""
-        return self.values.live_codes() + self.inner.live_codes()
-
-    def check(self, live: I64) -> None:
-        """Assert the invariants of both."""
-        self.values.check()
-        self.inner.check(live)
+    def check_groups(self, live: I64) -> None:
+        """Assert those of what is fed."""
+        self.inner.check_groups(live)

@@ -15,17 +15,17 @@ from windrow.kernels.extremes import (
     Candidates,
     best_alive,
 )
-from windrow.operators.aggregate.batch import EventBatch
+from windrow.operators.aggregate.batch import Accumulator, EventBatch
 from windrow.operators.aggregate.comparing import Comparing
 from windrow.operators.aggregate.op import AccumulatorCall
 from windrow.operators.aggregate.pool import Pool
 from windrow.operators.interner import Interner
+from windrow.operators.state.fields import OF_OWNER, ArrayField, NestedField
 from windrow.operators.state.key_table import grown
-from windrow.operators.task import Saved
 from windrow.operators.vector import I64, Bools
 
 
-class BestAlive:
+class BestAlive(Accumulator):
     """MIN or MAX of unsigned input: a list a group of the tuples that can still win.
 
     Invariants, asserted by `check`:
@@ -33,6 +33,9 @@ class BestAlive:
       2. every node of the pool is in one list;
       3. a group without tuples has an empty list.
     """
+
+    layout = "best-alive", 1
+    state_fields = (ArrayField("ends", length=OF_OWNER), NestedField("pool"))
 
     def __init__(self, call: AccumulatorCall, interner: Interner) -> None:
         self.call = call
@@ -65,28 +68,9 @@ class BestAlive:
             valid,
         )
 
-    def release(self, groups: I64) -> None:
-        """Lists without tuples are empty already."""
-
     def entries(self) -> int:
         """Return how many tuples can still win."""
         return len(self.pool)
-
-    def nbytes(self) -> int:
-        """Size of lists and nodes."""
-        return self.ends.nbytes + self.pool.nbytes
-
-    def save(self, groups: int) -> Saved:
-        """Return the lists in use."""
-        return {"ends": self.ends[:groups].copy(), "pool": self.pool.save()}
-
-    def load(self, saved: Saved) -> None:
-        """Take over saved lists."""
-        ends, pool = saved["ends"], saved["pool"]
-        assert isinstance(ends, np.ndarray)
-        assert isinstance(pool, dict)
-        self.ends = ends.copy()
-        self.pool.load(pool)
 
     def immortal(self) -> tuple[I64, I64]:
         """Return the groups whose last candidate never expires, and the value of that."""
@@ -99,9 +83,8 @@ class BestAlive:
         """Return the codes of the values that can still win."""
         return [self.pool.nodes[self.pool.live(), KEY]] if self.comparing.interned else []
 
-    def check(self, live: I64) -> None:
+    def check_groups(self, live: I64) -> None:
         """Assert the invariants."""
-        self.pool.check()
         nodes, count = self.pool.nodes, 0
         for group in np.flatnonzero(self.ends[:, FRONT]):
             assert group in live, "invariant 3: an empty group has candidates"

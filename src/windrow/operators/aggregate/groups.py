@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import cast
 
 import numpy as np
 
@@ -13,8 +12,9 @@ from windrow.kernels.groups import ShownRows, changed_rows, empty_groups, name_e
 from windrow.operators.aggregate.op import GroupBy
 from windrow.operators.buffers import room_for
 from windrow.operators.delta import Delta
+from windrow.operators.state.fields import OF_OWNER, ArrayField, ScratchField, State
 from windrow.operators.state.key_table import grown
-from windrow.operators.task import Counters, Saved
+from windrow.operators.task import Counters
 from windrow.operators.vector import I64, Bools, Vector, is_interned
 
 Keys = Callable[[I64], list[Vector]]
@@ -76,7 +76,7 @@ class RowChanges:
 
 
 @dataclass(slots=True)
-class GroupRows:
+class GroupRows(State):
     """How many tuples each group has, and the row that it showed last, by group code.
 
     A group shows a row while it has tuples; without keys the one group always does.
@@ -85,6 +85,15 @@ class GroupRows:
       2. `recent` is scratch, -1 everywhere;
       3. `showing` counts the groups that show a row.
     """
+
+    layout = "group-rows", 1
+    state_fields = (
+        ArrayField("rows", length=OF_OWNER),
+        ArrayField("shown", length=OF_OWNER),
+        ArrayField("last", length=OF_OWNER),
+        ArrayField("last_valid", length=OF_OWNER),
+        ScratchField("recent"),
+    )
 
     op: GroupBy
     rows: I64 = field(init=False)
@@ -167,29 +176,7 @@ class GroupRows:
         out[3:] = self.last[live].T
         return self._delta(out, self.last_valid[live].T, keys)
 
-    def save(self, groups: int) -> Saved:
-        """Return what is known of groups below `groups`."""
-        return {
-            "rows": self.rows[:groups].copy(),
-            "shown": self.shown[:groups].copy(),
-            "last": self.last[:groups].copy(),
-            "last_valid": self.last_valid[:groups].copy(),
-        }
-
-    def load(self, saved: Saved) -> None:
-        """Take over what was saved."""
-        for name in ("rows", "shown", "last", "last_valid"):
-            setattr(self, name, cast("I64", saved[name]).copy())
-        self.recent = np.full(len(self.rows), -1, np.int64)
-        self.showing = int(np.count_nonzero(self.shown))
-
-    @property
-    def nbytes(self) -> int:
-        """Exact size of the arrays."""
-        arrays = (self.rows, self.shown, self.last, self.last_valid, self.recent)
-        return sum(a.nbytes for a in arrays)
-
-    def live_codes(self, live: I64) -> list[I64]:
+    def shown_codes(self, live: I64) -> list[I64]:
         """Return the codes of interned values that live groups show."""
         return [
             self.last[live, c][self.last_valid[live, c]]
@@ -197,12 +184,20 @@ class GroupRows:
             if is_interned(call.type)
         ]
 
-    def check(self) -> I64:
-        """Assert the invariants; return the groups with tuples."""
+    def occupied(self) -> I64:
+        """Return the groups with tuples."""
+        return np.flatnonzero(self.rows)
+
+    def invariants(self) -> None:
+        """Assert the invariants."""
         assert (self.recent == -1).all(), "invariant 2: scratch is left over"
         assert np.count_nonzero(self.shown) == self.showing, "invariant 3: miscounted"
-        held = np.flatnonzero(self.rows)
+        held = self.occupied()
         assert (self.rows[held] > 0).all(), "a group has less than no tuples"
         if self.op.keys:
             assert np.array_equal(np.flatnonzero(self.shown), held), "invariant 1: a row is amiss"
-        return held
+
+    def rebuild(self) -> None:
+        """Count the rows that are shown."""
+        self.recent = np.full(len(self.rows), -1, np.int64)
+        self.showing = int(np.count_nonzero(self.shown))

@@ -18,19 +18,19 @@ from windrow.kernels.ordered import (
     Treaps,
     most_frequent,
 )
-from windrow.operators.aggregate.batch import EventBatch
+from windrow.operators.aggregate.batch import Accumulator, EventBatch
 from windrow.operators.aggregate.comparing import Comparing
 from windrow.operators.aggregate.distinct import ValueTable
 from windrow.operators.aggregate.op import AccumulatorCall
 from windrow.operators.aggregate.pool import Pool
 from windrow.operators.arrow import vector_from_arrow, vector_to_arrow
 from windrow.operators.interner import Interner
+from windrow.operators.state.fields import OF_OWNER, ArrayField, NestedField, State
 from windrow.operators.state.key_table import grown
-from windrow.operators.task import Saved
 from windrow.operators.vector import I64, Bools, Vector
 
 
-class Forest:
+class Forest(State):
     """One treap a group, in one pool.
 
     Invariants, asserted by `check`:
@@ -38,6 +38,9 @@ class Forest:
       2. priorities do not ascend from a node to its children;
       3. a group without tuples has no tree.
     """
+
+    layout = "forest", 1
+    state_fields = (ArrayField("roots", length=OF_OWNER), NestedField("pool"))
 
     def __init__(self) -> None:
         self.roots: I64 = np.zeros(0, np.int64)
@@ -53,26 +56,8 @@ class Forest:
         """What kernels need: the arrays as they are now."""
         return Treaps(self.roots, self.pool.nodes, self.pool.meta)
 
-    def save(self, groups: int) -> Saved:
-        """Return the trees in use."""
-        return {"roots": self.roots[:groups].copy(), "pool": self.pool.save()}
-
-    def load(self, saved: Saved) -> None:
-        """Take over saved trees."""
-        roots, pool = saved["roots"], saved["pool"]
-        assert isinstance(roots, np.ndarray)
-        assert isinstance(pool, dict)
-        self.roots = roots.copy()
-        self.pool.load(pool)
-
-    @property
-    def nbytes(self) -> int:
-        """Exact size of roots and nodes."""
-        return self.roots.nbytes + self.pool.nbytes
-
-    def check(self, live: I64) -> None:
+    def check_groups(self, live: I64) -> None:
         """Assert the invariants."""
-        self.pool.check()
         nodes, at = self.pool.nodes, self.pool.live()
         left, right = nodes[at, LEFT], nodes[at, RIGHT]
         sizes = nodes[at, COPIES] + nodes[left, SIZE] + nodes[right, SIZE]
@@ -86,8 +71,11 @@ class Forest:
         assert np.count_nonzero(nodes[at, PARENT] == 0) == np.count_nonzero(self.roots)
 
 
-class TopK:
+class TopK(Accumulator):
     """TOPK: the k most frequent values, the most frequent first, of equals the least first."""
+
+    layout = "most-frequent", 1
+    state_fields = (NestedField("forest"), NestedField("values"))
 
     def __init__(self, call: AccumulatorCall, interner: Interner) -> None:
         self.call = call
@@ -142,36 +130,16 @@ class TopK:
         made = vector_from_arrow(lists, self.call.type, self.interner)
         return made.data  # type: ignore[return-value]
 
-    def release(self, groups: I64) -> None:
-        """Bags without tuples are empty already."""
-
     def entries(self) -> int:
         """Return how many different values are stored."""
         return len(self.forest.pool)
-
-    def nbytes(self) -> int:
-        """Size of trees and counters."""
-        return self.forest.nbytes + self.values.nbytes
-
-    def save(self, groups: int) -> Saved:
-        """Return trees and counters."""
-        return {"forest": self.forest.save(groups), "values": self.values.save()}
-
-    def load(self, saved: Saved) -> None:
-        """Take over trees and counters."""
-        forest, values = saved["forest"], saved["values"]
-        assert isinstance(forest, dict)
-        assert isinstance(values, dict)
-        self.forest.load(forest)
-        self.values.load(values)
 
     def live_codes(self) -> list[I64]:
         """Return the codes of the values in the bags."""
         pool = self.forest.pool
         return [pool.nodes[pool.live(), KEY]] if self.comparing.interned else []
 
-    def check(self, live: I64) -> None:
+    def check_groups(self, live: I64) -> None:
         """Assert the invariants of trees and counters."""
-        self.forest.check(live)
-        self.values.check()
+        self.forest.check_groups(live)
         assert len(self.values) == len(self.forest.pool), "trees and counters differ"

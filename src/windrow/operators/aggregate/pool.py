@@ -7,17 +7,20 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from windrow.kernels.extremes import COMPARISONS, FREE, LIVE, USED
+from windrow.operators.state.fields import ArrayField, State
 from windrow.operators.state.key_table import grown
-from windrow.operators.task import Saved
 from windrow.operators.vector import I64
 
 
 @dataclass(slots=True)
-class Pool:
+class Pool(State):
     """`nodes` of `width` words; `meta` counts them (see `kernels/extremes.py`).
 
     Invariant, asserted by `check`: live and free nodes are all that were ever used.
     """
+
+    layout = "node-pool", 1
+    state_fields = (ArrayField("nodes", length="used"), ArrayField("meta"))
 
     width: int
     link: int  # the column that chains free nodes
@@ -56,23 +59,12 @@ class Pool:
         used[self.free()] = False
         return np.flatnonzero(used)
 
-    def save(self) -> Saved:
-        """Return the nodes in use."""
-        return {"nodes": self.nodes[: self.meta[USED]].copy(), "meta": self.meta.copy()}
-
-    def load(self, saved: Saved) -> None:
-        """Take over saved nodes."""
-        nodes, meta = saved["nodes"], saved["meta"]
-        assert isinstance(nodes, np.ndarray)
-        assert isinstance(meta, np.ndarray)
-        self.nodes, self.meta = nodes.copy(), meta.copy()
-
-    @property
-    def nbytes(self) -> int:
-        """Exact size of the arrays."""
-        return self.nodes.nbytes + self.meta.nbytes
-
-    def check(self) -> None:
+    def invariants(self) -> None:
         """Assert the invariant, and that node 0 is none."""
         assert not self.nodes[0].any(), "node 0 is in use"
         assert len(self) + len(self.free()) + 1 == self.meta[USED], "nodes are lost"
+
+    @property
+    def used(self) -> int:
+        """How many nodes were ever used, node 0 among them."""
+        return int(self.meta[USED])

@@ -20,12 +20,12 @@ from windrow.kernels.sorted_bags import (
     list_separators,
     quantiles,
 )
-from windrow.operators.aggregate.batch import EventBatch
+from windrow.operators.aggregate.batch import Accumulator, EventBatch
 from windrow.operators.aggregate.comparing import Comparing
 from windrow.operators.aggregate.op import AccumulatorCall
 from windrow.operators.interner import Interner
+from windrow.operators.state.fields import OF_OWNER, ArrayField, NestedField, State
 from windrow.operators.state.key_table import grown
-from windrow.operators.task import Saved
 from windrow.operators.vector import F64, I64, Bools
 
 ROUNDING = 1e-9
@@ -34,7 +34,7 @@ ROUNDING = 1e-9
 PATH: I64 = np.zeros((2, LEVELS), np.int64)
 
 
-class SortedBags:
+class SortedBags(State):
     """A sorted bag a group (see `kernels/sorted_bags.py`).
 
     Invariants, asserted by `check`:
@@ -43,6 +43,13 @@ class SortedBags:
       3. a tree's record counts its copies, and those before its cursor;
       4. lines are in use by one bag or free, and are at most 64 bytes a value.
     """
+
+    layout = "sorted-bags", 1
+    state_fields = (
+        ArrayField("roots", length=OF_OWNER),
+        ArrayField("words", length="used"),
+        ArrayField("meta"),
+    )
 
     def __init__(self) -> None:
         self.roots: I64 = np.zeros(0, np.int64)
@@ -84,25 +91,7 @@ class SortedBags:
         count = list_separators(self.arrays, len(self.roots), between)
         return np.concatenate([self.entries(len(self.roots))[1], between[:count]])
 
-    def save(self, groups: int) -> Saved:
-        """Return the bags in use."""
-        words = self.words[: self.meta[USED] * LINE].copy()
-        return {"roots": self.roots[:groups].copy(), "words": words, "meta": self.meta.copy()}
-
-    def load(self, saved: Saved) -> None:
-        """Take over saved bags."""
-        roots, words, meta = saved["roots"], saved["words"], saved["meta"]
-        assert isinstance(roots, np.ndarray)
-        assert isinstance(words, np.ndarray)
-        assert isinstance(meta, np.ndarray)
-        self.roots, self.words, self.meta = roots.copy(), words.copy(), meta.copy()
-
-    @property
-    def nbytes(self) -> int:
-        """Exact size of the arrays."""
-        return self.roots.nbytes + self.words.nbytes + self.meta.nbytes
-
-    def check(self, live: I64, kind: int) -> None:
+    def check_groups(self, live: I64, kind: int) -> None:
         """Assert the invariants; `kind`: how keys compare."""
         planted = np.flatnonzero(self.roots)
         assert np.isin(planted, live).all(), "a group without tuples has a bag"
@@ -149,14 +138,22 @@ class SortedBags:
             at = int(self.words[at * LINE + 2])
         return found
 
+    @property
+    def used(self) -> int:
+        """How many words were ever used."""
+        return int(self.meta[USED]) * LINE
 
-class Quantile:
+
+class Quantile(Accumulator):
     """QUANTILE, MEDIAN; MIN and MAX of signed input: a bag a group, in order.
 
     APPROX_QUANTILE is a value of the bag: the least that a fraction of the values do not exceed,
     at rank ⌈n·fraction⌉, as Spark's percentile_approx. With k + part = (n - 1)·fraction that is
     the value at k if part + fraction <= 1, else the next.
     """
+
+    layout = "quantile", 1
+    state_fields = (NestedField("bags"),)
 
     def __init__(self, call: AccumulatorCall, interner: Interner) -> None:
         self.call = call
@@ -195,32 +192,17 @@ class Quantile:
             between = np.flatnonzero(valid[:n] & (part > 0.0))
             low[between] = _between(low[between], high[between], part[between])
 
-    def release(self, groups: I64) -> None:
-        """Bags without tuples are empty already."""
-
     def entries(self) -> int:
         """Return how many different values are stored."""
         return len(self.bags)
-
-    def nbytes(self) -> int:
-        """Size of the bags."""
-        return self.bags.nbytes
-
-    def save(self, groups: int) -> Saved:
-        """Return the bags in use."""
-        return self.bags.save(groups)
-
-    def load(self, saved: Saved) -> None:
-        """Take over saved bags."""
-        self.bags.load(saved)
 
     def live_codes(self) -> list[I64]:
         """Return the codes of the values in the bags, and of those between blocks."""
         return [self.bags.keys()] if self.comparing.interned else []
 
-    def check(self, live: I64) -> None:
+    def check_groups(self, live: I64) -> None:
         """Assert the invariants of the bags."""
-        self.bags.check(live, self.comparing.kind)
+        self.bags.check_groups(live, self.comparing.kind)
 
 
 def _ascends(keys: I64, kind: int) -> Bools:

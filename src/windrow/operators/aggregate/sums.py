@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 import pyarrow as pa
 
@@ -18,40 +20,22 @@ from windrow.kernels.sums import (
     sum_whole,
 )
 from windrow.kernels.sums import sum_wide as sum_wide_words
-from windrow.kernels.words import words_of_limbs
-from windrow.operators.aggregate.batch import EventBatch
+from windrow.operators.aggregate.batch import Accumulator, EventBatch
 from windrow.operators.aggregate.counts import PlainArray
 from windrow.operators.aggregate.op import AccumulatorCall
 from windrow.operators.aggregate.wide import WideDecimals
+from windrow.operators.state.fields import (
+    OF_OWNER,
+    ArrayField,
+    ScalarField,
+    ScratchField,
+    StateField,
+)
 from windrow.operators.state.key_table import grown
-from windrow.operators.task import Saved
 from windrow.operators.vector import I64, Bools
 
 
-def counted_words(rows: I64) -> I64:
-    """Return rows of words and a count for rows of limbs and a count: state of older versions."""
-    return np.hstack([words_of_limbs(rows[:, :-1]), rows[:, -1:]])
-
-
-class SumOfWords(PlainArray):
-    """State that is a sum in words, and the number of values."""
-
-    def save(self, groups: int) -> Saved:
-        """Return the rows in use."""
-        return {"words": super().save(groups)["state"]}
-
-    def load(self, saved: Saved) -> None:
-        """Take over the rows, also those of before sums had words."""
-        if "words" in saved:
-            state = saved["words"]
-        else:
-            state = saved["state"]
-            assert isinstance(state, np.ndarray)
-            state = counted_words(state)
-        super().load({"state": state})
-
-
-class WholeSum(SumOfWords):
+class WholeSum(PlainArray):
     """SUM of integers: BIGINT, NULL while the sum has no 64 bits."""
 
     def __init__(self, call: AccumulatorCall) -> None:
@@ -65,7 +49,7 @@ class WholeSum(SumOfWords):
         valid[: batch.emissions] &= high == out[: batch.emissions] >> 63
 
 
-class DecimalSum(SumOfWords):
+class DecimalSum(PlainArray):
     """SUM of decimals: 38 digits, NULL while the sum has more."""
 
     def __init__(self, call: AccumulatorCall, wide: WideDecimals) -> None:
@@ -92,13 +76,20 @@ class DecimalSum(SumOfWords):
             valid[:n] = made.valid
 
 
-class RealSum:
+class RealSum(Accumulator):
     """SUM and AVG of doubles: correctly rounded sums, however long tuples come and go.
 
     Invariant, asserted by `check`: a group without tuples has limbs worth 0 and no tallies.
     """
 
-    comparisons = 0
+    layout = "exact-sums", 1
+    state_fields: ClassVar[tuple[StateField, ...]] = (
+        ScalarField("base"),
+        ArrayField("limbs", length=OF_OWNER, any_width=True),
+        ArrayField("tallies", length=OF_OWNER),
+        ArrayField("spent"),
+    )
+
     most = BUDGET  # copies of a value that are added at once
 
     def __init__(self, call: AccumulatorCall) -> None:
@@ -156,38 +147,7 @@ class RealSum:
         """Drop what is left of carries."""
         self.limbs[groups] = 0
 
-    def entries(self) -> int:
-        """No values are stored."""
-        return 0
-
-    def nbytes(self) -> int:
-        """Size of limbs and tallies."""
-        return self.limbs.nbytes + self.tallies.nbytes + self.spent.nbytes
-
-    def save(self, groups: int) -> Saved:
-        """Return the rows in use."""
-        return {
-            "base": self.base,
-            "limbs": self.limbs[:groups].copy(),
-            "tallies": self.tallies[:groups].copy(),
-            "spent": self.spent.copy(),
-        }
-
-    def load(self, saved: Saved) -> None:
-        """Take over the rows."""
-        base, limbs, tallies, spent = (saved[k] for k in ("base", "limbs", "tallies", "spent"))
-        assert isinstance(base, int)
-        assert isinstance(limbs, np.ndarray)
-        assert isinstance(tallies, np.ndarray)
-        assert isinstance(spent, np.ndarray)
-        self.base, self.limbs = base, limbs.copy()
-        self.tallies, self.spent = tallies.copy(), spent.copy()
-
-    def live_codes(self) -> list[I64]:
-        """No values are stored."""
-        return []
-
-    def check(self, live: I64) -> None:
+    def check_groups(self, live: I64) -> None:
         """Assert that groups without tuples are 0, and that carries can wait."""
         idle = np.ones(len(self.tallies), np.bool_)
         idle[live] = False
@@ -205,6 +165,13 @@ def in_wider_rows(limbs: I64, first: int, width: int) -> I64:
 
 class Variance(RealSum):
     """Variances and deviations: Σx as in `RealSum`, Σx² beside it in twice as many limbs."""
+
+    layout = "exact-squares", 1
+    state_fields = (
+        *RealSum.state_fields,
+        ArrayField("squares", length=OF_OWNER, any_width=True),
+        ScratchField("work"),
+    )
 
     most = BUDGET >> 3  # a limb of Σx² gets more parts
 
@@ -239,25 +206,13 @@ class Variance(RealSum):
         super().release(groups)
         self.squares[groups] = 0
 
-    def nbytes(self) -> int:
-        """Size of limbs and tallies."""
-        return super().nbytes() + self.squares.nbytes
-
-    def save(self, groups: int) -> Saved:
-        """Return the rows in use."""
-        return super().save(groups) | {"squares": self.squares[:groups].copy()}
-
-    def load(self, saved: Saved) -> None:
-        """Take over the rows."""
-        super().load(saved)
-        squares = saved["squares"]
-        assert isinstance(squares, np.ndarray)
-        self.squares = squares.copy()
-        self.work = np.zeros((1, squares.shape[1] + 2), np.int64)
-
-    def check(self, live: I64) -> None:
+    def check_groups(self, live: I64) -> None:
         """Assert that groups without tuples are 0."""
-        super().check(live)
+        super().check_groups(live)
         idle = np.ones(len(self.squares), np.bool_)
         idle[live] = False
         assert not self.squares[idle].any(), "an empty group has a sum of squares"
+
+    def rebuild(self) -> None:
+        """Make work space for squares of this width."""
+        self.work = np.zeros((1, self.squares.shape[1] + 2), np.int64)

@@ -8,7 +8,6 @@ input ─► group codes ─► expirer ─► events ─► one loop a call ─
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import cast
 
 import numpy as np
 
@@ -25,18 +24,28 @@ from windrow.operators.codec import RowCodec
 from windrow.operators.delta import Delta
 from windrow.operators.interner import Interner
 from windrow.operators.state.expirer import Expirer
-from windrow.operators.state.key_table import KeyTable
-from windrow.operators.task import Counters, Saved
-from windrow.operators.vector import I64, Bools, Vector, empty_data, is_interned
+from windrow.operators.state.fields import NestedField
+from windrow.operators.state.key_table import KeyTable, TableField
+from windrow.operators.stateless import StatefulTask
+from windrow.operators.task import Counters
+from windrow.operators.vector import I64, Bools, Vector, empty_data
 
 NOTHING: Bools = np.zeros(1, np.bool_)
 
 
-class GroupByTask:
+class GroupByTask(StatefulTask):
     """A `GroupBy` at work on one partition. Takes a signed or unsigned edge, gives a signed one.
 
     For an unsigned edge it is given the expirer that fits the edge's pattern.
     """
+
+    layout = "group-by", 1
+    state_fields = (
+        TableField("table", fields="op.keys"),
+        NestedField("groups", rows="_used"),
+        NestedField("folds", rows="_used"),
+        NestedField("expirer"),
+    )
 
     def __init__(
         self, op: GroupBy, interner: Interner, expirer: Callable[[Schema], Expirer] | None = None
@@ -154,35 +163,6 @@ class GroupByTask:
         waiting = 0 if self.expirer is None else len(self.expirer)
         return groups + waiting + sum(fold.entries() for fold in self.folds)
 
-    def state_bytes(self) -> int:
-        """Return the exact size of the state."""
-        waiting = 0 if self.expirer is None else self.expirer.nbytes
-        return (
-            self.table.nbytes
-            + self.groups.nbytes
-            + waiting
-            + sum(fold.nbytes() for fold in self.folds)
-        )
-
-    def save(self) -> Saved:
-        """Return groups, calls and waiting tuples."""
-        used = self._used
-        return {
-            "table": self.table.save(),
-            **self.groups.save(used),
-            "folds": [fold.save(used) for fold in self.folds],
-            "expirer": None if self.expirer is None else self.expirer.save(),
-        }
-
-    def load(self, saved: Saved) -> None:
-        """Take over groups, calls and waiting tuples."""
-        self.table = KeyTable.loaded(cast("Saved", saved["table"]))
-        self.groups.load(saved)
-        for fold, kept in zip(self.folds, cast("list[Saved]", saved["folds"]), strict=True):
-            fold.load(kept)
-        if self.expirer is not None:
-            self.expirer.load(cast("Saved", saved["expirer"]))
-
     def held(self, clock: int) -> tuple[Delta, ...]:
         """See `handover.Holding`. Without an expirer, only what the groups add up to is known."""
         if self.expirer is None:
@@ -201,8 +181,7 @@ class GroupByTask:
         `content` are the live rows that this task has to expire itself, if its input is unsigned.
         """
         saved = old.save()
-        if self.expirer is not None:
-            saved["expirer"] = self.expirer.save()
+        saved["expirer"] = None if self.expirer is None else self.expirer.save()
         kept = [fold.save(0) for fold in self.folds]
         same = [type(a) is type(b) for a, b in zip(self.folds, old.folds, strict=True)]
         folds = saved["folds"]
@@ -222,26 +201,21 @@ class GroupByTask:
         return self.groups.current(self._live(), self._keys)
 
     def live_codes(self) -> list[I64]:
-        """Return the codes of interned values that keys, calls and waiting tuples hold."""
-        live = self._live()
-        found = [
-            self.table.words[live, k] for k, f in enumerate(self.op.keys) if is_interned(f.type)
-        ]
-        found += self.groups.live_codes(live)
-        for fold in self.folds:
-            found += fold.live_codes()
-        return found + ([] if self.expirer is None else self.expirer.live_codes())
+        """Return the codes of interned values in the state, and in the rows that groups show."""
+        return super().live_codes() + self.groups.shown_codes(self._live())
 
     def _live(self) -> I64:
         return self.table.live() if self.op.keys else np.zeros(1, np.int64)
 
-    def check(self) -> None:
+    def invariants(self) -> None:
         """Assert the invariants."""
-        live, held = self._live(), self.groups.check()
+        live = self._live()
         if self.op.keys:
-            self.table.check()
-            assert np.array_equal(held, live), "groups and tuples differ"
+            assert np.array_equal(self.groups.occupied(), live), "groups and tuples differ"
         for fold in self.folds:
-            fold.check(live)
-        if self.expirer is not None:
-            self.expirer.check()
+            fold.check_groups(live)
+
+    def rebuild(self) -> None:
+        """Make room for the same groups everywhere."""
+        for fold in self.folds:
+            fold.reserve(len(self.groups))

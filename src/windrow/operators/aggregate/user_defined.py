@@ -25,7 +25,7 @@ from windrow.core.errors import BindError
 from windrow.core.naming import require_text, shown
 from windrow.core.types import sql_name
 from windrow.kernels.groups import CLOSES, EMISSION, GROUP, WEIGHT
-from windrow.operators.aggregate.batch import EventBatch
+from windrow.operators.aggregate.batch import Accumulator, EventBatch
 from windrow.operators.aggregate.op import AccumulatorCall
 from windrow.operators.arrow import vector_from_arrow, vector_to_arrow
 from windrow.operators.interner import Interner
@@ -112,10 +112,10 @@ class UserGroup:
     stale: bool = True
 
 
-class UserDefined:
+class UserDefined(Accumulator):
     """A user's aggregate at work. NULL arguments are skipped, as by all aggregates."""
 
-    comparisons = 0
+    layout = "user-defined", 1
 
     def __init__(
         self, call: AccumulatorCall, aggregate: type[UserAggregate], interner: Interner
@@ -191,6 +191,7 @@ class UserDefined:
         """Return how many different values are stored."""
         return sum(len(kept.values) for kept in self.groups.values())
 
+    @property
     def nbytes(self) -> int:
         """Return the size as saved."""
         return len(pickle.dumps(self._plain()))
@@ -198,11 +199,11 @@ class UserDefined:
     def _plain(self) -> list[tuple[int, dict[tuple[Any, ...], int], Any, bool]]:
         return [(g, dict(k.values), k.state, k.stale) for g, k in self.groups.items()]
 
-    def save(self, groups: int) -> Saved:
+    def content(self, rows: int) -> Saved:
         """Return all groups, pickled."""
         return {"groups": pickle.dumps(self._plain())}
 
-    def load(self, saved: Saved) -> None:
+    def take_over(self, saved: Saved) -> None:
         """Take over saved groups."""
         groups = saved["groups"]
         assert isinstance(groups, bytes)
@@ -211,10 +212,6 @@ class UserDefined:
             for g, values, state, stale in pickle.loads(groups)
         }
 
-    def live_codes(self) -> list[I64]:
-        """Values are kept as Python objects."""
-        return []
-
-    def check(self, live: I64) -> None:
+    def check_groups(self, live: I64) -> None:
         """Assert that only live groups are stored."""
         assert set(self.groups) <= set(live.tolist()), "an empty group is stored"

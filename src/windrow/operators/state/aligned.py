@@ -25,6 +25,19 @@ def aligned(shape: tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
     return raw[skip : skip + size].view(kind).reshape(shape)
 
 
+MANY = 1 << 20
+"""Rows from which on arrays grow by an eighth."""
+
+
+def larger(capacity: int, needed: int) -> int:
+    """Return for how many rows an array is made anew that has too little room.
+
+    Twice as many, and of many rows an eighth more: then a row that comes is copied eight times
+    instead of once until the window is full, but no more than a ninth of the room is of no use.
+    """
+    return max(needed, capacity + (capacity if capacity < MANY else capacity // 8))
+
+
 def row_words(columns: int) -> int:
     """Return how many words a row of so many columns takes, so that it crosses no line in vain.
 

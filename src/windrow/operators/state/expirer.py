@@ -129,7 +129,7 @@ class FifoExpirer(Expirer):
             ring.drop_head(mortal)
             return Delta(delta.ts, {f.name: delta.columns[f.name] for f in self.fields})
         ends_at = ring.at(tail, stop)
-        out = merged(delta.ts, ring.at(first, ring.head), ring.exp[ends_at], ends_at, ring.columns)
+        out = merged(delta.ts, ring.at(first, ring.head), ring.ends(ends_at), ends_at, ring.columns)
         ring.drop_head(mortal)
         ring.drop_to(stop)
         return out
@@ -137,11 +137,11 @@ class FifoExpirer(Expirer):
     def live(self) -> Delta:
         """See `Expirer`."""
         at = self.ring.at(self.ring.tail, self.ring.head)
-        return Delta(self.ring.ts[at], self.ring.columns.take(at), self.ring.exp[at])
+        return Delta(self.ring.ts[at], self.ring.columns.take(at), self.ring.ends(at))
 
     def invariants(self) -> None:
         """See `Expirer`."""
-        exp = self.ring.exp[self.ring.at(self.ring.tail, self.ring.head)]
+        exp = self.ring.ends(self.ring.at(self.ring.tail, self.ring.head))
         assert (exp[1:] >= exp[:-1]).all(), "ends do not ascend: the edge is not WKS"
         assert not len(exp) or exp[-1] < FOREVER, "a row that never ends is kept"
 

@@ -20,7 +20,7 @@ from windrow.kernels.hashing import (
     rebuild_slots,
     release_codes,
 )
-from windrow.operators.state.aligned import aligned
+from windrow.operators.state.aligned import aligned, larger
 from windrow.operators.state.fields import ArrayField, NestedField, ScratchField, State
 from windrow.operators.task import Saved
 from windrow.operators.vector import I64, is_interned
@@ -34,10 +34,10 @@ TAGS: I64 = np.empty(BLOCK, np.int64)
 
 
 def grown(array: npt.NDArray[np.generic], size: int, fill: int = 0) -> npt.NDArray[np.generic]:
-    """Return the array with room for at least `size` rows: itself, or a copy twice as long."""
+    """Return the array with room for at least `size` rows: itself, or a copy with more."""
     if size <= len(array):
         return array
-    bigger = aligned((max(size, 2 * len(array)), *array.shape[1:]), array.dtype)
+    bigger = aligned((larger(len(array), size), *array.shape[1:]), array.dtype)
     bigger[: len(array)] = array
     if fill:
         bigger[len(array) :] = fill

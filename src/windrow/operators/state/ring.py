@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from windrow.core.schema import Field
+from windrow.operators.state.aligned import larger
 from windrow.operators.state.fields import ArrayField, NestedField, State
 from windrow.operators.state.row_columns import RowColumns, interned_codes
 from windrow.operators.vector import I64, Vector
@@ -20,11 +21,12 @@ NOTHING = slice(0, 0)
 class Ring(State):
     """Rows by number, from `tail` up to but not including `head`, each with arrival and end.
 
-        place = row & (capacity - 1)       [ 8  9  .  .  .  5  6  7 ]   tail 5, head 10
+        place = (row - origin) mod capacity       [ 8  9  .  .  5  6  7 ]   tail 5, head 10
 
     A row keeps its number as long as it is there; its place changes when the ring grows or
-    shrinks. Invariants, asserted by `check`:
-      1. capacity is a power of two and holds all rows;
+    shrinks. As long as all rows live equally long, as in a RANGE window, `exp` is empty, and an
+    end is the arrival and `lifetime`. Invariants, asserted by `check`:
+      1. there is a place for each row, in all arrays;
       2. a ring of more than `SMALLEST` places is at least an eighth full after `drop_to`.
     """
 
@@ -32,8 +34,10 @@ class Ring(State):
 
     fields: tuple[Field, ...]
     ts: I64 = field(default_factory=lambda: np.empty(SMALLEST, np.int64))
-    exp: I64 = field(default_factory=lambda: np.empty(SMALLEST, np.int64))
+    exp: I64 = field(default_factory=lambda: np.empty(0, np.int64))
     columns: RowColumns = field(init=False)
+    lifetime: int = 0
+    origin: int = 0
     tail: int = 0
     head: int = 0
 
@@ -44,31 +48,36 @@ class Ring(State):
     def __len__(self) -> int:
         return self.head - self.tail
 
-    @property
-    def mask(self) -> int:
-        """What takes a row's number to its place."""
-        return len(self.exp) - 1
-
     def append(self, ts: I64, exp: I64, columns: dict[str, Vector]) -> int:
         """Add rows at the head; return the number of the first. O(rows), amortised."""
         first, count = self.head, len(ts)
-        if len(self) + count > len(self.exp):
-            self._resize(len(self) + count)
+        if len(self) + count > len(self.ts):
+            self._resize(larger(len(self.ts), len(self) + count))
+        if count:
+            self._admit(ts, exp)
         done = 0
         for where in self._places(first, first + count):
             part = slice(done, done + where.stop - where.start)
             self.ts[where] = ts[part]
-            self.exp[where] = exp[part]
+            if len(self.exp):
+                self.exp[where] = exp[part]
             self.columns.write(where, columns, part)
             done = part.stop
         self.head = first + count
         return first
 
+    def _admit(self, ts: I64, exp: I64) -> None:
+        """Store ends apart, unless the new rows live as long as those that are there."""
+        if not len(self):
+            self.exp, self.lifetime = np.empty(0, np.int64), int(exp[0] - ts[0])
+        if not len(self.exp) and (exp - ts != self.lifetime).any():
+            self.exp = self.ts + self.lifetime
+
     def drop_to(self, row: int) -> None:
         """Forget all rows before `row`."""
         self.tail = row
-        if len(self.exp) > SMALLEST and 8 * len(self) < len(self.exp):
-            self._resize(2 * len(self))
+        if len(self.ts) > SMALLEST and 8 * len(self) < len(self.ts):
+            self._resize(max(SMALLEST, 2 * len(self)))
 
     def drop_head(self, row: int) -> None:
         """Forget all rows from `row` on, the youngest."""
@@ -76,19 +85,26 @@ class Ring(State):
 
     def at(self, first: int, stop: int) -> I64:
         """Return the places of rows [first, stop)."""
-        return np.arange(first, stop, dtype=np.int64) & self.mask
+        low = (first - self.origin) % len(self.ts)
+        places = np.arange(low, low + stop - first, dtype=np.int64)
+        if low + stop - first > len(self.ts):
+            places[len(self.ts) - low :] -= len(self.ts)
+        return places
+
+    def ends(self, at: I64) -> I64:
+        """Return the ends of the rows at places."""
+        return self.exp[at] if len(self.exp) else self.ts[at] + self.lifetime
 
     def take(self, rows: I64) -> dict[str, Vector]:
         """Return rows by number, as columns."""
-        return self.columns.take(rows & self.mask)
+        return self.columns.take((rows - self.origin) % len(self.ts))
 
     def first_after(self, clock: int) -> int:
         """Return the number of the first row with exp > clock; ends ascend. O(log rows)."""
-        if self.tail == self.head or self.exp[self.tail & self.mask] > clock:
-            return self.tail
+        times, limit = (self.exp, clock) if len(self.exp) else (self.ts, clock - self.lifetime)
         row = self.tail
         for where in self._places(self.tail, self.head):
-            found = int(np.searchsorted(self.exp[where], clock, side="right"))
+            found = int(np.searchsorted(times[where], limit, side="right"))
             row += found
             if found < where.stop - where.start:
                 break
@@ -98,30 +114,31 @@ class Ring(State):
         """Return the places of rows [first, stop) as one slice, or two if they wrap."""
         if first == stop:
             return []
-        low = first & self.mask
+        low = (first - self.origin) % len(self.ts)
         end = low + stop - first
-        if end <= len(self.exp):
+        if end <= len(self.ts):
             return [slice(low, end)]
-        return [slice(low, len(self.exp)), slice(0, end - len(self.exp))]
+        return [slice(low, len(self.ts)), slice(0, end - len(self.ts))]
 
-    def _resize(self, rows: int) -> None:
-        capacity = SMALLEST
-        while capacity < rows:
-            capacity *= 2
-        kept = self.at(self.tail, self.head)
-        places = np.arange(self.tail, self.head, dtype=np.int64) & (capacity - 1)
-        ts, exp = np.empty(capacity, np.int64), np.empty(capacity, np.int64)
-        ts[places], exp[places] = self.ts[kept], self.exp[kept]
-        self.columns.resize(capacity, kept, places)
-        self.ts, self.exp = ts, exp
-
-    def invariants(self) -> None:
-        """Assert the invariants."""
-        capacity = len(self.exp)
-        assert capacity & (capacity - 1) == 0, "invariant 1: capacity is no power of two"
-        assert 0 <= len(self) <= capacity, "invariant 1: more rows than places"
-        assert self.columns.capacity == len(self.ts) == capacity, "invariant 1: lengths differ"
+    def _resize(self, capacity: int) -> None:
+        """Change the number of places; the rows come to stand at the first."""
+        parts = self._places(self.tail, self.head)
+        kept = slice(0, len(self))
+        source = parts[0] if len(parts) == 1 else self.at(self.tail, self.head)
+        for name in ("ts", "exp") if len(self.exp) else ("ts",):
+            made = np.empty(capacity, np.int64)
+            made[kept] = getattr(self, name)[source]
+            setattr(self, name, made)
+        self.columns.resize(capacity, source, kept)
+        self.origin = self.tail
 
     def live_codes(self) -> list[I64]:
         """Return the interned codes that rows refer to."""
         return interned_codes(self.fields, self.columns.take(self.at(self.tail, self.head)))
+
+    def invariants(self) -> None:
+        """Assert the invariants."""
+        capacity = len(self.ts)
+        assert 0 <= len(self) <= capacity, "invariant 1: more rows than places"
+        assert self.columns.capacity == capacity, "invariant 1: lengths differ"
+        assert len(self.exp) in (0, capacity), "invariant 1: lengths differ"

@@ -233,7 +233,8 @@ class AggregationJoinTask:
     def state_bytes(self) -> int:
         """Return the exact size of the state."""
         kept = self.inputs.nbytes + self.grouping.nbytes + self.groups.nbytes
-        return kept + sum(fold.nbytes() for fold in self._folds)
+        kept += sum(fold.nbytes for fold in self.late.values())
+        return kept + sum(fold.nbytes() for fold in self.early.values())
 
     def save(self) -> Saved:
         """Return entries, groups and calls."""
@@ -271,7 +272,7 @@ class AggregationJoinTask:
     def live_codes(self) -> list[I64]:
         """Return the codes of interned values that entries, keys and calls hold."""
         found = self.inputs.live_codes() + self.grouping.live_codes()
-        found += self.groups.live_codes(np.flatnonzero(self.groups.shown))
+        found += self.groups.shown_codes(np.flatnonzero(self.groups.shown))
         for fold in self._folds:
             found += fold.live_codes()
         return found
@@ -280,10 +281,12 @@ class AggregationJoinTask:
         """Assert the invariants."""
         self.inputs.check()
         entries = [self.inputs.rows.taken(i) for i in range(len(self.entries))]
-        groups = self.groups.check()
+        self.groups.check()
+        groups = self.groups.occupied()
         self.grouping.check(entries, groups)
         groups = groups if self.op.keys else np.zeros(1, np.int64)
         for late in self.late.values():
-            late.check(groups)
+            late.check()
+            late.check_groups(groups)
         for c, early in self.early.items():
             early.check(entries[cast("int", self.op.folds[c].early)], groups)

@@ -122,8 +122,9 @@ class EarlyExtreme:
 
     def check(self, entries: I64, groups: I64) -> None:
         """Assert the invariants."""
-        self.values.check(entries)
-        self.extremes.check(groups)
+        for bags, live in ((self.values, entries), (self.extremes, groups)):
+            bags.check()
+            bags.check_groups(live)
         filled = self.values.roots != 0
         assert np.array_equal(self.now[:, FILLED] != 0, filled), "invariant 2: a bag is not known"
         agree = self.now[filled, BEST] == self.bests[filled]

@@ -22,7 +22,6 @@ from windrow.kernels.early_folds import (
 )
 from windrow.operators.aggregate.batch import ALL_TAKEN, column_bits, taken_rows
 from windrow.operators.aggregate.op import AccumulatorCall
-from windrow.operators.aggregate.sums import counted_words
 from windrow.operators.aggregate.wide import WideDecimals
 from windrow.operators.join.aggregation.parts import Contributions, InputChanges
 from windrow.operators.state.key_table import grown
@@ -172,23 +171,6 @@ class EarlyWhole(Words):
 
     def __init__(self, call: AccumulatorCall, which: int) -> None:
         super().__init__(call, which, 3)
-
-    def save(self, entries: int, groups: int) -> Saved:
-        """Return the rows in use."""
-        saved = super().save(entries, groups)
-        return {"partial_words": saved["partials"], "sum_words": saved["sums"]}
-
-    def load(self, saved: Saved) -> None:
-        """Take over the rows, also those of before sums had words."""
-        if "sum_words" in saved:
-            partials, sums = saved["partial_words"], saved["sum_words"]
-        else:
-            partials, sums = saved["partials"], saved["sums"]
-            assert isinstance(partials, np.ndarray)
-            assert isinstance(sums, np.ndarray)
-            partials = np.hstack([partials[:, :1], counted_words(partials[:, 1:])])
-            sums = counted_words(sums)
-        super().load({"partials": partials, "sums": sums})
 
     def fold(self, part: Contributions, out: I64, valid: Bools) -> None:
         """Add; a sum that overflowed is seen again as soon as it fits."""
