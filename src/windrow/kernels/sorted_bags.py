@@ -10,7 +10,8 @@
     record      HEAD | ROOT | HEIGHT (inner levels) | TOTAL copies | CURSOR leaf | BELOW | - | -
 
 A bag of up to 31 values is one leaf that grows and shrinks with it, so that a small group takes 64
-bytes; larger ones are trees of blocks of 512 bytes. A search reads log_20(n) blocks.
+bytes; larger ones are trees of blocks of 512 bytes, but for the root, which grows as it fills.
+A search reads log_20(n) blocks.
 
 The cursor is what makes quantiles cheap. It stands at the leaf that was read last, and BELOW counts
 the copies in the leaves before that. A change of one copy moves a quantile by at most one copy, so
@@ -152,7 +153,7 @@ def copies_in(words, x):
 
 @kernel
 def resized(bags, x, size):
-    """Return a leaf of another size with the same entries, and free the old one."""
+    """Return a block of another size with the same entries, and free the old one."""
     made = take_extent(bags.words, bags.meta, size)
     move_entries(bags.words, x, 0, made)
     free_extent(bags.words, bags.meta, x)
@@ -173,7 +174,7 @@ def plant(bags, g):
     """Make a tree with an inner root of a group's only leaf; return its record."""
     words, meta = bags.words, bags.meta
     leaf = bags.roots[g]
-    record, root = take_extent(words, meta, 0), take_extent(words, meta, LARGEST)
+    record, root = take_extent(words, meta, 0), take_extent(words, meta, 0)
     put_entry(words, root, 0, 0, leaf)
     at = record * LINE
     words[at + ROOT], words[at + HEIGHT] = root, 1
@@ -205,8 +206,14 @@ def add_block(bags, record, level, key, block):
     # level above, behind the left one.
     while level >= 0:
         x, i = path[0, level], path[1, level] + 1
-        if count_of(words, x) < FULL:
+        size = words[x * LINE + HEAD] & 3
+        if count_of(words, x) < (4 << size) - 1:
             put_entry(words, x, i, key, block)
+            return
+        if size < LARGEST:  # only a root is small: it moves to the next larger extent
+            root = resized(bags, x, size + 1)
+            put_entry(words, root, i, key, block)
+            words[record * LINE + ROOT] = root
             return
         right = take_extent(words, meta, LARGEST)
         move_entries(words, x, HALF, right)
@@ -218,7 +225,7 @@ def add_block(bags, record, level, key, block):
         key, block = up, right
         level -= 1
     # The root was split, too: a new one above both halves.
-    root = take_extent(words, meta, LARGEST)
+    root = take_extent(words, meta, 0)
     put_entry(words, root, 0, 0, words[record * LINE + ROOT])
     put_entry(words, root, 1, key, block)
     words[record * LINE + ROOT] = root

@@ -126,8 +126,8 @@ class SortedBags(State):
         return 1 << (int(self.words[block * LINE + HEAD]) & 3)
 
     def _below(self, block: int) -> list[int]:
-        count, start = int(self.words[block * LINE + HEAD]) >> 2, block * LINE + FIRST
-        values = start + (4 << LARGEST) - 1
+        head = int(self.words[block * LINE + HEAD])
+        count, values = head >> 2, block * LINE + FIRST + (4 << (head & 3)) - 1
         return [int(x) for x in self.words[values : values + count]]
 
     def _free(self, size: int) -> int:

@@ -110,14 +110,19 @@ class ArrayField(StateField):
         return self._used(owner, rows).copy()
 
     def load(self, owner: State, saved: object) -> None:
-        """Take over a copy, with room for as many rows as a fresh state has or as are needed."""
+        """Take over a copy, with as much room as a fresh state has, or as `room` says.
+
+        Of an array that its owner indexes, only the rows in use: the owner makes room for more.
+        """
         fresh = getattr(owner, self.name)
         if not isinstance(saved, np.ndarray) or saved.dtype != fresh.dtype:
             found = saved.dtype if isinstance(saved, np.ndarray) else type(saved).__name__
             raise _misfit(owner, self.name, f"{found} instead of {fresh.dtype}")
         if saved.ndim != fresh.ndim or not (self.any_width or saved.shape[1:] == fresh.shape[1:]):
             raise _misfit(owner, self.name, f"shape {saved.shape} instead of {fresh.shape}")
-        size = len(fresh) if self.room is None else attrgetter(self.room)(owner)
+        size = 0 if self.length is OF_OWNER else len(fresh)
+        if self.room is not None:
+            size = attrgetter(self.room)(owner)
         made = aligned((max(len(saved), size), *saved.shape[1:]), saved.dtype)
         made[: len(saved)] = saved
         if self.fill:
