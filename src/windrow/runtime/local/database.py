@@ -27,11 +27,17 @@ from windrow.plan.unused import LOCAL, require_unset, require_used
 from windrow.runtime.local.early import followed, measured_placements
 from windrow.runtime.local.explain import explained
 from windrow.runtime.local.failing import Failures, failed_by, has_failed
-from windrow.runtime.local.handle import QueryHandle
+from windrow.runtime.local.handle import (
+    Instant,
+    Now,
+    QueryHandle,
+    counts_ticks,
+    to_instant,
+    wall_clock,
+)
 from windrow.runtime.local.handover import handed_over, measured, what_changed
 from windrow.runtime.local.ingest import FittedRows, Timed, to_batch
 from windrow.runtime.local.inputs import StreamInput
-from windrow.runtime.local.instants import Instant, Now, counts_ticks, to_instant, wall_clock
 from windrow.runtime.local.memory import keep_freed_memory
 from windrow.runtime.local.query import RunningQuery
 from windrow.runtime.local.reading import Pushed, read_columns

@@ -25,21 +25,20 @@ from windrow.runtime.shards.checkpoint import placed_by, require_folder, require
 from windrow.runtime.shards.client import Shards
 from windrow.runtime.shards.lease import Lease, take_lease
 from windrow.runtime.shards.program import Program
-from windrow.runtime.spark.declaring import declaration
+from windrow.runtime.spark.activity import drains
 from windrow.runtime.spark.explain import explain_spark
 from windrow.runtime.spark.folder import RunFolder
 from windrow.runtime.spark.frame import changes_of, own_frame
-from windrow.runtime.spark.handle import SparkQuery
+from windrow.runtime.spark.guessing import declaration
+from windrow.runtime.spark.handle import Script, SparkQuery
 from windrow.runtime.spark.own import OwnJob
 from windrow.runtime.spark.run import Run, RunSpec
-from windrow.runtime.spark.script import Script
 from windrow.runtime.spark.session import checked, configured, open_session
 from windrow.runtime.spark.shipping import shipped
 from windrow.runtime.spark.sinks.choose import Sink, SinkSpecs, choose_sinks
 from windrow.runtime.spark.sinks.memory import MemorySink
 from windrow.runtime.spark.sinks.target import target_of
 from windrow.runtime.spark.starting import StartingSession, begin_session
-from windrow.runtime.spark.triggers import drains
 
 LOG = logging.getLogger(__name__)
 
