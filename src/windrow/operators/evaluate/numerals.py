@@ -2,8 +2,9 @@
 
 Text that is no number is NULL; blanks around a number are ignored.
 
-whole numbers -12 +7 007 no point, no exponent decimals -1.25 .5 3. no exponent; digits too many are
-rounded off floats 1e-3 .5 NaN Infinity -inf
+    whole numbers   -12  +7  007          no point, no exponent
+    decimals        -1.25  .5  3.         no exponent; digits too many are rounded off
+    floats          1e-3  .5  NaN  Infinity  -inf
 
 As text, as CAST(... AS STRING) has it, floats are written with the fewest digits that read back as
 the same number. Timestamps have no more digits of a second than they need.
@@ -105,6 +106,7 @@ def parse_decimal(type_: pa.DataType) -> Kernel:
     zero = scalar_of("0", STRING)
 
     def kernel(text: pa.Array) -> pa.Array:
+        # What is no number becomes NULL, then what has too many digits.
         numerals = cut(_trim(keep_where(looks_right(text), text)))
         numerals = keep_where(short(numerals), numerals)
         empty = pc.is_in(numerals, pa.array(["", "+", "-", ".", "+.", "-."]))

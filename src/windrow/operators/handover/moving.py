@@ -128,8 +128,10 @@ def _taken(old: Dataflow, twin: list[Stage], matching: PlanMatching) -> list[Dep
         task, below = twin[j].task, tuple(contents[i] for i in stage.inputs)
         clock = min((old.clocks[i] for i in stage.inputs), default=old.clocks[j])
         made = nothing(stage)
+        # Stateless: its rows follow from those below.
         if isinstance(task, Stateless):
             made = task.step(below, clock)
+        # Rows that the operator holds beyond what is known below are deposited on its input edges.
         elif task is not None and j not in kept:
             held = _held(old.stages, j, clock)
             for i, rows, known in zip(stage.inputs, held, below, strict=False):
@@ -139,6 +141,7 @@ def _taken(old: Dataflow, twin: list[Stage], matching: PlanMatching) -> list[Dep
                 deposits.append(Deposit(place, rest, spare))
             if not isinstance(task, FOLDING):
                 made = task.step(held, clock)
+        # Rows whose expirations wait on the edge above.
         if j in old.ends:
             waiting = returned(old.ends[j], clock)
             deposits.append(Deposit(matching.old_places[j], waiting))
@@ -180,11 +183,13 @@ def _fill(old: Dataflow, new: Dataflow, matching: PlanMatching, deposits: list[D
     for i, stage in enumerate(_stages_to_move(new, matching)):
         below = tuple(contents[k] for k in stage.inputs)
         clock = min((new.clocks[k] for k in stage.inputs), default=new.clocks[i])
+        # The old operator with the same meaning, if there is one.
         known = matching.same.get(i)
         before = None if known is None else old.stages[known].task
         if before is None and isinstance(stage.task, FOLDING):
             before = _folding(old.stages, matching, i)
         made = nothing(stage)
+        # The same form: its state as it is. Another form: the rows of its inputs, again.
         if i in matching.kept:
             assert stage.task is not None
             assert before is not None
@@ -192,6 +197,7 @@ def _fill(old: Dataflow, new: Dataflow, matching: PlanMatching, deposits: list[D
         elif stage.task is not None:
             below = _ordered(new, stage, below, clock)
             made = _entered(stage, before, below, clock)
+        # What the old plan held on this edge is there for all operators above.
         for deposit in (d for d, place in zip(deposits, at, strict=True) if place == i):
             made = merged(made, fitted(deposit.rows, stage))
             if stage.edge_kind == (True, False) and deposit.rows.exp is not None:

@@ -86,10 +86,12 @@ class Pipeline:
         self._versions = versions(stages)
         self._readers = {}
         self.queues = {}
+        # A queue for each edge between operators; leaves read sources directly.
         for i in self.inner:
             for port, j in enumerate(stages[i].inputs):
                 self._readers.setdefault(j, []).append((i, port))
                 self.queues[i, port] = Queue(stages[j].schema, stages[j].signed, approach.purges)
+        # Edges whose expirations are announced by messages; a projection passes its input's on.
         announced = [j for j in self._readers if approach.announces and not stages[j].signed]
         self._passing = frozenset(j for j in announced if isinstance(stages[j].task, ProjectTask))
         self.announced = {j: Announced() for j in announced if j not in self._passing}
@@ -168,10 +170,12 @@ class Pipeline:
         known = [at for at, _ in lasts if at is not None]
         if not known or len(queues) == 1:
             return known[0] if known else None
+        # As far as the newest entry, but not past an entry that is behind what can be read now ...
         wanted = max(known)
         for at, behind in lasts:
             if behind <= wanted:  # an input's entries are read in order, and none is passed over
                 wanted = behind - 1 if at is None else max(at, behind - 1)
+        # ... and not past the clock of any input.
         found = min([wanted, *(self._bound(j, wanted) for j in self.flow.stages[i].inputs)])
         there = [q.head for q in queues if q.since <= now]
         return found if min(there) <= found else None
@@ -195,6 +199,7 @@ class Pipeline:
         inputs = self.flow.stages[i].inputs
         if len(inputs) == 1:
             entries = [self.queues[i, 0].take(FOREVER, now, most)]
+        # All inputs must have come as far as is read: each gets its expirations up to there.
         else:
             for j in inputs:
                 self._bring(j, reach, now)

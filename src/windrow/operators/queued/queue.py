@@ -160,6 +160,7 @@ class Queue:
         """
         if not self.purges or self._idle < self._many:
             return
+        # Messages behind the last row; a part with rows ends the search.
         tail: list[Entries] = []
         while self._parts and not len(self._parts[-1].delta):
             tail.append(self._parts.pop())
@@ -171,6 +172,7 @@ class Queue:
             self._waiting -= len(whole) - len(thin)
             self.counts.purged += len(whole) - len(thin)
             self._idle = len(thin)
+        # Not again before as many have come once more.
         self._many = max(MANY, 2 * self._idle)
 
     @property
@@ -226,6 +228,7 @@ class Queue:
         taken: list[Entries] = []
         left = most
         while self._parts and left:
+            # Of the first part, what is old enough and was there; the rest goes back.
             part = self._parts.popleft()
             n = min(
                 int(np.searchsorted(part.ts, clock, side="right")),
@@ -234,6 +237,7 @@ class Queue:
             if n < len(part):
                 part, rest = part.split(n)
                 self._parts.appendleft(rest)
+            # Messages that are dropped have been read, too: they say how far the operator comes.
             reached = int(part.ts[-1]) if n else self.reached
             part = self._purge(part, now, newest)
             if len(part) > left:

@@ -42,6 +42,7 @@ class TimedPipeline(Pipeline):
         processor = self.processor
         until = FOREVER if ends else clock
         while processor.now <= until:
+            # Run an operator for a slice; if none is ready, jump to the next arrival.
             ready = list(self._ready(int(processor.now)))
             if ready:
                 self._slice(self._chosen(ready))
@@ -93,6 +94,7 @@ class TimedPipeline(Pipeline):
         processor = self.processor
         costs = processor.costs_of(self.flow.stages[i].label)
         length, now, used = processor.scheduler.slice, int(processor.now), 0.0
+        # Each entry takes as long as the next: as many as fit, at once.
         most = 1
         if costs.steady:
             most = max(1, int(length / costs.entry)) if costs.entry else ANY
