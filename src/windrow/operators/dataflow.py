@@ -33,7 +33,7 @@ class TaskWatch(Protocol):
     """Looks at a task after each step; may change how it works, never what it gives."""
 
     def look(self, rows: int) -> None:
-        """A step has taken so many rows."""
+        """Count the rows of a step."""
 
     def notes(self) -> list[str]:
         """Return in lines what EXPLAIN shows of the task beside its structure."""
@@ -69,7 +69,7 @@ class Stage:
 
     @property
     def edge_kind(self) -> tuple[bool, bool]:
-        """Which departures travel on the edge that leaves it."""
+        """Which expirations are emitted on the edge above it."""
         return self.signed, self.partly_signed
 
     @property

@@ -150,14 +150,14 @@ def merged(first: Delta, second: Delta) -> Delta:
 
 
 def returned(ends: Delta, clock: int) -> Delta:
-    """Return the rows whose departures, after `clock`, these are."""
+    """Return the rows whose expirations after `clock` these retractions are."""
     copies = np.repeat(np.arange(len(ends)), -ends.weights())
     gone = ends.take(copies)
     return Delta(np.full(len(gone), clock), gone.columns, gone.ts)
 
 
 def departures(rows: Delta, stage: Stage) -> Delta:
-    """Return the ends of rows, one by one, as changes of the signed edge that leaves a stage."""
+    """Return the expirations of rows as retractions on the signed edge above a stage."""
     assert rows.exp is not None
     ending = np.flatnonzero(rows.exp < FOREVER)
     leaving = rows.take(ending[np.argsort(rows.exp[ending], kind="stable")])

@@ -30,7 +30,7 @@ def in_order_of_leaving(flow: Dataflow, at: int, rows: Delta, clock: int) -> Del
 
 
 def _leaving(flow: Dataflow, at: int, clock: int) -> tuple[Delta, I64]:
-    """Return the rows that leave on an edge, first to leave first, and when, as far as is known."""
+    """Return the rows of an edge in the order in which they expire, and when, if that is known."""
     stage = flow.stages[at]
     task = stage.task
     if isinstance(task, Stateless):
@@ -92,6 +92,6 @@ def carried(
 
 
 def _covers(old: SourceScan, new: SourceScan) -> bool:
-    """Return whether what one input has let in is what the other would have."""
+    """Return whether both inputs would have accepted the same rows."""
     same = old.entry == new.entry and old.predicate == new.predicate
     return same and all(c in old.columns for c in new.columns)

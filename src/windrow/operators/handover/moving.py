@@ -62,7 +62,7 @@ class Holding(Protocol):
 
 
 def transfer(old: Dataflow, twin: list[Stage], new: Dataflow) -> None:
-    """Let a fresh plan go on from the state of a plan of the same query.
+    """Fill a fresh plan with the state of another plan of the same query.
 
     `twin` are fresh stages of the old plan; they are used up. Raises `StateError` where the old
     plan does not hold what the new one needs. O(state). What the old plan still has to emit, and
@@ -120,7 +120,7 @@ def _stages_to_move(flow: Dataflow, matching: PlanMatching) -> list[Stage]:
 
 
 def _taken(old: Dataflow, twin: list[Stage], matching: PlanMatching) -> list[Deposit]:
-    """Return what the operators of the old plan hold and none below them can make anew."""
+    """Return the rows that operators of the old plan hold and that none below can emit again."""
     deposits: list[Deposit] = []
     contents: list[Delta] = []
     kept = set(matching.kept.values())
@@ -177,7 +177,7 @@ def _held(stages: list[Stage], at: int, clock: int) -> tuple[Delta, ...]:
 
 
 def _fill(old: Dataflow, new: Dataflow, matching: PlanMatching, deposits: list[Deposit]) -> None:
-    """Give the operators of the new plan their state, lowest first."""
+    """Fill the operators of the new plan, lowest first."""
     at = [_edge_for(deposit, new.stages, matching) for deposit in deposits]
     contents: list[Delta] = []
     for i, stage in enumerate(_stages_to_move(new, matching)):
@@ -206,7 +206,7 @@ def _fill(old: Dataflow, new: Dataflow, matching: PlanMatching, deposits: list[D
 
 
 def _folding(stages: list[Stage], matching: PlanMatching, i: int) -> Task | None:
-    """Return what folds the same groups, with the joins below it or without."""
+    """Return the old operator that folds the same groups, with or without the joins below."""
     same = (
         s for s, p in zip(stages, matching.old_places, strict=True) if p == matching.new_places[i]
     )
@@ -216,7 +216,7 @@ def _folding(stages: list[Stage], matching: PlanMatching, i: int) -> Task | None
 def _ordered(
     new: Dataflow, stage: Stage, below: tuple[Delta, ...], clock: int
 ) -> tuple[Delta, ...]:
-    """Return the rows of a stage's inputs, in order of leaving where it keeps them so."""
+    """Return the rows of a stage's inputs, in order of expiration where it stores them so."""
     if not isinstance(stage.task, MultiZSetJoin):
         return below
     return tuple(
@@ -290,7 +290,7 @@ def _no_place(deposit: Deposit, *, known: bool) -> StateError:
 
 
 def _let_go(new: Dataflow, i: int, leaving: Delta) -> None:
-    """Let rows depart on the edge that leaves a stage, besides those that already will."""
+    """Schedule expirations of rows on the edge above a stage, besides those scheduled already."""
     if len(leaving):
         new.ends[i] = merged(new.ends[i], leaving) if i in new.ends else leaving
 

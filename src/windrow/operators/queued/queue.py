@@ -153,7 +153,7 @@ class Queue:
         self.counts.longest = max(self.counts.longest, len(self))
 
     def thin(self, now: int) -> None:
-        """Forget messages behind all rows that whoever reads at `now` or later would drop.
+        """Drop messages behind all rows that a read at `now` or later would drop.
 
         Only where the operator has no other queue: it then reads up to the last that is there.
         O(1) a message, amortised; what waits is bounded by rows, however long nobody reads.
@@ -211,7 +211,7 @@ class Queue:
         return found, FOREVER
 
     def _first(self, part: Entries, there: int, most: int) -> tuple[int, int]:
-        """Return how many entries bring at most so many that count, and how many of those."""
+        """Return how many entries hold the first `most` that count, and how many count."""
         if not self.purges or most <= 0:
             n = max(0, min(there, most))
             return n, n
@@ -221,7 +221,7 @@ class Queue:
         return int(rows[most - 1]) + 1, most
 
     def take(self, clock: int, now: int, most: int = ANY, newest: int = BEGINNING) -> Entries:
-        """Take out the first entries up to `clock` that were there at `now`, at most so many.
+        """Remove and return the first entries up to `clock` that were there at `now`, up to `most`.
 
         What is there in other queues of the operator follows messages before `newest`.
         """

@@ -106,7 +106,7 @@ class TimedPipeline(Pipeline):
             served = self.serve(i, now, most) if most == 1 and fits else None
 
     def _take_time(self, served: Served, costs: Costs) -> float:
-        """Let what was read, and who was asked for it, take its time; hand on what came of it."""
+        """Charge the time of what was read, and of stages asked for clocks; hand on the changes."""
         processor = self.processor
         work = _work(served, costs)
         work[0] += self._asked

@@ -217,7 +217,7 @@ def _require_own_times(left: Plan, source: FromItem) -> None:
 
 
 def _comes_and_goes(plan: Plan) -> bool:
-    """Return whether tuples with times of their own pass a condition on what others are there."""
+    """Return whether tuples pass a condition that depends on which other tuples are alive."""
     match plan:
         case SemiJoin():
             return True

@@ -294,7 +294,7 @@ def _set_operation(tree: exp.SetOperation, context: Context) -> Body:
 
 
 def _refuse_internal(side: exp.Expr, plan: Plan, tree: exp.SetOperation) -> None:
-    """Refuse a side whose results stay for ever though nobody asked for a stream of them."""
+    """Refuse an input whose results never expire where the query is not a stream."""
     stays = isinstance(plan, Window) and plan.spec == Unbounded(written=False)
     if stays and _split(side)[0] is None:
         raise internal_refused(internal_window(side), type(tree).__name__.upper())

@@ -345,7 +345,7 @@ class Database:
         *,
         ends: bool,
     ) -> None:
-        """Feed one query and bring it up to date; it has failed if that raises."""
+        """Feed one query and run it up to its clock; if that raises, the query has failed."""
         try:
             feed(query)
             query.run(self.clock_of(query), ends=ends)
@@ -363,7 +363,7 @@ class Database:
                     failures.note(query.query.name, error)
 
     def _follow(self, query: RunningQuery, failures: Failures) -> None:
-        """Let a query go on under a cheaper placement, if there is one."""
+        """Switch a query to a cheaper placement, if there is one."""
         if not self._is_current(query):
             return
         try:

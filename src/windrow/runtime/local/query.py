@@ -234,7 +234,7 @@ class RunningQuery:
             self._sweep()
 
     def reporting(self) -> list[Recipient]:
-        """Return the recipients that have not stopped; the others are let go."""
+        """Return the recipients that have not stopped; drop the others."""
         self.recipients = [r for r in self.recipients if not r.stopped]
         return list(self.recipients) if self.flow.begun else []
 
@@ -332,14 +332,14 @@ class RunningQuery:
         return delta.columns, np.abs(delta.weights())
 
     def _answer_later(self, at: int) -> pa.Table:
-        """Let time pass on a copy of the state."""
+        """Return the answer at a later instant, computed on a copy of the state."""
         ahead = RunningQuery.resumed(self.query, self.snapshot(), self.processor)
         ahead.run(at)
         ahead.settle()
         return ahead._answer_now()
 
     def settle(self) -> None:
-        """Let all operators know what time it is, so that all that has expired shows."""
+        """Run all operators up to the clock, so that all expirations are emitted."""
         if self.pipeline is not None and self.flow.begun and not self.ended:
             self._publish(self.pipeline.settle())
 

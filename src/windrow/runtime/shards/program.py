@@ -48,7 +48,7 @@ class Shipped:
         return cls(name, base64.b64encode(pickled).decode(), digest_of(aggregate))
 
     def install(self) -> None:
-        """Let queries of this process call it, unless they can already."""
+        """Register the aggregate in this process, unless it is registered."""
         from windrow.operators.aggregate.user_defined import (  # noqa: PLC0415 - it compiles
             REGISTERED,
             register_aggregate,

@@ -125,7 +125,7 @@ class SparkDatabase:
         return self._starting
 
     def use(self, starting: StartingSession) -> None:
-        """Take a session that has begun to start with the same settings, as one of its own."""
+        """Adopt a session that is starting with the same settings; `close` will stop it."""
         self._starting, self._own_session = starting, True
 
     @property
