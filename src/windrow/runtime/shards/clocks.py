@@ -73,7 +73,7 @@ class BatchClock:
 
     @property
     def has_wall(self) -> bool:
-        """Whether clocks may follow the batch's time: not at an end of input, only tuples count there."""
+        """Whether clocks may follow the batch's time: not at an end of input."""
         return self.wall > 0 and not self.drain
 
 
