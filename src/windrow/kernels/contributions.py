@@ -233,6 +233,7 @@ def list_changes(log, start, first, arrivals, rows, changes):
     """
     _, weight, _, refs, _, _, _ = arrivals
     for c in range(changes.shape[1]):
+        # Rows of inputs stand one after the other: the last that begins at or before k.
         k = log[place(start + c)]
         origin = len(first) - 1
         while first[origin] > k:
@@ -253,6 +254,7 @@ def make_events(out, start, line, parts, log, ts, events):
     of, weights = place(out.shape[0] - BEYOND), place(out.shape[0] - 1)
     last, now = -1, 0
     for k in range(events.shape[1]):
+        # Contributions of a change stand together: its time is read once.
         change = out[of, k]
         if change != last:
             last, now = change, ts[place(log[place(start + change)])]

@@ -1,12 +1,9 @@
-"""Two filters become one, and two projections."""
+"""Two filters become one."""
 
 from __future__ import annotations
 
-from collections import Counter
-
-from windrow.optimize.rewriting import renamed
-from windrow.plan.expressions import Column, conjunction, conjuncts, walk
-from windrow.plan.nodes import Filter, Named, Plan, Project
+from windrow.plan.expressions import conjunction, conjuncts
+from windrow.plan.nodes import Filter, Plan
 
 
 def merge_filters(plan: Plan) -> Plan:
@@ -32,30 +29,5 @@ def merge_filters(plan: Plan) -> Plan:
             both = conjunction(conjuncts(first) + conjuncts(second))
             assert both is not None, "two predicates are at least one"
             return Filter(source, both)
-        case _:
-            return plan
-
-
-def merge_projections(plan: Plan) -> Plan:
-    """π_f(π_g(S))  ⇒  π_{f∘g}(S),  if no computed column of g is read twice.
-
-    Both make one tuple of each, and functions give the same value wherever they are called; the
-    condition is not about truth: a value read twice would be computed twice.
-
-    >>> from windrow.optimize.showing import rewritten
-    >>> text = "SELECT p + 1 FROM (SELECT price * 2 AS p FROM bids [NOW]) AS b"
-    >>> print(rewritten(text, merge_projections))
-    query
-    └─ Project bids.price * 2 + 1 AS p + 1
-       └─ Window NOW
-          └─ Stream bids
-    """
-    match plan:
-        case Project(Project(source, inner), outer):
-            made = {column.name: column.expr for column in inner}
-            read = Counter(e.name for c in outer for e in walk(c.expr) if isinstance(e, Column))
-            if any(n > 1 and not isinstance(made[name], Column) for name, n in read.items()):
-                return plan
-            return Project(source, tuple(Named(c.name, renamed(c.expr, made)) for c in outer))
         case _:
             return plan

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from windrow.optimize.bound_produced_joins import bound_produced_joins
 from windrow.optimize.meet_versions_at_streams import meet_versions_at_streams
 from windrow.optimize.merge_filter_into_join import merge_filter_into_join
-from windrow.optimize.merge_filters import merge_filters, merge_projections
+from windrow.optimize.merge_filters import merge_filters
+from windrow.optimize.merge_projections import merge_projections
 from windrow.optimize.prune_columns import prune_columns
 from windrow.optimize.push_filter_below_join import push_filter_below_join
 from windrow.optimize.push_filter_below_project import push_filter_below_project
