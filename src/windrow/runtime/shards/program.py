@@ -67,7 +67,7 @@ class Shipped:
         register_aggregate(self.name, found.aggregate, found.arguments, found.result)
 
 
-FORMAT = 6
+FORMAT = 7
 """Raised with every part that state gets or loses: older state is then refused in words."""
 
 
