@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from types import TracebackType
 
 import numpy as np
 import pyarrow as pa
@@ -172,7 +171,7 @@ class Database:
             require_unset(text, sets if strategy is None else {"strategy": strategy, **sets})
             return QueryHandle(self, text.lower())
         self._require_free(name)
-        bound = self.session.bind_text(text, name or self._free_name(), **sets)
+        bound = self.session.bind_text(text, name or self.session.free_name(), **sets)
         if "early_aggregation" in sets:
             require_early_inputs(bound, self._strategy(strategy))
         require_used(bound, sets, LOCAL)
@@ -190,12 +189,6 @@ class Database:
                 detail="Streams, relations and queries have different names.",
                 hint="Choose another name, or drop what has it.",
             )
-
-    def _free_name(self) -> str:
-        n = 1
-        while f"query_{n}" in self.session.queries or self.session.catalog.get(f"query_{n}"):
-            n += 1
-        return f"query_{n}"
 
     def _start(self, query: Query, strategy: str | None) -> None:
         try:
@@ -537,12 +530,7 @@ class Database:
     def __enter__(self) -> Database:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
 

@@ -7,7 +7,6 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from types import TracebackType
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -220,7 +219,7 @@ class SparkDatabase:
             raise BindError(
                 f"unknown strategy {shown(chosen)}", hint=f"Use {', '.join(STRATEGIES)}."
             )
-        fresh = name or self._free_name()
+        fresh = name or self.session.free_name()
         self._require_fitting(text, chosen, sets)
         self._create(f"CREATE QUERY {name_sql(fresh)} AS {text}", sets)
         self._strategies[fresh.lower()] = chosen
@@ -247,12 +246,6 @@ class SparkDatabase:
         finally:
             for name, value in before.items():
                 self.execute(f"SET {name} = '{value}'")
-
-    def _free_name(self) -> str:
-        n = 1
-        while f"query_{n}" in self.session.queries or self.session.catalog.get(f"query_{n}"):
-            n += 1
-        return f"query_{n}"
 
     def program(self, *names: str) -> Program:
         """Return what the shards of a run of these queries execute."""
@@ -446,12 +439,7 @@ class SparkDatabase:
     def __enter__(self) -> SparkDatabase:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
 
