@@ -168,15 +168,16 @@ def walk(origin, depth, state, program, stack, out, counts, made):
 
 
 @kernel
-def contribute(
-    arrivals, spans, state, form, program, live, dead, stack, walks, out, log, counts, work
-):  # fmt: skip
+def contribute(batch, state, form, program, room, stack, out, log, counts, work):
     """Store changes in time order, and write what they contribute; stop if `out` is full.
 
-    Arguments are those of `join_groups`; `log` has room for all changes, and gets the row of each
-    as they are stored. Goes on where `work` says: to be called again, with room in `out` from MADE
-    on, until ORIGIN is -1. A line of `stack` beyond the inputs holds the change.
+    `batch` is (arrivals, spans), `room` is (live, dead, walks); these and all others are as in
+    `join_groups`. `log` has room for all changes, and gets the row of each as they are stored. Goes
+    on where `work` says: to be called again, with room in `out` from MADE on, until ORIGIN is -1. A
+    line of `stack` beyond the inputs holds the change.
     """
+    arrivals, spans = batch
+    live, dead, walks = room
     ts, weight, _, refs, _, _, _ = arrivals
     rows, _, heads, shapes, _, bases = state
     steps, _, _ = program
