@@ -1,4 +1,4 @@
-"""Streams at the door: each one's clock, what waits for order, and what came too late.
+"""Inputs of streams: watermarks, tuples that SLACK holds back, and late tuples.
 
     frontier(S) = max(heartbeats, newest ts seen - SLACK)
 

@@ -344,9 +344,9 @@ class RunningQuery:
             self._publish(self.pipeline.settle())
 
     def settled(self) -> RunningQuery:
-        """Return the query with all shown that has expired: itself, or a copy that has no queues.
+        """Return the query with all expirations emitted: itself, or a copy without queues.
 
-        The copy is on the very processor, on which settling does no work, and has no recipients.
+        The copy shares the processor, which settling does not use, and has no recipients.
         """
         if self.pipeline is None or not self.flow.begun or self.ended:
             return self
