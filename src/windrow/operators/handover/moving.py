@@ -66,7 +66,7 @@ def transfer(old: Dataflow, twin: list[Stage], new: Dataflow) -> None:
 
     `twin` are fresh stages of the old plan; they are used up. Raises `StateError` where the old
     plan does not hold what the new one needs. O(state). What the old plan still has to emit, and
-    the new one will not, is in `istream.pending_insertions`.
+    the new one will not, is in `contents.pending_insertions`.
     """
     matching = PlanMatching(old.stages, new.stages)
     new.begun, new.clocks = old.begun, _clocks(old, new)
