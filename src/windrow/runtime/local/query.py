@@ -301,10 +301,7 @@ class RunningQuery:
     def _answer_now(self) -> pa.Table:
         if self.flow.begun:
             return self.table(*self.rows())
-        waiting = [d.ts for ds in self._buffers.values() for d in ds]
-        if self.streams or not any((ts == BEGINNING).any() for ts in waiting):
-            return self.query.root.schema.arrow().empty_table()  # as changes() is, by now
-        return self._of_rows_without_time()
+        return self.query.root.schema.arrow().empty_table()  # as changes() is
 
     def table(self, columns: Mapping[str, Vector], copies: I64) -> pa.Table:
         """Return rows of the answer, each in its copies, in the query's order."""
@@ -355,16 +352,6 @@ class RunningQuery:
             made.pipeline.processor = self.pipeline.processor
         made.settle()
         return made
-
-    def _of_rows_without_time(self) -> pa.Table:
-        """Return the answer over the rows that relations had before every instant."""
-        ahead = RunningQuery.resumed(self.query, self.snapshot(), self.processor)
-        waiting = [d.ts[d.ts > BEGINNING] for ds in self._buffers.values() for d in ds]
-        before_all = min((int(ts.min()) - 1 for ts in waiting if len(ts)), default=0)
-        ahead.start = before_all
-        ahead.run(before_all)
-        ahead.settle()
-        return ahead._answer_now()
 
     def snapshot(self) -> Saved:
         """Return everything that `resumed` needs to go on from here."""
