@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from windrow.core.schema import Field
+from windrow.core.time import FOREVER
 from windrow.operators.state.ring import SMALLEST, Ring
 from windrow.operators.state.row_pool import RowPool
 from windrow.operators.vector import I64, Vector
@@ -66,6 +67,15 @@ def test_a_ring_is_a_list_that_loses_its_head(
         for clock in (-1, number // 2, number, 2 * number):
             later = next((n for n, end, _ in model if end > clock), number)
             assert ring.first_after(clock) == later
+
+
+def test_rows_of_a_ring_may_never_end() -> None:
+    ring = Ring(FIELDS)
+    ends = np.array([FOREVER, FOREVER], np.int64)
+    ring.append(times(-6, 2), ends, columns_of([(1, 0.0), (2, 0.0)]))
+    ring.check()
+    assert ring.ends(ring.at(0, 2)).tolist() == ends.tolist()
+    assert ring.first_after(FOREVER - 1) == 0
 
 
 @given(STEPS, st.randoms(use_true_random=False))

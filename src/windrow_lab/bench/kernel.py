@@ -16,7 +16,7 @@ NAMES = ("join", "group", "group_slide", "distinct", "negation", "join_group")
 TWINS = tuple(f"twin_{name}" for name in NAMES)
 OTHERS = (
     *("internal", "long_window", "strategies", "relations", "latency", "start", "medians"),
-    "spellings",
+    *("spellings", "state"),
 )
 
 Case = Callable[[], "list[Bar]"]
@@ -107,6 +107,7 @@ def own_cases(chosen: tuple[str, ...], rows: int, repeats: int) -> Iterator[tupl
         relations,
         spellings,
         startup,
+        state_bytes,
         strategies,
     )
 
@@ -119,5 +120,6 @@ def own_cases(chosen: tuple[str, ...], rows: int, repeats: int) -> Iterator[tupl
         "start": startup.starts,
         "medians": lambda: medians.measure(rows, repeats),
         "spellings": lambda: spellings.measure(share, repeats),
+        "state": lambda: state_bytes.measure(share),
     }
     yield from ((name, case) for name, case in parts.items() if name in chosen)

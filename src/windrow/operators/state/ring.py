@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from windrow.core.schema import Field
+from windrow.core.time import BEGINNING
 from windrow.operators.state.aligned import larger
 from windrow.operators.state.fields import ArrayField, NestedField, State
 from windrow.operators.state.row_columns import RowColumns, interned_codes
@@ -15,6 +16,11 @@ from windrow.operators.vector import I64, Vector
 SMALLEST = 64
 
 NOTHING = slice(0, 0)
+
+NO_ENDS: I64 = np.empty(0, np.int64)
+
+ENDLESS = 1 << 62
+"""A lifetime from which on ends are stored apart: added to a time it may be no int64."""
 
 
 @dataclass(slots=True)
@@ -34,7 +40,7 @@ class Ring(State):
 
     fields: tuple[Field, ...]
     ts: I64 = field(default_factory=lambda: np.empty(SMALLEST, np.int64))
-    exp: I64 = field(default_factory=lambda: np.empty(0, np.int64))
+    exp: I64 = field(default_factory=lambda: NO_ENDS)
     columns: RowColumns = field(init=False)
     lifetime: int = 0
     origin: int = 0
@@ -69,7 +75,8 @@ class Ring(State):
     def _admit(self, ts: I64, exp: I64) -> None:
         """Store ends apart, unless the new rows live as long as those that are there."""
         if not len(self):
-            self.exp, self.lifetime = np.empty(0, np.int64), int(exp[0] - ts[0])
+            lifetime = int(exp[0]) - int(ts[0])
+            self.exp, self.lifetime = NO_ENDS, lifetime if lifetime < ENDLESS else 0
         if not len(self.exp) and (exp - ts != self.lifetime).any():
             self.exp = self.ts + self.lifetime
 
@@ -82,6 +89,8 @@ class Ring(State):
     def drop_head(self, row: int) -> None:
         """Forget all rows from `row` on, the youngest."""
         self.head = row
+        if not len(self):
+            self.exp = NO_ENDS
 
     def at(self, first: int, stop: int) -> I64:
         """Return the places of rows [first, stop)."""
@@ -101,7 +110,9 @@ class Ring(State):
 
     def first_after(self, clock: int) -> int:
         """Return the number of the first row with exp > clock; ends ascend. O(log rows)."""
-        times, limit = (self.exp, clock) if len(self.exp) else (self.ts, clock - self.lifetime)
+        times, limit = self.exp, clock
+        if not len(times):
+            times, limit = self.ts, max(clock - self.lifetime, BEGINNING)
         row = self.tail
         for where in self._places(self.tail, self.head):
             found = int(np.searchsorted(times[where], limit, side="right"))
