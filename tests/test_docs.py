@@ -188,12 +188,13 @@ def test_commands_in_a_page_exist(page: Path) -> None:
 
 def check_command(words: list[str]) -> None:
     """Let click read the words; an unknown command or option is a UsageError."""
+    context = click.Context(windrow, **windrow.context_settings)  # -h, which commands inherit
     if words[:1] and words[0].startswith("-"):
-        windrow.make_parser(click.Context(windrow)).parse_args(words)
+        windrow.make_parser(context).parse_args(words)
         return
-    command = windrow.get_command(click.Context(windrow), words[0])
+    command = windrow.get_command(context, words[0])
     assert command is not None, f"there is no command {words[0]}"
-    command.make_parser(click.Context(command)).parse_args(words[1:])
+    command.make_parser(click.Context(command, parent=context)).parse_args(words[1:])
 
 
 @each_page
