@@ -19,8 +19,8 @@ CREATE QUERY q AS
 BAND = " AND WINDOW(a, b) = 30"
 
 PARTS = {
-    6: {
-        "band": "heads keys(free hashes words) left(back codes exp keep payload tail)"
+    7: {
+        "band": "heads keys(free hashes layout meta words) left(back codes exp keep payload tail)"
         " right(back codes exp keep payload tail)",
         "median": "meta roots words",
         "query": "agendas buffers clock counters delays due flow followed interner pace plan since"
