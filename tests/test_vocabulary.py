@@ -1,4 +1,4 @@
-"""Words that were replaced stay out of code and docs: see "Retired words" in docs/reference/glossary.md.
+"""Words that were replaced stay out of code and docs: docs/reference/glossary.md, "Retired words".
 
 Only words that have no other use are listed. A data set, a protocol or a library may have a word of
 its own (`file.tell()`): these places are named.
