@@ -46,7 +46,7 @@ class ExpiringSemiJoin:
         if not (len(left) or len(right)):
             return NO_TIMES, NO_TIMES, NO_TIMES
         made = self.state.join(self.match.left.joinable(left), self.match.right.joinable(right))
-        self.ends.reserve(len(self.state.left.rows))
+        self.ends.reserve(self.state.left.capacity)
         slots, _, ts, exp = self.state.buffer.taken(made)
         return slots, ts, exp
 

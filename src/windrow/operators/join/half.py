@@ -7,29 +7,30 @@ from enum import IntEnum
 import numpy as np
 
 from windrow.core.schema import Field
-from windrow.kernels.chains import ALIVE, RIGHT, SEEN
+from windrow.kernels.chains import ROWS
 from windrow.kernels.semi_joins import (
     ANTI,
     COMPARED,
+    COPIES,
     MADE,
-    NEXT_LEFT,
-    NEXT_RIGHT,
     NOT_IN,
     NULLS,
-    OPEN,
     PREMATURE,
+    SEEN,
     SEMI,
     TOTAL,
     WORK_WORDS,
+    HalfState,
     count_partners,
     semi_changes,
 )
 from windrow.kernels.zset_joins import sweep
 from windrow.operators.codec import RowCodec
 from windrow.operators.delta import Delta
-from windrow.operators.join.bags import BagRows, Keys, stored_fields
+from windrow.operators.join.bags import BagRows, stored_fields
+from windrow.operators.join.keys import JoinKeys
 from windrow.operators.join.match import Match, Side
-from windrow.operators.join.pairs import pair_columns
+from windrow.operators.join.pairs import PairBuffer, pair_columns
 from windrow.operators.join.zset import ZSetPairs
 from windrow.operators.state.key_table import KeyTable, grown
 from windrow.operators.task import Counters, Saved
@@ -61,7 +62,8 @@ class KeyedForm:
         self.match = match
         self.kind = kind
         self.codec = _key_codec(match.left, nullable=kind is HalfJoinKind.NOT_IN)
-        self.keys = Keys(KeyTable(self.codec.width))
+        self.keys = JoinKeys(self.codec.width, copies=True)
+        self.buffer = PairBuffer()
         self.left = BagRows(match.left, 0, stored_fields(match.left, []))
         self.total = self.nulls = 0
         self.null_code = -1
@@ -73,36 +75,21 @@ class KeyedForm:
         codes, more = self._codes(self.match.left, left), self._codes(self.match.right, right)
         slots = self.left.encode(left)
         events = len(left) + len(right)
-        touched_keys, touched_rows = (np.empty((events, n), np.int64) for n in (2, 3))
+        keys, rows = (np.empty((events, n), np.int64) for n in (2, 3))
+        bag, heads = self.left, self.keys.heads
+        state = HalfState(bag.rows, bag.links, heads, keys, rows, self.null_code)
         work = np.zeros(WORK_WORDS, np.int64)
         work[TOTAL], work[NULLS] = self.total, self.nulls
-        out = np.empty((3, events), np.int64)
         lefts, rights = (left.ts, left.weights(), slots, codes), (right.ts, right.weights(), more)
-        while True:
-            semi_changes(
-                int(self.kind),
-                lefts,
-                rights,
-                self.left.rows,
-                self.keys.heads,
-                touched_keys,
-                touched_rows,
-                self.null_code,
-                (out[0], out[1], out[2]),
-                work,
-            )
-            if not work[OPEN]:
-                break
-            out = np.concatenate([out, np.empty_like(out)], axis=1)
-        assert work[NEXT_LEFT] == len(left)
-        assert work[NEXT_RIGHT] == len(right)
+        kind = int(self.kind)
+        self.buffer.fill(lambda out: semi_changes(kind, lefts, rights, state, out, work), events)
         self.total, self.nulls = int(work[TOTAL]), int(work[NULLS])
         counters.probes += events
         counters.comparisons += int(work[COMPARED])
         if self.kind is not HalfJoinKind.SEMI:
             counters.premature += int(work[PREMATURE])
-        rows, ts, weight = out[:, : int(work[MADE])]
-        made = Delta(ts, self.left.columns(rows, self.match.left.output), None, weight)
+        found, _, ts, weight = self.buffer.taken(int(work[MADE]))
+        made = Delta(ts, self.left.columns(found, self.match.left.output), None, weight)
         self.left.sweep(slots)
         self._sweep_keys(codes)
         self._sweep_keys(more)
@@ -117,7 +104,7 @@ class KeyedForm:
 
     def _sweep_keys(self, codes: I64) -> None:
         dead = np.empty(len(codes), np.int64)
-        dead = dead[: sweep(codes, self.keys.heads, SEEN, RIGHT, ALIVE, dead)]
+        dead = dead[: sweep(codes, self.keys.heads, SEEN, ROWS, COPIES, dead)]
         self.keys.table.release(dead[dead != self.null_code])
 
     def __len__(self) -> int:
@@ -148,7 +135,8 @@ class KeyedForm:
 
     def held(self, clock: int) -> tuple[Delta, ...]:
         """See `handover.Holding`: of right rows, their keys are all that matters."""
-        right = held_keys(self.match.right, self.codec, self.keys.table, self.keys.heads, clock)
+        copies = self.keys.heads[:, COPIES]
+        right = held_keys(self.match.right, self.codec, self.keys.table, copies, clock)
         return self.left.held([], clock), right
 
     def live_codes(self) -> list[I64]:
@@ -161,7 +149,7 @@ class KeyedForm:
         self.keys.table.check()
         heads = self.keys.heads
         live = self.keys.table.live()
-        useful = (heads[live, ALIVE] != 0) | (heads[live, RIGHT] != 0) | (live == self.null_code)
+        useful = heads[live, ROWS:].any(axis=1) | (live == self.null_code)
         assert useful.all(), "a key without rows is kept"
         assert not heads[:, SEEN].any(), "an instant was left open"
 
@@ -261,13 +249,13 @@ class PairedForm:
         assert not self.partners[dead].any(), "a row that is gone has partners"
 
 
-def held_keys(side: Side, codec: RowCodec, keys: KeyTable, heads: I64, clock: int) -> Delta:
+def held_keys(side: Side, codec: RowCodec, keys: KeyTable, copies: I64, clock: int) -> Delta:
     """Return the keys that are counted on the right of a half join, with their copies."""
     live = keys.live()
-    live = live[heads[live, RIGHT] > 0]
+    live = live[copies[live] > 0]
     columns = codec.columns(keys.words[live])
     named = dict(zip(side.keys, columns, strict=True))
-    return Delta(np.full(len(live), clock), named, None, heads[live, RIGHT].copy())
+    return Delta(np.full(len(live), clock), named, None, copies[live])
 
 
 def _key_codec(side: Side, *, nullable: bool) -> RowCodec:

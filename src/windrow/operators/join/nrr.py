@@ -13,12 +13,11 @@ from windrow.kernels.nrr_joins import (
     INSTANT,
     LACKS,
     LAST,
+    LEFT_WORDS,
     MADE,
     MARK,
     META_WORDS,
     NEXT,
-    NEXT_LEFT,
-    NEXT_TABLE,
     NO_NODES,
     NODE_WORDS,
     REDO,
@@ -32,11 +31,12 @@ from windrow.kernels.nrr_joins import (
 )
 from windrow.kernels.zset_joins import EXTRA, sweep
 from windrow.operators.delta import Delta
-from windrow.operators.join.bags import BagRows, Changes, Keys, stored_fields
+from windrow.operators.join.bags import BagRows, Changes, stored_fields
+from windrow.operators.join.keys import JoinKeys
 from windrow.operators.join.match import Match
 from windrow.operators.join.pairs import PairBuffer, Quad, pair_columns
 from windrow.operators.join.zset import count_in, count_out
-from windrow.operators.state.key_table import KeyTable, grown
+from windrow.operators.state.key_table import grown, with_room
 from windrow.operators.task import Counters, Saved
 from windrow.operators.vector import I64
 
@@ -60,7 +60,7 @@ class NrrJoinTask:
         assert not match.bands, "a table has no time to bound"
         self.match = match
         self.counters = Counters()
-        self.keys = Keys(KeyTable(len(match.left.keys)))
+        self.keys = JoinKeys(len(match.left.keys), copies=True)
         self.table = BagRows(match.right, 0, stored_fields(match.right, []))
         self.memory = Memory(match) if signed else None
         self.buffer = PairBuffer()
@@ -101,20 +101,8 @@ class NrrJoinTask:
         """Join unsigned rows, which carry `exp`."""
         work = np.zeros(WORK_WORDS, np.int64)
         arrived = (left.ts, codes, np.empty((len(left), 0), np.int64))
-        self.buffer.reserve(len(left))
-        while True:
-            look_up(
-                arrived,
-                table,
-                self.table.rows,
-                self.keys.heads,
-                self.match.bounds,
-                self.buffer.arrays,
-                work,
-            )
-            if work[NEXT_LEFT] == len(left) and work[NEXT_TABLE] == len(table[0]):
-                break
-            self.buffer.reserve(2 * self.buffer.room)
+        rest = (self.table.rows, self.table.links), self.keys.heads, self.match.bounds
+        self.buffer.fill(lambda out: look_up(arrived, table, *rest, out, work), len(left))
         self.counters.comparisons += int(work[COMPARED])
         lefts, slots, ts, copies = self.buffer.taken(int(work[MADE]))
         if not (copies == 1).all():
@@ -175,7 +163,7 @@ class NrrJoinTask:
     def check(self) -> None:
         """Assert the invariants of the state."""
         self.table.check()
-        self.keys.check(self.table)
+        self.keys.check(NONE, self.table.codes())
         if self.memory is not None:
             self.memory.check(self.table)
 
@@ -191,6 +179,7 @@ class Memory:
 
     def __init__(self, match: Match) -> None:
         self.bag = BagRows(match.left, 0, stored_fields(match.left, []))
+        self.makings: I64 = np.zeros((SMALLEST, LEFT_WORDS), np.int64)  # by left row
         self.nodes = np.zeros((SMALLEST, NODE_WORDS), np.int64)
         self.meta = np.zeros(META_WORDS, np.int64)
         self.meta[INSTANT], self.meta[REDO_HEAD] = BEGINNING, LAST
@@ -206,25 +195,20 @@ class Memory:
         slots = self.slots = self.bag.encode(left)
         changed = (left.ts, left.weights(), slots, codes, np.empty((len(left), 0), np.int64))
         work, buffer = np.zeros(WORK_WORDS, np.int64), task.buffer
-        buffer.reserve(len(left))
-        while True:
-            store_and_join(
-                changed,
-                table,
-                self.bag.rows,
-                task.table.rows,
-                task.keys.heads,
-                self.nodes,
-                self.meta,
-                buffer.arrays,
-                work,
-            )
-            if work[NEXT_LEFT] == len(left) and work[NEXT_TABLE] == len(table[0]):
-                break
-            if work[LACKS] == NO_NODES:
+        self.makings = grown(self.makings, self.bag.table.capacity)  # type: ignore[assignment]
+        side = (task.table.rows, task.table.links)
+
+        def run(out: Quad) -> bool:
+            """Run the loop until it is done or lacks room for results, with nodes as it needs."""
+            while True:
+                state = (self.makings, side, task.keys.heads, self.nodes, self.meta)
+                if store_and_join(changed, table, *state, out, work):
+                    return True
+                if work[LACKS] != NO_NODES:
+                    return False
                 self.nodes = grown(self.nodes, 2 * len(self.nodes))  # type: ignore[assignment]
-            else:
-                buffer.reserve(2 * buffer.room)
+
+        buffer.fill(run, len(left))
         return buffer.taken(int(work[MADE]))
 
     def settle(self, table: BagRows, left: Delta, made: Quad) -> None:
@@ -235,7 +219,7 @@ class Memory:
         theirs = np.concatenate([self.open[1], slots[ended]])
         table.sweep(theirs)
         dead = np.empty(len(mine), np.int64)
-        dead = dead[: sweep(mine, self.bag.rows, MARK, TOP, DEBT, dead)]
+        dead = dead[: sweep(mine, self.makings, MARK, TOP, DEBT, dead)]
         self.bag.table.release(dead)
         now = int(self.meta[INSTANT])
         before = self.open if self.open_at == now else (NONE, NONE)
@@ -248,12 +232,13 @@ class Memory:
     @property
     def nbytes(self) -> int:
         """Exact size of the arrays."""
-        return self.bag.nbytes + self.nodes.nbytes
+        return self.bag.nbytes + self.makings.nbytes + self.nodes.nbytes
 
     def save(self) -> dict[str, object]:
         """Return all that `load` needs."""
         return {
             "rows": self.bag.save(),
+            "makings": self.bag.table.used(self.makings),
             "nodes": self.nodes[: self.meta[USED]].copy(),
             "meta": self.meta.copy(),
             "open": list(self.open),
@@ -264,6 +249,7 @@ class Memory:
         """Take over saved makings."""
         assert isinstance(saved, dict)
         self.bag.load(saved["rows"])
+        self.makings = with_room(saved["makings"], self.bag.table.capacity)  # type: ignore[assignment]
         self.nodes = grown(saved["nodes"].copy(), SMALLEST)  # type: ignore[assignment]
         self.meta = saved["meta"].copy()
         self.open = (saved["open"][0], saved["open"][1])
@@ -284,10 +270,10 @@ class Memory:
                 result = int(self.nodes[result - 1, NEXT])
         assert nodes == self.meta[USED], "invariant 1: a node is lost"
         assert np.array_equal(named, table.rows[:, EXTRA]), "invariant 2: results are miscounted"
-        assert self.bag.rows[live, TOP : DEBT + 1].any(axis=1).all(), "invariant 3: a useless row"
+        assert self.makings[live, TOP : DEBT + 1].any(axis=1).all(), "invariant 3: a useless row"
 
     def _chain(self, slot: int, top: int) -> list[int]:
-        found, at = [], int(self.bag.rows[slot, top])
+        found, at = [], int(self.makings[slot, top])
         while at:
             found.append(at - 1)
             at = int(self.nodes[at - 1, NEXT])

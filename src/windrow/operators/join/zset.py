@@ -4,19 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from windrow.kernels.zset_joins import (
-    COMPARED,
-    MADE,
-    NEXT_LEFT,
-    NEXT_RIGHT,
-    WORK_WORDS,
-    join_changes,
-)
+from windrow.kernels.joins import COMPARED, MADE, WORK_WORDS
+from windrow.kernels.zset_joins import join_changes
 from windrow.operators.delta import Delta
-from windrow.operators.join.bags import BagRows, Changes, Keys, stored_fields
+from windrow.operators.join.bags import BagRows, Changes, stored_fields
+from windrow.operators.join.keys import JoinKeys
 from windrow.operators.join.match import Match
 from windrow.operators.join.pairs import PairBuffer, Quad, pair_columns
-from windrow.operators.state.key_table import KeyTable
 from windrow.operators.task import Counters, Saved
 from windrow.operators.vector import I64
 
@@ -32,7 +26,7 @@ class ZSetPairs:
         self.match = match
         self.as_set = int(as_set)
         bands = match.bands
-        self.keys = Keys(KeyTable(len(match.left.keys)))
+        self.keys = JoinKeys(len(match.left.keys), copies=True)
         left = stored_fields(match.left, [b.left for b in bands])
         right = stored_fields(match.right, [b.right for b in bands])
         self.left = BagRows(match.left, len(bands), left)
@@ -53,22 +47,11 @@ class ZSetPairs:
             right.ts, right.weights(), self.right.encode(right), more, match.right_times(right)
         )  # fmt: skip
         self.changed = (lefts, rights)
-        self.buffer.reserve(len(left) + len(right))
-        while True:
-            join_changes(
-                lefts,
-                rights,
-                self.left.rows,
-                self.right.rows,
-                self.keys.heads,
-                match.bounds,
-                self.as_set,
-                self.buffer.arrays,
-                work,
-            )
-            if work[NEXT_LEFT] == len(left) and work[NEXT_RIGHT] == len(right):
-                break
-            self.buffer.reserve(2 * self.buffer.room)
+        sides = (self.left.rows, self.left.links), (self.right.rows, self.right.links)
+        rest = (*sides, self.keys.heads, match.bounds, self.as_set)
+        self.buffer.fill(
+            lambda out: join_changes(lefts, rights, *rest, out, work), len(left) + len(right)
+        )
         counters.probes += len(left) + len(right)
         counters.comparisons += int(work[COMPARED])
         return self.buffer.taken(int(work[MADE]))
@@ -76,10 +59,10 @@ class ZSetPairs:
     def settle(self) -> None:
         """Release the rows and keys that the last changes left without copies."""
         assert self.changed is not None, "changes are settled once"
-        for (_, _, slots, codes, _), bag in zip(self.changed, (self.left, self.right), strict=True):
-            if len(slots):
-                bag.sweep(slots)
-                self.keys.sweep(codes)
+        (_, _, lefts, codes, _), (_, _, rights, more, _) = self.changed
+        self.left.sweep(lefts)
+        self.right.sweep(rights)
+        self.keys.sweep(codes, more)
         self.changed = None
 
     def __len__(self) -> int:
@@ -109,7 +92,7 @@ class ZSetPairs:
         """Assert the invariants."""
         self.left.check()
         self.right.check()
-        self.keys.check(self.left, self.right)
+        self.keys.check(self.left.codes(), self.right.codes())
 
 
 def count_in(counters: Counters, *inputs: Delta) -> None:
