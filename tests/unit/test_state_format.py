@@ -20,8 +20,9 @@ BAND = " AND WINDOW(a, b) = 30"
 
 PARTS = {
     6: {
-        "band": "heads keys(free hashes words) left(back codes exp keep payload tail)"
-        " right(back codes exp keep payload tail)",
+        "band": "keys(heads table(free hashes words))"
+        " left(at free lines(codes exp keep newer older times) payload)"
+        " right(at free lines(codes exp keep newer older times) payload)",
         "median": "meta roots words",
         "query": "agendas buffers clock counters delays due flow followed interner pace plan since"
         " start watches",

@@ -61,7 +61,7 @@ def depart(slot, links, heads, side, dead, work):
 def join_and_expire(left, right, llinks, rlinks, heads, clock, dead, out, work):
     """Join both inputs' new rows, and emit expirations up to `clock`; stop if `out` is full.
 
-    `left` and `right` are `joins.Arrivals`, whose rows are in the rings already; `out` gets (left
+    `left` and `right` are `joins.NewRows`, whose rows are in the rings already; `out` gets (left
     slots, right slots, ts, weight). Of two rows that expire at one instant the left one goes
     first, so their result is emitted once. `dead` has room for a code a row and one more.
     Goes on where `work` says, as `joins.join_arrivals` does; returns whether all is done.

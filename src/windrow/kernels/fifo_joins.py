@@ -74,7 +74,7 @@ def enter(arrivals, i, slot, links, heads, side):
 def enter_arrivals(left, right, llinks, rlinks, rings, heads, clock, found, dead):
     """Take in both inputs by time, then let go of what is of no use after `clock`.
 
-    `left` and `right` are `joins.Arrivals`; `rings` has of each side the slot of the oldest row,
+    `left` and `right` are `joins.NewRows`; `rings` has of each side the slot of the oldest row,
     and the rows before the arrivals. The rings have room for all arrivals, `dead` for all rows
     and one more. Returns the pairs that are to be made, what is left of the rings, and the codes
     in `dead`.

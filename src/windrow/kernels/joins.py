@@ -20,7 +20,7 @@ NEXT_LEFT, NEXT_RIGHT, MADE, COMPARED, SCAN_AT, SCAN_EVERY, GONE_LEFT, GONE_RIGH
 WORK_WORDS = 8
 
 
-class Arrivals(NamedTuple):
+class NewRows(NamedTuple):
     """New rows of a side: their slots are given, everything else of them is stored by loops."""
 
     ts: I64

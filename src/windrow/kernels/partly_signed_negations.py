@@ -88,7 +88,7 @@ def emit_turned(links, heads, copies, touched, out, work):
 def partly_signed_changes(left, right, links, heads, copies, touched, out, work):
     """Emit left rows that enter the answer and those that leave it early; stop if `out` is full.
 
-    `left` is `joins.Arrivals`, `right` (ts, weights, codes), `out` (slots, exp, ts, weights).
+    `left` is `joins.NewRows`, `right` (ts, weights, codes), `out` (slots, exp, ts, weights).
     Goes on where `work` says; returns whether both inputs are done, and no instant is open.
     """
     rts = right[0]

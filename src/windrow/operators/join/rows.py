@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from windrow.core.time import FOREVER
 from windrow.kernels.chains import I32, LEFT, Links
-from windrow.kernels.joins import Arrivals, expire_ring, unlink_rows
+from windrow.kernels.joins import NewRows, expire_ring, unlink_rows
 from windrow.operators.delta import Delta
 from windrow.operators.join.keys import Heads, JoinKeys
 from windrow.operators.join.match import Match, Side, times_of
@@ -117,11 +117,11 @@ class JoinRows:
         """Return whether rows expire in order, and how many slots a scan looks at."""
         return int(self.ring), self.top if self.form is Form.DIRECT else 0
 
-    def arrive(self, delta: Delta, keys: JoinKeys) -> Arrivals:
+    def arrive(self, delta: Delta, keys: JoinKeys) -> NewRows:
         """Store the columns of new rows; return what the loop reads that enters them."""
         count, is_left = len(delta), self.number == LEFT
         if not count:
-            return Arrivals(NONE, NONE, NONE, NONE, NONE, np.empty((0, len(self.bands)), np.int64))
+            return NewRows(NONE, NONE, NONE, NONE, NONE, np.empty((0, len(self.bands)), np.int64))
         assert delta.exp is not None
         times = (self.match.left_times if is_left else self.match.right_times)(delta)
         keep = (self.match.left_keep if is_left else self.match.right_keep)(delta.exp, times)
@@ -134,7 +134,7 @@ class JoinRows:
                 self.links.times[where, k] = delta.columns[name].data[part]
         if self.due is not None:
             self._schedule(slots, keep)
-        return Arrivals(delta.ts, delta.exp, keep, slots, codes, times)
+        return NewRows(delta.ts, delta.exp, keep, slots, codes, times)
 
     def _take_slots(self, count: int, heads: Heads) -> I64:
         """Return the slots of new rows, which are counted as stored from now on in a ring."""
