@@ -16,6 +16,8 @@ from windrow.kernels.topn import (
     TOTAL,
     TOUCHED,
     WORK_WORDS,
+    RowTree,
+    ShownChanges,
     top_changes,
 )
 from windrow.operators.delta import Delta
@@ -96,11 +98,11 @@ class TopNTask:
         work, at = self.work, 0
         work[MADE] = 0
         order = (self.table.words, self.order.how, self.order.null_word, self.order.text)
+        tree = RowTree(order, self.nodes, self.table.hashes, self._path, work)
+        touched, coming = self.lists
+        shown = ShownChanges(*self.cut, self.marks, touched)
         while True:
-            at = top_changes(
-                (ts, codes, weights), at, order, self.nodes, self.table.hashes,
-                self.marks, self.lists, self._path, self.cut, work, out,
-            )  # fmt: skip
+            at = top_changes((ts, codes, weights), at, tree, shown, coming, out)
             if not work[TOUCHED]:
                 made: I64 = out[:, : work[MADE]].copy()
                 return made
