@@ -19,10 +19,10 @@ CREATE QUERY q AS
 BAND = " AND WINDOW(a, b) = 30"
 
 PARTS = {
-    6: {
-        "band": "keys(heads table(free hashes words))"
-        " left(at free lines(codes exp keep newer older times) payload)"
-        " right(at free lines(codes exp keep newer older times) payload)",
+    7: {
+        "band": "keys(heads layout table(free hashes layout meta words)) layout"
+        " left(at free layout lines(codes exp keep newer older times) payload)"
+        " right(at free layout lines(codes exp keep newer older times) payload)",
         "median": "meta roots words",
         "query": "agendas buffers clock counters delays due flow followed interner pace plan since"
         " start watches",

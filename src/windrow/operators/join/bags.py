@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar, cast
 
 import numpy as np
 
@@ -13,8 +14,9 @@ from windrow.operators.codec import RowCodec, column_of
 from windrow.operators.delta import Delta
 from windrow.operators.join.match import Side, times_of
 from windrow.operators.join.rows import NONE, arrays
-from windrow.operators.state.bag import interned_words
-from windrow.operators.state.key_table import KeyTable, grown
+from windrow.operators.state.fields import ArrayField, State, StateField
+from windrow.operators.state.key_table import KeyTable, TableField, grown
+from windrow.operators.task import Saved
 from windrow.operators.vector import I64, Vector
 
 Changes = tuple[I64, I64, I64, I64, I64]
@@ -22,28 +24,66 @@ Changes = tuple[I64, I64, I64, I64, I64]
 
 
 @dataclass(slots=True)
-class BagRows:
-    """The distinct rows of a side. A row's slot is its code in `table`.
+class DistinctRows(State):
+    """Distinct rows of a side, by code. Only the columns that the join reads are kept."""
 
-    Only the columns that the join reads are kept: rows equal in these count as one.
-    Invariants, asserted by `check`:
-      1. a row is in the chain of its key iff its count is not 0;
-      2. rows without use are released: count and `extra` are 0 in no live entry.
-    """
+    layout = "distinct-rows", 1
+    state_fields: ClassVar[tuple[StateField, ...]] = (TableField("table", fields="fields"),)
 
     side: Side
-    bands: int
     fields: tuple[Field, ...]
     codec: RowCodec = field(init=False)
     places: dict[str, int] = field(init=False)
     table: KeyTable = field(init=False)
-    rows: I64 = field(init=False)
-    links: Links = field(init=False)
 
     def __post_init__(self) -> None:
         self.codec = RowCodec(self.fields)
         self.places = {f.name: i for i, f in enumerate(self.fields)}
         self.table = KeyTable(self.codec.width)
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    def encode(self, delta: Delta) -> I64:
+        """Return the slots of changed rows."""
+        words = self.codec.words([delta.columns[n] for n in self.places], len(delta))
+        return self.table.encode(words)
+
+    def columns(self, slots: I64, names: tuple[str, ...]) -> dict[str, Vector]:
+        """Return columns of the rows in `slots`."""
+        words = self.table.words.take(slots, axis=0)
+        taken = {n: column_of(words[:, self.places[n]], self.side.schema[n].type) for n in names}
+        if self.codec.nullable:
+            nulls = words[:, -1]
+            if nulls.any():
+                for name in names:
+                    valid = (nulls >> self.places[name]) & 1 == 0
+                    taken[name].valid = None if valid.all() else valid
+        return taken
+
+
+@dataclass(slots=True)
+class BagRows(DistinctRows):
+    """The distinct rows of a side, with counts. A row's slot is its code in `table`.
+
+    Rows equal in the columns that the join reads count as one.
+    Invariants, asserted by `check`:
+      1. a row is in the chain of its key iff its count is not 0;
+      2. rows without use are released: count and `extra` are 0 in no live entry.
+    """
+
+    layout = "bag-rows", 1
+    state_fields = (
+        *DistinctRows.state_fields,
+        ArrayField("rows", length="table.entries", room="table.capacity"),
+    )
+
+    bands: int = 0
+    rows: I64 = field(init=False)
+    links: Links = field(init=False)
+
+    def __post_init__(self) -> None:
+        super(BagRows, self).__post_init__()
         self.rows = np.zeros((0, BAG_WORDS), np.int64)
         self.links = self._lines(0)
         self._reserve()
@@ -61,27 +101,11 @@ class BagRows:
             for new, old in zip(arrays(self.links)[2:], arrays(before)[2:], strict=True):
                 new[: len(old)] = old
 
-    def __len__(self) -> int:
-        return len(self.table)
-
     def encode(self, delta: Delta) -> I64:
-        """Return the slots of changed rows."""
-        words = self.codec.words([delta.columns[n] for n in self.places], len(delta))
-        slots = self.table.encode(words)
+        """Return the slots of changed rows, with room for their counts and links."""
+        slots = super(BagRows, self).encode(delta)
         self._reserve()
         return slots
-
-    def columns(self, slots: I64, names: tuple[str, ...]) -> dict[str, Vector]:
-        """Return columns of the rows in `slots`."""
-        words = self.table.words.take(slots, axis=0)
-        taken = {n: column_of(words[:, self.places[n]], self.side.schema[n].type) for n in names}
-        if self.codec.nullable:
-            nulls = words[:, -1]
-            if nulls.any():
-                for name in names:
-                    valid = (nulls >> self.places[name]) & 1 == 0
-                    taken[name].valid = None if valid.all() else valid
-        return taken
 
     def held(self, bands: list[str], clock: int) -> Delta:
         """Return the rows with their copies; see `JoinRows.held`."""
@@ -100,22 +124,20 @@ class BagRows:
     @property
     def nbytes(self) -> int:
         """Exact size of the arrays."""
-        links = sum(line.nbytes for line in arrays(self.links))
-        return self.table.nbytes + self.rows.nbytes + int(links)
+        return super(BagRows, self).nbytes + sum(line.nbytes for line in arrays(self.links))
 
-    def save(self) -> dict[str, object]:
-        """Return all that `load` needs."""
+    def content(self, rows: int) -> Saved:
+        """Return the rows and their links."""
         links = [self.table.used(line) for line in arrays(self.links)[2:]]
-        return {"table": self.table.save(), "rows": self.table.used(self.rows), "links": links}
+        return {**super(BagRows, self).content(rows), "links": links}
 
-    def load(self, saved: object) -> None:
+    def take_over(self, saved: Saved) -> None:
         """Take over saved rows, in their slots."""
-        assert isinstance(saved, dict)
-        self.table = KeyTable.load(saved["table"])
-        self.rows, self.links = np.zeros((0, BAG_WORDS), np.int64), self._lines(0)
-        self._reserve()
-        self.rows[: len(saved["rows"])] = saved["rows"]
-        for line, part in zip(arrays(self.links)[2:], saved["links"], strict=True):
+        super(BagRows, self).take_over(saved)
+        self.links = self._lines(len(self.rows))
+        for line, part in zip(
+            arrays(self.links)[2:], cast("list[I64]", saved["links"]), strict=True
+        ):
             line[: len(part)] = part
 
     def codes(self) -> I64:
@@ -123,13 +145,8 @@ class BagRows:
         codes: I64 = self.links.codes[self.table.live()].astype(np.int64)
         return codes[codes >= 0]
 
-    def live_codes(self) -> list[I64]:
-        """Return the interned codes that live rows refer to."""
-        return interned_words(self.fields, self.table)
-
-    def check(self) -> None:
+    def invariants(self) -> None:
         """Assert the invariants."""
-        self.table.check()
         live = self.rows[self.table.live()]
         chained = self.links.codes[self.table.live()] >= 0
         assert (chained == (live[:, COUNT] != 0)).all(), "invariant 1: chain and count"

@@ -32,8 +32,15 @@ from windrow.operators.join.keys import JoinKeys
 from windrow.operators.join.match import Match, Side
 from windrow.operators.join.pairs import PairBuffer, pair_columns
 from windrow.operators.join.zset import ZSetPairs
+from windrow.operators.state.fields import (
+    ArrayField,
+    NestedField,
+    ScalarField,
+    ScratchField,
+    State,
+)
 from windrow.operators.state.key_table import KeyTable, grown
-from windrow.operators.task import Counters, Saved
+from windrow.operators.task import Counters
 from windrow.operators.vector import I64
 
 
@@ -45,13 +52,21 @@ class HalfJoinKind(IntEnum):
     NOT_IN = NOT_IN  # those that are unlike every value on the right, NULLs being unlike none
 
 
-class KeyedForm:
+class KeyedForm(State):
     """Where equal keys decide.
 
     Stores left rows by key and, for each key, only how many rows are on the right. A right
     row that turns a key costs O(left rows of the key); where NOT IN turns as a whole (the right
     side becomes empty or not, or gets or loses its NULLs) a step costs O(left rows).
     """
+
+    layout = "keyed-half-join", 1
+    state_fields = (
+        NestedField("keys"),
+        NestedField("left"),
+        ScalarField("total"),
+        ScalarField("nulls"),
+    )
 
     def __init__(self, match: Match, kind: HalfJoinKind) -> None:
         assert match.residual is None
@@ -62,9 +77,9 @@ class KeyedForm:
         self.match = match
         self.kind = kind
         self.codec = _key_codec(match.left, nullable=kind is HalfJoinKind.NOT_IN)
-        self.keys = JoinKeys(self.codec.width, copies=True)
+        self.keys = JoinKeys(self.codec, copies=True)
         self.buffer = PairBuffer()
-        self.left = BagRows(match.left, 0, stored_fields(match.left, []))
+        self.left = BagRows(match.left, stored_fields(match.left, []))
         self.total = self.nulls = 0
         self.null_code = -1
         if kind is HalfJoinKind.NOT_IN:
@@ -110,43 +125,14 @@ class KeyedForm:
     def __len__(self) -> int:
         return len(self.left) + len(self.keys.table)
 
-    @property
-    def nbytes(self) -> int:
-        """Exact size of rows and keys."""
-        return self.left.nbytes + self.keys.nbytes
-
-    def save(self) -> Saved:
-        """Return the state for `load`."""
-        return {
-            "keys": self.keys.save(),
-            "left": self.left.save(),
-            "total": self.total,
-            "nulls": self.nulls,
-        }
-
-    def load(self, saved: Saved) -> None:
-        """Take over a saved state."""
-        self.keys.load(saved["keys"])
-        self.left.load(saved["left"])
-        total, nulls = saved["total"], saved["nulls"]
-        assert isinstance(total, int)
-        assert isinstance(nulls, int)
-        self.total, self.nulls = total, nulls
-
     def held(self, clock: int) -> tuple[Delta, ...]:
         """See `handover.Holding`: of right rows, their keys are all that matters."""
         copies = self.keys.heads[:, COPIES]
         right = held_keys(self.match.right, self.codec, self.keys.table, copies, clock)
         return self.left.held([], clock), right
 
-    def live_codes(self) -> list[I64]:
-        """Return the interned codes that rows and keys refer to."""
-        return self.keys.live_codes(self.codec.fields) + self.left.live_codes()
-
-    def check(self) -> None:
-        """Assert the invariants of the state."""
-        self.left.check()
-        self.keys.table.check()
+    def invariants(self) -> None:
+        """Assert that no key is kept in vain."""
         heads = self.keys.heads
         live = self.keys.table.live()
         useful = heads[live, ROWS:].any(axis=1) | (live == self.null_code)
@@ -154,12 +140,20 @@ class KeyedForm:
         assert not heads[:, SEEN].any(), "an instant was left open"
 
 
-class PairedForm:
+class PairedForm(State):
     """Where bands or a residual decide.
 
     Counts the partners of each distinct left row, from the changes of pairs; a row enters or
     leaves as its count leaves or reaches 0. Costs and stores what the join of Z-sets does.
     """
+
+    layout = "paired-half-join", 1
+    state_fields = (
+        NestedField("pairs"),
+        ArrayField("copies", length="pairs.left.table.entries", room="pairs.left.table.capacity"),
+        ArrayField("partners", length="pairs.left.table.entries", room="pairs.left.table.capacity"),
+        ScratchField("marks", room="pairs.left.table.capacity"),
+    )
 
     def __init__(self, match: Match, kind: HalfJoinKind) -> None:
         assert kind is not HalfJoinKind.NOT_IN
@@ -210,39 +204,14 @@ class PairedForm:
     def __len__(self) -> int:
         return len(self.pairs)
 
-    @property
-    def nbytes(self) -> int:
-        """Exact size of rows, keys and counts."""
-        return self.pairs.nbytes + 3 * self.copies.nbytes
-
-    def save(self) -> Saved:
-        """Return the state for `load`."""
-        pairs = self.pairs.save()
-        return {"pairs": pairs, "copies": self.copies.copy(), "partners": self.partners.copy()}
-
-    def load(self, saved: Saved) -> None:
-        """Take over a saved state."""
-        pairs, copies, partners = saved["pairs"], saved["copies"], saved["partners"]
-        assert isinstance(pairs, dict)
-        assert isinstance(copies, np.ndarray)
-        assert isinstance(partners, np.ndarray)
-        self.pairs.load(pairs)
-        self.copies, self.partners = copies.copy(), partners.copy()
-        self.marks = np.zeros_like(self.copies)
-
     def held(self, clock: int) -> tuple[Delta, ...]:
         """See `handover.Holding`."""
         bands = self.match.bands
         left = self.pairs.left.held([b.left for b in bands], clock)
         return left, self.pairs.right.held([b.right for b in bands], clock)
 
-    def live_codes(self) -> list[I64]:
-        """Return the interned codes that rows and keys refer to."""
-        return self.pairs.live_codes()
-
-    def check(self) -> None:
-        """Assert the invariants of the state."""
-        self.pairs.check()
+    def invariants(self) -> None:
+        """Assert that rows that are gone count nothing."""
         dead = np.ones(len(self.copies), np.bool_)
         dead[self.pairs.left.table.live()] = False
         assert not self.copies[dead].any(), "a row that is gone has copies"

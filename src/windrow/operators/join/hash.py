@@ -24,7 +24,7 @@ from windrow.operators.join.match import Match
 from windrow.operators.join.pairs import PairBuffer, pair_columns
 from windrow.operators.join.rows import NONE, Form
 from windrow.operators.join.sides import StoredSides
-from windrow.operators.task import Saved
+from windrow.operators.state.fields import ScalarField
 from windrow.operators.vector import I64
 
 
@@ -36,6 +36,8 @@ class HashJoin(StoredSides):
     stores the rows of both windows. Without keys all rows have one key: a nested loop.
     `renews`: a left row has at most one partner at a time, so its results renew one another.
     """
+
+    state_fields = (*StoredSides.state_fields, ScalarField("scan_at"))
 
     def __init__(
         self,
@@ -114,14 +116,3 @@ class HashJoin(StoredSides):
         if work[GONE_LEFT] + work[GONE_RIGHT]:
             live = self.keys.table.live()
             self.keys.table.release(live[~self.keys.heads[live, ROWS:].any(axis=1)])
-
-    def save(self) -> Saved:
-        """Return the state for `load`."""
-        return super().save() | {"scan_at": self.scan_at}
-
-    def load(self, saved: Saved) -> None:
-        """Take over a saved state."""
-        super().load(saved)
-        scan_at = saved["scan_at"]
-        assert isinstance(scan_at, int)
-        self.scan_at = scan_at

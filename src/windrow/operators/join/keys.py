@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from windrow.core.schema import Field
 from windrow.kernels.chains import HEAD_WORDS, ROWS, empty_codes
-from windrow.operators.state.bag import interned_words
-from windrow.operators.state.key_table import KeyTable, grown, with_room
-from windrow.operators.task import Saved
+from windrow.operators.codec import RowCodec
+from windrow.operators.state.fields import ArrayField, State
+from windrow.operators.state.key_table import KeyTable, TableField, grown
 from windrow.operators.vector import I64
 
 Heads = npt.NDArray[Any]
@@ -20,17 +19,23 @@ Heads = npt.NDArray[Any]
 
 
 @dataclass(slots=True)
-class JoinKeys:
+class JoinKeys(State):
     """Key codes and the heads of their chains. Invariant: a live code has rows, or is pinned."""
 
-    width: int
+    layout = "join-keys", 1
+    state_fields = (
+        TableField("table", fields="codec.fields"),
+        ArrayField("heads", length="table.entries", room="table.capacity"),
+    )
+
+    codec: RowCodec
     copies: bool = False
     pinned: tuple[int, ...] = ()
     table: KeyTable = field(init=False)
     heads: Heads = field(init=False)
 
     def __post_init__(self) -> None:
-        self.table = KeyTable(self.width)
+        self.table = KeyTable(self.codec.width)
         shape = (self.table.capacity, HEAD_WORDS)
         self.heads = np.zeros(shape, np.int64) if self.copies else np.zeros(shape, np.int32)
 
@@ -48,28 +53,8 @@ class JoinKeys:
         dead = np.concatenate(codes)
         self.table.release(dead[: empty_codes(dead, len(dead), self.heads)])
 
-    @property
-    def nbytes(self) -> int:
-        """Exact size of the arrays."""
-        return self.table.nbytes + self.heads.nbytes
-
-    def save(self) -> Saved:
-        """Return all that `load` needs."""
-        return {"table": self.table.save(), "heads": self.table.used(self.heads)}
-
-    def load(self, saved: object) -> None:
-        """Take over saved keys."""
-        assert isinstance(saved, dict)
-        self.table = KeyTable.load(saved["table"])
-        self.heads = with_room(saved["heads"], self.table.capacity)
-
-    def live_codes(self, fields: tuple[Field, ...]) -> list[I64]:
-        """Return the interned codes that live keys refer to; `fields` are those of the key."""
-        return interned_words(fields, self.table)
-
-    def check(self, *sides: I64) -> None:
+    def check_rows(self, *sides: I64) -> None:
         """Assert the invariant, and that heads count the rows of `sides`, given by their codes."""
-        self.table.check()
         used = np.zeros(len(self.heads), np.bool_)
         for side, codes in enumerate(sides):
             counted = np.bincount(codes, minlength=len(used))

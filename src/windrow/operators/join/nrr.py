@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
 
 from windrow.core.time import BEGINNING
@@ -31,12 +33,14 @@ from windrow.kernels.nrr_joins import (
 )
 from windrow.kernels.zset_joins import EXTRA, sweep
 from windrow.operators.delta import Delta
-from windrow.operators.join.bags import BagRows, Changes, stored_fields
+from windrow.operators.join.bags import BagRows, Changes, DistinctRows, stored_fields
 from windrow.operators.join.keys import JoinKeys
 from windrow.operators.join.match import Match
 from windrow.operators.join.pairs import PairBuffer, Quad, pair_columns
 from windrow.operators.join.zset import count_in, count_out
-from windrow.operators.state.key_table import grown, with_room
+from windrow.operators.state.fields import ArrayField, NestedField, ScalarField, State
+from windrow.operators.state.key_table import grown
+from windrow.operators.stateless import StatefulTask
 from windrow.operators.task import Counters, Saved
 from windrow.operators.vector import I64
 
@@ -44,7 +48,7 @@ SMALLEST = 64
 NONE: I64 = np.empty(0, np.int64)
 
 
-class NrrJoinTask:
+class NrrJoinTask(StatefulTask):
     """L ⋈NRR N at work: { l∘n | n ∈ N(l.ts) }. The left edge keeps its kind; the table is signed.
 
     Updates of an instant come before its rows. An update that comes in a later step, after rows
@@ -56,17 +60,17 @@ class NrrJoinTask:
     the left tuples, or a departure may retract what an equal tuple of another time made.
     """
 
+    layout = "nrr-join", 1
+    state_fields = (NestedField("keys"), NestedField("table"), NestedField("memory"))
+
     def __init__(self, match: Match, *, signed: bool) -> None:
         assert not match.bands, "a table has no time to bound"
         self.match = match
         self.counters = Counters()
-        self.keys = JoinKeys(len(match.left.keys), copies=True)
-        self.table = BagRows(match.right, 0, stored_fields(match.right, []))
+        self.keys = JoinKeys(match.left.key_codec, copies=True)
+        self.table = BagRows(match.right, stored_fields(match.right, []))
         self.memory = Memory(match) if signed else None
         self.buffer = PairBuffer()
-
-    def begin(self, start: int) -> Delta | None:
-        """Nothing is there before any tuple is."""
 
     def step(self, inputs: tuple[Delta, ...], clock: int) -> Delta:
         """Bring the table up to each row's ts and join the row with it."""
@@ -136,39 +140,14 @@ class NrrJoinTask:
         """Return how many table rows, left rows and results are stored."""
         return len(self.table) + (0 if self.memory is None else len(self.memory))
 
-    def state_bytes(self) -> int:
-        """Return the exact size of rows, keys and results."""
-        own = self.table.nbytes + self.keys.nbytes
-        return own + (0 if self.memory is None else self.memory.nbytes)
-
-    def save(self) -> Saved:
-        """Return the state for `load`."""
-        saved: Saved = {"keys": self.keys.save(), "table": self.table.save()}
+    def invariants(self) -> None:
+        """Assert that heads count rows, and results name them."""
+        self.keys.check_rows(NONE, self.table.codes())
         if self.memory is not None:
-            saved["memory"] = self.memory.save()
-        return saved
-
-    def load(self, saved: Saved) -> None:
-        """Take over a saved state."""
-        self.keys.load(saved["keys"])
-        self.table.load(saved["table"])
-        if self.memory is not None:
-            self.memory.load(saved["memory"])
-
-    def live_codes(self) -> list[I64]:
-        """Return the interned codes that the table, its keys and stored rows refer to."""
-        found = self.keys.live_codes(self.match.left.key_codec.fields) + self.table.live_codes()
-        return found if self.memory is None else found + self.memory.bag.live_codes()
-
-    def check(self) -> None:
-        """Assert the invariants of the state."""
-        self.table.check()
-        self.keys.check(NONE, self.table.codes())
-        if self.memory is not None:
-            self.memory.check(self.table)
+            self.memory.check_named(self.table)
 
 
-class Memory:
+class Memory(State):
     """What each signed left row made.
 
     Invariants, asserted by `check`:
@@ -177,8 +156,17 @@ class Memory:
       3. a left row without makings, redo or debt is released.
     """
 
+    layout = "nrr-join-memory", 1
+    state_fields = (
+        NestedField("bag"),
+        ArrayField("makings", length="bag.table.entries", room="bag.table.capacity"),
+        ArrayField("meta"),
+        ArrayField("nodes", length="used"),
+        ScalarField("open_at"),
+    )
+
     def __init__(self, match: Match) -> None:
-        self.bag = BagRows(match.left, 0, stored_fields(match.left, []))
+        self.bag = DistinctRows(match.left, stored_fields(match.left, []))
         self.makings: I64 = np.zeros((SMALLEST, LEFT_WORDS), np.int64)  # by left row
         self.nodes = np.zeros((SMALLEST, NODE_WORDS), np.int64)
         self.meta = np.zeros(META_WORDS, np.int64)
@@ -229,35 +217,23 @@ class Memory:
         )
         self.open_at = now
 
-    @property
-    def nbytes(self) -> int:
-        """Exact size of the arrays."""
-        return self.bag.nbytes + self.makings.nbytes + self.nodes.nbytes
+    def content(self, rows: int) -> Saved:
+        """Return the makings, and what the last instant may still release."""
+        return {**super().content(rows), "open": list(self.open)}
 
-    def save(self) -> dict[str, object]:
-        """Return all that `load` needs."""
-        return {
-            "rows": self.bag.save(),
-            "makings": self.bag.table.used(self.makings),
-            "nodes": self.nodes[: self.meta[USED]].copy(),
-            "meta": self.meta.copy(),
-            "open": list(self.open),
-            "open_at": self.open_at,
-        }
-
-    def load(self, saved: object) -> None:
+    def take_over(self, saved: Saved) -> None:
         """Take over saved makings."""
-        assert isinstance(saved, dict)
-        self.bag.load(saved["rows"])
-        self.makings = with_room(saved["makings"], self.bag.table.capacity)  # type: ignore[assignment]
-        self.nodes = grown(saved["nodes"].copy(), SMALLEST)  # type: ignore[assignment]
-        self.meta = saved["meta"].copy()
-        self.open = (saved["open"][0], saved["open"][1])
-        self.open_at = saved["open_at"]
+        super().take_over(saved)
+        mine, theirs = cast("list[I64]", saved["open"])
+        self.open = mine, theirs
 
-    def check(self, table: BagRows) -> None:
+    @property
+    def used(self) -> int:
+        """How many nodes were ever used."""
+        return int(self.meta[USED])
+
+    def check_named(self, table: BagRows) -> None:
         """Assert the invariants."""
-        self.bag.table.check()
         named = np.zeros(len(table.rows), np.int64)
         nodes = int(self.meta[FREE_NODES])
         live = self.bag.table.live()

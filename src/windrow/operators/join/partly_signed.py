@@ -15,12 +15,14 @@ from windrow.operators.join.match import Match
 from windrow.operators.join.pairs import PairBuffer
 from windrow.operators.join.rows import Form, JoinRows
 from windrow.operators.join.zset import count_in, count_out
-from windrow.operators.state.key_table import grown, with_room
-from windrow.operators.task import Counters, Saved
+from windrow.operators.state.fields import ArrayField, NestedField
+from windrow.operators.state.key_table import grown
+from windrow.operators.stateless import StatefulTask
+from windrow.operators.task import Counters
 from windrow.operators.vector import I64
 
 
-class PartlySignedAntiJoin:
+class PartlySignedAntiJoin(StatefulTask):
     """L ▷ R at work, where equal keys decide: unsigned × signed → partly signed.
 
         { l ∈ L(τ) | ∄ r ∈ R(τ): keys(l) = keys(r) },   each l with its own end
@@ -33,6 +35,13 @@ class PartlySignedAntiJoin:
       2. a key without rows on either side is not kept.
     """
 
+    layout = "partly-signed-anti-join", 1
+    state_fields = (
+        NestedField("keys"),
+        ArrayField("copies", length="keys.table.entries", room="keys.table.capacity"),
+        NestedField("left"),
+    )
+
     def __init__(self, match: Match, form: Form = Form.CALENDAR) -> None:
         assert match.residual is None
         assert not match.bands
@@ -40,13 +49,10 @@ class PartlySignedAntiJoin:
         self.match = match
         self.counters = Counters()
         self.output = Schema(tuple(match.left.schema[n] for n in match.left.output))
-        self.keys = JoinKeys(len(match.left.keys))
+        self.keys = JoinKeys(match.left.key_codec)
         self.copies: I64 = np.zeros(len(self.keys.heads), np.int64)  # on the right, by key
         self.left = JoinRows(match, LEFT, form)
         self.buffer = PairBuffer()
-
-    def begin(self, start: int) -> Delta | None:
-        """Nothing is there before any tuple is."""
 
     def step(self, inputs: tuple[Delta, ...], clock: int) -> Delta:
         """Emit what enters the answer and what leaves it early, then drop what has expired."""
@@ -102,37 +108,13 @@ class PartlySignedAntiJoin:
         """Return how many left rows and keys are stored."""
         return len(self.left) + len(self.keys)
 
-    def state_bytes(self) -> int:
-        """Return the exact size of rows, chains and keys."""
-        return self.left.nbytes + self.copies.nbytes + self.keys.nbytes
-
-    def save(self) -> Saved:
-        """Return the state for `load`."""
-        copies = self.keys.table.used(self.copies)
-        return {"keys": self.keys.save(), "copies": copies, "left": self.left.save()}
-
-    def load(self, saved: Saved) -> None:
-        """Take over a saved state."""
-        copies = saved["copies"]
-        assert isinstance(copies, np.ndarray)
-        self.keys.load(saved["keys"])
-        self.copies = with_room(copies, self.keys.table.capacity)  # type: ignore[assignment]
-        self.left.load(saved["left"])
-
     def held(self, clock: int) -> tuple[Delta, ...]:
         """See `handover.Holding`. Rows with a NULL in the key are emitted and not kept."""
         right = self.match.right
         left = self.left.held(self.keys, clock)
         return left, held_keys(right, right.key_codec, self.keys.table, self.copies, clock)
 
-    def live_codes(self) -> list[I64]:
-        """Return the interned codes that rows and keys refer to."""
-        keys = self.keys.live_codes(self.match.left.key_codec.fields)
-        return self.left.live_codes() + keys
-
-    def check(self) -> None:
-        """Assert the invariants of the state. Rows that have ended may be out of their chain."""
-        self.left.check()
-        blocked = np.flatnonzero(self.copies)
-        self.keys.check(self.left.codes(), blocked)
+    def invariants(self) -> None:
+        """Assert that heads count rows. Those that have ended may be out of their chain."""
+        self.keys.check_rows(self.left.codes(), np.flatnonzero(self.copies))
         assert not self.keys.heads[:, SEEN].any(), "an instant was left open"

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -26,8 +26,8 @@ from windrow.operators.delta import Delta
 from windrow.operators.join.keys import Heads, JoinKeys
 from windrow.operators.join.match import Match, Side, times_of
 from windrow.operators.state.calendar import CalendarQueue
-from windrow.operators.state.expirer import interned_codes
-from windrow.operators.state.row_columns import load_columns, save_columns
+from windrow.operators.state.fields import State
+from windrow.operators.state.row_columns import interned_codes, load_columns, save_columns
 from windrow.operators.state.row_records import RowRecords
 from windrow.operators.task import Saved
 from windrow.operators.vector import I64, Vector
@@ -47,7 +47,7 @@ class Form(Enum):
 
 
 @dataclass(slots=True)
-class JoinRows:
+class JoinRows(State):
     """The rows of one side of a join: `number` is LEFT or RIGHT.
 
     `bands` are the time columns that bands read; loops compare them if `compared`, else they have
@@ -57,6 +57,8 @@ class JoinRows:
       2. each slot of a pool below `top` is either free, and listed once, or in a chain;
       3. from the newest row of a key, `older` leads to all others.
     """
+
+    layout = "join-rows", 1
 
     match: Match
     number: int
@@ -264,8 +266,8 @@ class JoinRows:
         """Return the slots that are saved: a pool's free ones too, so that each keeps its own."""
         return self.live() if self.ring else np.arange(self.top)
 
-    def save(self) -> Saved:
-        """Return all that `load` needs."""
+    def content(self, rows: int) -> Saved:
+        """Return the rows in use, in their slots."""
         slots = self._used()
         lines = dict(zip(Links._fields, arrays(self.links), strict=True))
         if self.links.exp is self.links.keep:
@@ -277,25 +279,25 @@ class JoinRows:
             "payload": save_columns(self.payload.take(slots)),
         }
 
-    def load(self, saved: object) -> None:
+    def take_over(self, saved: Saved) -> None:
         """Take over saved rows, in their slots."""
-        assert isinstance(saved, dict)
-        capacity, self.tail, self.count, self.top = saved["at"]
+        capacity, self.tail, self.count, self.top = cast("list[int]", saved["at"])
+        lines = cast("dict[str, I64]", saved["lines"])
         self.payload.move(capacity, [])
         self.links = self._lines(capacity)
-        columns = load_columns(self.payload.fields, saved["payload"])
+        columns = load_columns(self.payload.fields, cast("Saved", saved["payload"]))
         self.payload.admit(columns)
         slots = self._used()
         self.payload.write(slots, columns, slice(0, len(slots)))
         for name, line in zip(Links._fields, arrays(self.links), strict=True):
-            if len(saved["lines"][name]):
-                line[slots] = saved["lines"][name]
-        self.release(saved["free"])
+            if len(lines[name]):
+                line[slots] = lines[name]
+        self.release(cast("I64", saved["free"]))
         if self.due is not None:
             live = self.live()
             self._schedule(live, self.keep[live])
 
-    def check(self) -> None:
+    def invariants(self) -> None:
         """Assert the invariants of the store; for chains see `check_chains`."""
         self.payload.check()
         assert len(self) <= self.capacity, "invariant 1: more rows than room"

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from windrow.runtime.shards.joining import Forms
     from windrow.runtime.shards.merging import Choice
 
-FORMAT = 6
+FORMAT = 7
 """Raised with every part that state gets or loses: older state is then refused in words."""
 
 
