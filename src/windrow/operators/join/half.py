@@ -7,23 +7,8 @@ from enum import IntEnum
 import numpy as np
 
 from windrow.core.schema import Field
+from windrow.kernels import semi_joins
 from windrow.kernels.chains import ROWS
-from windrow.kernels.semi_joins import (
-    ANTI,
-    COMPARED,
-    COPIES,
-    MADE,
-    NOT_IN,
-    NULLS,
-    PREMATURE,
-    SEEN,
-    SEMI,
-    TOTAL,
-    WORK_WORDS,
-    HalfState,
-    count_partners,
-    semi_changes,
-)
 from windrow.kernels.zset_joins import sweep
 from windrow.operators.codec import RowCodec
 from windrow.operators.delta import Delta
@@ -47,9 +32,9 @@ from windrow.operators.vector import I64
 class HalfJoinKind(IntEnum):
     """Which left rows are in the answer."""
 
-    SEMI = SEMI  # those with a partner: EXISTS, IN
-    ANTI = ANTI  # those without: NOT EXISTS
-    NOT_IN = NOT_IN  # those that are unlike every value on the right, NULLs being unlike none
+    SEMI = semi_joins.SEMI  # those with a partner: EXISTS, IN
+    ANTI = semi_joins.ANTI  # those without: NOT EXISTS
+    NOT_IN = semi_joins.NOT_IN  # those unlike every value on the right, NULL being unlike none
 
 
 class KeyedForm(State):
@@ -92,18 +77,20 @@ class KeyedForm(State):
         events = len(left) + len(right)
         keys, rows = (np.empty((events, n), np.int64) for n in (2, 3))
         bag, heads = self.left, self.keys.heads
-        state = HalfState(bag.rows, bag.links, heads, keys, rows, self.null_code)
-        work = np.zeros(WORK_WORDS, np.int64)
-        work[TOTAL], work[NULLS] = self.total, self.nulls
+        state = semi_joins.HalfState(bag.rows, bag.links, heads, keys, rows, self.null_code)
+        work = np.zeros(semi_joins.WORK_WORDS, np.int64)
+        work[semi_joins.TOTAL], work[semi_joins.NULLS] = self.total, self.nulls
         lefts, rights = (left.ts, left.weights(), slots, codes), (right.ts, right.weights(), more)
         kind = int(self.kind)
-        self.buffer.fill(lambda out: semi_changes(kind, lefts, rights, state, out, work), events)
-        self.total, self.nulls = int(work[TOTAL]), int(work[NULLS])
+        self.buffer.fill(
+            lambda out: semi_joins.semi_changes(kind, lefts, rights, state, out, work), events
+        )
+        self.total, self.nulls = int(work[semi_joins.TOTAL]), int(work[semi_joins.NULLS])
         counters.probes += events
-        counters.comparisons += int(work[COMPARED])
+        counters.comparisons += int(work[semi_joins.COMPARED])
         if self.kind is not HalfJoinKind.SEMI:
-            counters.premature += int(work[PREMATURE])
-        found, _, ts, weight = self.buffer.taken(int(work[MADE]))
+            counters.premature += int(work[semi_joins.PREMATURE])
+        found, _, ts, weight = self.buffer.taken(int(work[semi_joins.MADE]))
         made = Delta(ts, self.left.columns(found, self.match.left.output), None, weight)
         self.left.sweep(slots)
         self._sweep_keys(codes)
@@ -119,7 +106,7 @@ class KeyedForm(State):
 
     def _sweep_keys(self, codes: I64) -> None:
         dead = np.empty(len(codes), np.int64)
-        dead = dead[: sweep(codes, self.keys.heads, SEEN, ROWS, COPIES, dead)]
+        dead = dead[: sweep(codes, self.keys.heads, semi_joins.SEEN, ROWS, semi_joins.COPIES, dead)]
         self.keys.table.release(dead[dead != self.null_code])
 
     def __len__(self) -> int:
@@ -127,7 +114,7 @@ class KeyedForm(State):
 
     def held(self, clock: int) -> tuple[Delta, ...]:
         """See `handover.Holding`: of right rows, their keys are all that matters."""
-        copies = self.keys.heads[:, COPIES]
+        copies = self.keys.heads[:, semi_joins.COPIES]
         right = held_keys(self.match.right, self.codec, self.keys.table, copies, clock)
         return self.left.held([], clock), right
 
@@ -137,7 +124,7 @@ class KeyedForm(State):
         live = self.keys.table.live()
         useful = heads[live, ROWS:].any(axis=1) | (live == self.null_code)
         assert useful.all(), "a key without rows is kept"
-        assert not heads[:, SEEN].any(), "an instant was left open"
+        assert not heads[:, semi_joins.SEEN].any(), "an instant was left open"
 
 
 class PairedForm(State):
@@ -186,7 +173,7 @@ class PairedForm(State):
         slots = bags.changed[0][2]
         events = len(left) + len(ts)
         out = np.empty((3, events), np.int64)
-        made = count_partners(
+        made = semi_joins.count_partners(
             int(self.kind),
             (left.ts, left.weights(), slots),
             (ts, weight, lefts),

@@ -7,30 +7,7 @@ from typing import cast
 import numpy as np
 
 from windrow.core.time import BEGINNING
-from windrow.kernels.nrr_joins import (
-    COMPARED,
-    DEBT,
-    FIRST,
-    FREE_NODES,
-    INSTANT,
-    LACKS,
-    LAST,
-    LEFT_WORDS,
-    MADE,
-    MARK,
-    META_WORDS,
-    NEXT,
-    NO_NODES,
-    NODE_WORDS,
-    REDO,
-    REDO_HEAD,
-    SLOT,
-    TOP,
-    USED,
-    WORK_WORDS,
-    look_up,
-    store_and_join,
-)
+from windrow.kernels import nrr_joins
 from windrow.kernels.zset_joins import EXTRA, sweep
 from windrow.operators.delta import Delta
 from windrow.operators.join.bags import BagRows, Changes, DistinctRows, stored_fields
@@ -103,12 +80,12 @@ class NrrJoinTask(StatefulTask):
 
     def _looking_up(self, left: Delta, codes: I64, table: Changes) -> Delta:
         """Join unsigned rows, which carry `exp`."""
-        work = np.zeros(WORK_WORDS, np.int64)
+        work = np.zeros(nrr_joins.WORK_WORDS, np.int64)
         arrived = (left.ts, codes, np.empty((len(left), 0), np.int64))
         rest = (self.table.rows, self.table.links), self.keys.heads, self.match.bounds
-        self.buffer.fill(lambda out: look_up(arrived, table, *rest, out, work), len(left))
-        self.counters.comparisons += int(work[COMPARED])
-        lefts, slots, ts, copies = self.buffer.taken(int(work[MADE]))
+        self.buffer.fill(lambda out: nrr_joins.look_up(arrived, table, *rest, out, work), len(left))
+        self.counters.comparisons += int(work[nrr_joins.COMPARED])
+        lefts, slots, ts, copies = self.buffer.taken(int(work[nrr_joins.MADE]))
         if not (copies == 1).all():
             times = np.maximum(copies, 0)
             lefts, slots, ts = lefts.repeat(times), slots.repeat(times), ts.repeat(times)
@@ -167,22 +144,22 @@ class Memory(State):
 
     def __init__(self, match: Match) -> None:
         self.bag = DistinctRows(match.left, stored_fields(match.left, []))
-        self.makings: I64 = np.zeros((SMALLEST, LEFT_WORDS), np.int64)  # by left row
-        self.nodes = np.zeros((SMALLEST, NODE_WORDS), np.int64)
-        self.meta = np.zeros(META_WORDS, np.int64)
-        self.meta[INSTANT], self.meta[REDO_HEAD] = BEGINNING, LAST
+        self.makings: I64 = np.zeros((SMALLEST, nrr_joins.LEFT_WORDS), np.int64)  # by left row
+        self.nodes = np.zeros((SMALLEST, nrr_joins.NODE_WORDS), np.int64)
+        self.meta = np.zeros(nrr_joins.META_WORDS, np.int64)
+        self.meta[nrr_joins.INSTANT], self.meta[nrr_joins.REDO_HEAD] = BEGINNING, nrr_joins.LAST
         self.slots = NONE  # left slots of this step's changes
         self.open = (NONE, NONE)  # left and table slots that the last instant may still release
         self.open_at = BEGINNING
 
     def __len__(self) -> int:
-        return len(self.bag) + int(self.meta[USED] - self.meta[FREE_NODES])
+        return len(self.bag) + int(self.meta[nrr_joins.USED] - self.meta[nrr_joins.FREE_NODES])
 
     def change(self, task: NrrJoinTask, left: Delta, codes: I64, table: Changes) -> Quad:
         """Apply changes of left rows and of the table; return those of results."""
         slots = self.slots = self.bag.encode(left)
         changed = (left.ts, left.weights(), slots, codes, np.empty((len(left), 0), np.int64))
-        work, buffer = np.zeros(WORK_WORDS, np.int64), task.buffer
+        work, buffer = np.zeros(nrr_joins.WORK_WORDS, np.int64), task.buffer
         self.makings = grown(self.makings, self.bag.table.capacity)  # type: ignore[assignment]
         side = (task.table.rows, task.table.links)
 
@@ -190,14 +167,14 @@ class Memory(State):
             """Run the loop until it is done or lacks room for results, with nodes as it needs."""
             while True:
                 state = (self.makings, side, task.keys.heads, self.nodes, self.meta)
-                if store_and_join(changed, table, *state, out, work):
+                if nrr_joins.store_and_join(changed, table, *state, out, work):
                     return True
-                if work[LACKS] != NO_NODES:
+                if work[nrr_joins.LACKS] != nrr_joins.NO_NODES:
                     return False
                 self.nodes = grown(self.nodes, 2 * len(self.nodes))  # type: ignore[assignment]
 
         buffer.fill(run, len(left))
-        return buffer.taken(int(work[MADE]))
+        return buffer.taken(int(work[nrr_joins.MADE]))
 
     def settle(self, table: BagRows, left: Delta, made: Quad) -> None:
         """Release rows of no use. What the last instant retracted may still return."""
@@ -207,9 +184,11 @@ class Memory(State):
         theirs = np.concatenate([self.open[1], slots[ended]])
         table.sweep(theirs)
         dead = np.empty(len(mine), np.int64)
-        dead = dead[: sweep(mine, self.makings, MARK, TOP, DEBT, dead)]
+        dead = dead[
+            : sweep(mine, self.makings, nrr_joins.MARK, nrr_joins.TOP, nrr_joins.DEBT, dead)
+        ]
         self.bag.table.release(dead)
-        now = int(self.meta[INSTANT])
+        now = int(self.meta[nrr_joins.INSTANT])
         before = self.open if self.open_at == now else (NONE, NONE)
         self.open = (
             np.setdiff1d(np.append(before[0], self.slots[left.ts == now]), dead),
@@ -230,27 +209,31 @@ class Memory(State):
     @property
     def used(self) -> int:
         """How many nodes were ever used."""
-        return int(self.meta[USED])
+        return int(self.meta[nrr_joins.USED])
 
     def check_named(self, table: BagRows) -> None:
         """Assert the invariants."""
         named = np.zeros(len(table.rows), np.int64)
-        nodes = int(self.meta[FREE_NODES])
+        nodes = int(self.meta[nrr_joins.FREE_NODES])
         live = self.bag.table.live()
-        for making in [m for s in live for top in (TOP, REDO) for m in self._chain(s, top)]:
+        for making in [
+            m for s in live for top in (nrr_joins.TOP, nrr_joins.REDO) for m in self._chain(s, top)
+        ]:
             nodes += 1
-            result = int(self.nodes[making, FIRST])
+            result = int(self.nodes[making, nrr_joins.FIRST])
             while result:
                 nodes += 1
-                named[self.nodes[result - 1, SLOT]] += 1
-                result = int(self.nodes[result - 1, NEXT])
-        assert nodes == self.meta[USED], "invariant 1: a node is lost"
+                named[self.nodes[result - 1, nrr_joins.SLOT]] += 1
+                result = int(self.nodes[result - 1, nrr_joins.NEXT])
+        assert nodes == self.meta[nrr_joins.USED], "invariant 1: a node is lost"
         assert np.array_equal(named, table.rows[:, EXTRA]), "invariant 2: results are miscounted"
-        assert self.makings[live, TOP : DEBT + 1].any(axis=1).all(), "invariant 3: a useless row"
+        assert self.makings[live, nrr_joins.TOP : nrr_joins.DEBT + 1].any(axis=1).all(), (
+            "invariant 3: a useless row"
+        )
 
     def _chain(self, slot: int, top: int) -> list[int]:
         found, at = [], int(self.makings[slot, top])
         while at:
             found.append(at - 1)
-            at = int(self.nodes[at - 1, NEXT])
+            at = int(self.nodes[at - 1, nrr_joins.NEXT])
         return found
