@@ -16,11 +16,11 @@ LEAST = 1024
 
 
 class Bag(State):
-    """Rows of `schema` and their copies.
+    """Rows of `schema` and their copies; with `signed`, the difference of two such bags.
 
     Invariants, asserted by `check`:
       1. the rows of the table are exactly those with copies;
-      2. no row has fewer than none, unless the bag is `signed`: the difference of two bags.
+      2. no row has fewer than none, unless the bag is signed.
     """
 
     layout = "bag", 1
@@ -61,8 +61,8 @@ class Bag(State):
         """Assert the invariants."""
         live = self.table.live()
         assert np.count_nonzero(self.counts) == len(live), "invariant 1: a row has no entry"
-        certain = self.signed or (self.counts[live] > 0).all()
-        assert certain, "invariant 2: a row has fewer than no copies"
+        positive = self.signed or (self.counts[live] > 0).all()
+        assert positive, "invariant 2: a row has fewer than no copies"
 
 
 def encode_sparingly(table: KeyTable, words: I64) -> I64:
