@@ -29,7 +29,7 @@ class RowStoreTask(StatefulTask):
 
     def __init__(self, schema: Schema) -> None:
         self.counters = Counters()
-        self._bag = Bag(schema, differences=True)
+        self._bag = Bag(schema, signed=True)
 
     def step(self, inputs: tuple[Delta, ...], clock: int) -> Delta:
         """Note the changes and hand them on."""

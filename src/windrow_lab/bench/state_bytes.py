@@ -1,4 +1,4 @@
-"""Bytes of state a row of the window: a join, a GROUP BY and a median per group, here and on a shard.
+"""Bytes of state a row of the window: a join, a GROUP BY, a median; in process and on a shard.
 
 A row has 24 bytes: its time, a key and a value. A window holds as many rows as are asked for; the
 state is read once it is full and has slid on.
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from time import perf_counter
+from typing import cast
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +20,7 @@ from windrow.runtime.shards.clocks import BatchClock
 from windrow.runtime.shards.ports import TIME
 from windrow.runtime.shards.program import Program
 from windrow.runtime.shards.shard import Shard
-from windrow_lab.contest.report import Bar
+from windrow_lab.contest.report import Bar, Facts
 
 ROWS = 5_000_000
 BATCH = 100_000
@@ -66,7 +67,7 @@ def bar_of(case: StateCase, rows: int, suffix: str, run: Callable[[StateCase, in
     start = perf_counter()
     found = run(case, rows) / rows
     seconds = perf_counter() - start
-    facts = {"bytes_a_row": round(found, 1), "at_most": case.most, "window_rows": rows}
+    facts: Facts = {"bytes_a_row": round(found, 1), "at_most": case.most, "window_rows": rows}
     name = f"state_{case.name}{suffix}"
     return Bar(name, case.most / found, 1.0, seconds, rows / seconds, facts=facts)
 
@@ -103,7 +104,7 @@ def in_process(case: StateCase, rows: int) -> int:
             for name, table in tables.items():
                 db.push(name, table)
             query.changes()
-        return int(query.stats()["state_bytes"])
+        return cast("int", query.stats()["state_bytes"])
 
 
 def on_shard(case: StateCase, rows: int) -> int:
