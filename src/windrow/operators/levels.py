@@ -22,7 +22,7 @@ import numpy as np
 from windrow.core.time import BEGINNING
 from windrow.operators.dataflow import Dataflow, parted
 from windrow.operators.delta import Delta
-from windrow.operators.lower import Physical
+from windrow.operators.open import OpenPlan
 from windrow.operators.setops import MergeUnion
 from windrow.operators.streams import NumberTask
 from windrow.operators.task import Saved
@@ -30,7 +30,7 @@ from windrow.operators.view import net_per_instant
 from windrow.plan.nodes import Route
 
 
-def levels_of(physical: Physical) -> list[int]:
+def levels_of(physical: OpenPlan) -> list[int]:
     """Return the level of each stage."""
     levels: list[int] = []
     for i, stage in enumerate(physical.stages):
@@ -39,7 +39,7 @@ def levels_of(physical: Physical) -> list[int]:
     return levels
 
 
-def lone_stages(physical: Physical) -> frozenset[int]:
+def lone_stages(physical: OpenPlan) -> frozenset[int]:
     """Return the stages that only the first shard runs: all their rows are brought there.
 
     A union of such rows with others has some on every shard; others meet only relations, which
@@ -80,7 +80,7 @@ class LeveledFlow:
     last step. `_kept` waits for a higher level: by level and stage.
     """
 
-    physical: Physical
+    physical: OpenPlan
     shard: int = 0  # the first one does what only one does
     flow: Dataflow = field(init=False)
     levels: list[int] = field(init=False)

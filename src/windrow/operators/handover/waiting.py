@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from windrow.core.errors import StateError
 from windrow.operators.delta import Delta
-from windrow.operators.source import SourceScan
+from windrow.physical.sources import SourceScan
 
 Sources = Mapping[int, SourceScan]
 """The inputs of a plan, by stage."""

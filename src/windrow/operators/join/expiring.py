@@ -10,18 +10,10 @@ from windrow.operators.delta import Delta
 from windrow.operators.join.hash import Arrivals, HashJoin
 from windrow.operators.join.match import Match
 from windrow.operators.join.pairs import PairBuffer
-from windrow.operators.join.rows import Form, RingRows
+from windrow.operators.join.rows import RingRows
 from windrow.operators.task import Saved
 from windrow.operators.vector import I64, Vector
-
-
-def can_emit_expirations(match: Match) -> bool:
-    """Return whether an `ExpiringJoin` can replace a `FifoJoin`: every candidate is a result.
-
-    With a band a row can be of no use before its results expire. With a residual there may be many
-    more candidates than results, and looking for them twice costs more than storing results.
-    """
-    return not match.bands and match.residual is None
+from windrow.physical.conditions import Form
 
 
 class ExpiringJoin:
@@ -35,7 +27,8 @@ class ExpiringJoin:
     def __init__(self, match: Match) -> None:
         self.match = match
         self.state = HashJoin(match, Form.FIFO, Form.FIFO)
-        assert can_emit_expirations(match), "results are not just what walks find"
+        assert not match.bands, "results are not just what walks find"
+        assert match.residual is None, "results are not just what walks find"
         self.counters = self.state.counters
         self.buffer = PairBuffer()
         self.nothing = Delta.empty(match.output, signed=True)

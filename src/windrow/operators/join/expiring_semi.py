@@ -7,10 +7,10 @@ import numpy as np
 from windrow.operators.delta import NO_TIMES, Delta
 from windrow.operators.join.hash import HashJoin
 from windrow.operators.join.match import Match
-from windrow.operators.join.rows import Form
 from windrow.operators.state.latest_ends import LatestEnds
 from windrow.operators.task import Saved
 from windrow.operators.vector import I64, Vector
+from windrow.physical.conditions import Form
 
 
 class ExpiringSemiJoin:

@@ -17,6 +17,7 @@ from windrow.operators.state.expirer import interned_codes
 from windrow.operators.state.key_table import KeyTable, grown, with_room
 from windrow.operators.task import Counters, Saved
 from windrow.operators.vector import I64
+from windrow.physical.conditions import bands_imply_liveness
 
 Arrivals = tuple[I64, I64, I64, I64]
 """What the loops read of new rows: ts, exp, keep, codes."""
@@ -51,7 +52,7 @@ class FifoJoin:
     """
 
     def __init__(self, match: Match, *, endless: bool = False) -> None:
-        assert match.implied, "a band on other times needs a look at each row"
+        assert bands_imply_liveness(match.bands), "a band on other times needs a look at each row"
         self.match = match
         self.endless = endless
         self.counters = Counters()

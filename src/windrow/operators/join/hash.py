@@ -24,20 +24,13 @@ from windrow.operators.delta import Delta
 from windrow.operators.join.fifo import sliced
 from windrow.operators.join.match import Match
 from windrow.operators.join.pairs import PairBuffer, pair_columns
-from windrow.operators.join.rows import (
-    NONE,
-    Form,
-    PoolRows,
-    SideRows,
-    check_chains,
-    held_rows,
-    rows_of,
-)
+from windrow.operators.join.rows import NONE, PoolRows, SideRows, check_chains, held_rows, rows_of
 from windrow.operators.state.bag import interned_words
 from windrow.operators.state.expirer import interned_codes
 from windrow.operators.state.key_table import KeyTable, grown, with_room
 from windrow.operators.task import Counters, Saved
 from windrow.operators.vector import I64
+from windrow.physical.conditions import Form
 
 Arrivals = tuple[I64, I64, I64, I64, I64, I64]
 

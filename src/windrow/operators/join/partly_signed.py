@@ -20,13 +20,14 @@ from windrow.kernels.zset_joins import sweep
 from windrow.operators.delta import NO_TIMES, Delta
 from windrow.operators.join.half import held_keys
 from windrow.operators.join.match import Match
-from windrow.operators.join.rows import Form, held_rows, rows_of
+from windrow.operators.join.rows import held_rows, rows_of
 from windrow.operators.join.zset import count_in, count_out
 from windrow.operators.state.bag import interned_words
 from windrow.operators.state.expirer import interned_codes
 from windrow.operators.state.key_table import KeyTable, grown, with_room
 from windrow.operators.task import Counters, Saved
 from windrow.operators.vector import I64
+from windrow.physical.conditions import Form
 
 NO_BANDS: I64 = np.empty((0, 0), np.int64)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import Enum
 
 import numpy as np
 import numpy.typing as npt
@@ -17,19 +16,12 @@ from windrow.operators.state.calendar import CalendarQueue
 from windrow.operators.state.key_table import KeyTable, grown
 from windrow.operators.state.row_columns import RowColumns, load_columns, save_columns
 from windrow.operators.vector import I64, Vector
+from windrow.physical.conditions import Form
 
 SMALLEST = 64
 
 Shape = tuple[int, int, int, int]
 """First number and mask of a ring; whether it is one; slots that a scan looks at."""
-
-
-class Form(Enum):
-    """How a side lets go of rows. All forms give the same results."""
-
-    FIFO = "fifo"  # a ring with a moving tail: WKS edges
-    CALENDAR = "calendar"  # a pool and a calendar of expiries: WK and MON edges
-    DIRECT = "direct"  # a plain list that is scanned: the baseline of the papers
 
 
 @dataclass(slots=True)

@@ -12,7 +12,8 @@ from windrow.operators.join.aggregation.task import AggregationJoinTask
 from windrow.operators.join.multi.task import MultiJoin
 from windrow.operators.join.multi.zset import MultiZSetJoin
 from windrow.operators.join.wjoin import WJoin
-from windrow.operators.lower import Physical, lower
+from windrow.operators.lower import lower
+from windrow.operators.open import OpenPlan, open_plan
 from windrow.plan.nodes import Query
 from windrow.runtime.shards.program import Program
 
@@ -34,15 +35,14 @@ def lowered(
     *,
     partials: bool = False,
     followed: Mapping[str, str] | None = None,
-) -> Physical:
+) -> OpenPlan:
     """Return the physical plan of a query of a program, as all its shards have it to begin with.
 
     `followed`: placements that one of them has changed to.
     """
-    return lower(
+    plan = lower(
         query,
         program.strategy,
-        interner,
         sharded=True,
         partials=partials,
         folding=program.folding(),
@@ -50,6 +50,7 @@ def lowered(
         followed=followed,
         constants=None if program.begun is None else program.begun.constants,
     )
+    return open_plan(plan, interner)
 
 
 def forms_of(program: Program) -> Forms:

@@ -9,7 +9,7 @@ from windrow.core.schema import Schema
 from windrow.core.time import Clock
 from windrow.operators.interner import Interner
 from windrow.operators.levels import levels_of, lone_stages
-from windrow.operators.lower import Physical
+from windrow.operators.open import OpenPlan
 from windrow.plan.labels import clock_of
 from windrow.plan.nodes import Query
 from windrow.runtime.shards.joining import lowered
@@ -37,7 +37,7 @@ class Wiring:
     """
 
     query: Query
-    physical: Physical
+    physical: OpenPlan
     interner: Interner
     sources: dict[int, int]
     exchanges: dict[int, int]

@@ -11,10 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from windrow.operators.interner import Interner
-from windrow.operators.lower import Physical
+from windrow.operators.open import OpenPlan
 from windrow.optimize.choose_partials import verdict
-from windrow.optimize.preaggregate_panes import Partials, refusals
+from windrow.optimize.preaggregate_panes import refusals
 from windrow.optimize.rules import apply_rules, prepared
+from windrow.physical.sources import Partials
 from windrow.plan.catalog import Stream
 from windrow.plan.nodes import Query
 from windrow.runtime.shards.joining import lowered
@@ -41,7 +42,7 @@ def choose_merging(program: Program) -> Choice:
     reasons = {
         n: f"not merged: {why[0]}"
         for n, query in enumerate(queries)
-        if (why := (*refusals(apply_rules(prepared(query.root))), *plans[n].unmerged))
+        if (why := (*refusals(apply_rules(prepared(query.root))), *plans[n].plan.unmerged))
     }
     trial = _trial(queries, plans)
     chosen = frozenset() if mode == OFF else trial.unshared(able)
@@ -58,7 +59,7 @@ def choose_merging(program: Program) -> Choice:
     return Choice(chosen if against is None else frozenset(), reasons)
 
 
-def _trial(queries: Sequence[Query], plans: list[Physical]) -> _Trial:
+def _trial(queries: Sequence[Query], plans: list[OpenPlan]) -> _Trial:
     ports = Ports()
     entered = [ports.enter(q, plan) for q, plan in zip(queries, plans, strict=True)]
     users: dict[int, set[tuple[int, int]]] = {}
@@ -74,7 +75,7 @@ class _Trial:
     """All queries at their ports. `users`: (query, stage) by port; `streams`: names by port."""
 
     queries: list[str]
-    plans: list[Physical]
+    plans: list[OpenPlan]
     users: dict[int, set[tuple[int, int]]]
     streams: dict[int, str]
 

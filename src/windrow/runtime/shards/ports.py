@@ -12,10 +12,8 @@ from dataclasses import dataclass, replace
 from windrow.core.schema import Field, Schema
 from windrow.core.types import BOOLEAN
 from windrow.operators.levels import levels_of
-from windrow.operators.lower import Physical
-from windrow.operators.lowering.builder import Crossing
-from windrow.operators.source import SourceScan
-from windrow.optimize.preaggregate_panes import Partials
+from windrow.operators.open import OpenPlan
+from windrow.physical.sources import Crossing, Partials, SourceScan
 from windrow.plan.catalog import Relation, Stream
 from windrow.plan.expressions import Call, Column, Expr, plain
 from windrow.plan.nodes import Query, Route, Window, nodes_of
@@ -68,7 +66,7 @@ class Ports:
         self.made: list[Port] = []
         self._known: dict[tuple[str, Route, tuple[Expr, ...]], int] = {}
 
-    def enter(self, query: Query, physical: Physical) -> dict[int, int]:
+    def enter(self, query: Query, physical: OpenPlan) -> dict[int, int]:
         """Tie each source of a plan to a port of level 0."""
         ordered = counts_rows(query)
         found = {}
@@ -95,7 +93,7 @@ class Ports:
             self.made[number] = _shared(self.made[number], port)
         return number
 
-    def merge(self, physical: Physical, sources: dict[int, int]) -> dict[int, int]:
+    def merge(self, physical: OpenPlan, sources: dict[int, int]) -> dict[int, int]:
         """Give each input whose rows may be merged a port beside that of its tuples."""
         found = {}
         for stage, partials in physical.partials.items():
@@ -116,7 +114,7 @@ class Ports:
             )
         return found
 
-    def cross(self, query: Query, physical: Physical) -> dict[int, int]:
+    def cross(self, query: Query, physical: OpenPlan) -> dict[int, int]:
         """Give each exchange of a plan a port of its own."""
         levels, found = levels_of(physical), {}
         for stage, crossing in physical.exchanges.items():

@@ -12,15 +12,14 @@ from windrow.kernels.records import gather_word
 from windrow.operators.codec import RowCodec
 from windrow.operators.delta import Delta
 from windrow.operators.join.multi.held import HeldRows
-from windrow.operators.join.multi.match import Input
 from windrow.operators.join.multi.rows import NONE
-from windrow.operators.join.rows import Form
 from windrow.operators.state.bag import interned_words
 from windrow.operators.state.expirer import interned_codes
 from windrow.operators.state.key_table import KeyTable
 from windrow.operators.state.row_columns import load_columns, save_columns
 from windrow.operators.task import Saved
 from windrow.operators.vector import I64, Vector
+from windrow.physical.conditions import Form, JoinInput
 
 
 @dataclass(slots=True)
@@ -30,7 +29,7 @@ class BagOfRows:
     A departure takes away one copy of an equal row. O(changes).
     """
 
-    source: Input
+    source: JoinInput
     fields: tuple[Field, ...]
     codec: RowCodec = field(init=False)
     order: dict[str, int] = field(init=False)
@@ -135,13 +134,13 @@ class RingOfRows:
     at the tail, and no row is looked for [MULTI 3.6]. O(changes).
     """
 
-    source: Input
+    source: JoinInput
     fields: tuple[Field, ...]
     rows: HeldRows = field(init=False)
 
     def __post_init__(self) -> None:
         names = tuple(f.name for f in self.fields)
-        self.rows = HeldRows(Input(self.source.schema, names), Form.FIFO)
+        self.rows = HeldRows(JoinInput(self.source.schema, names), Form.FIFO)
 
     @property
     def ring(self) -> bool:
