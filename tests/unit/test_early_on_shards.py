@@ -14,7 +14,7 @@ import pytest
 from tests.reference.shards import ShardSet
 
 from windrow.core.errors import StateError
-from windrow.operators.lowering import early_watching
+from windrow.operators import early_watching
 from windrow.optimize import calibration
 from windrow.optimize.calibration import SHIPPED, VARIABLE
 from windrow.runtime.shards.checkpoint import (
