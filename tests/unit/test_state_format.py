@@ -19,7 +19,7 @@ CREATE QUERY q AS
 BAND = " AND WINDOW(a, b) = 30"
 
 PARTS = {
-    6: {
+    7: {
         "band": "heads keys(free hashes words) left(back codes exp keep payload tail)"
         " right(back codes exp keep payload tail)",
         "median": "meta roots words",

@@ -35,7 +35,8 @@ from windrow.optimize.preaggregate_joins import Preaggregated, all_joined, preag
 from windrow.optimize.preaggregate_panes import preaggregate_panes
 from windrow.optimize.rules import MOVES, RULES, apply_rules, prepared
 from windrow.optimize.statistics import UNKNOWN, Statistics
-from windrow.physical.node import PhysicalNode, PhysicalPlan
+from windrow.physical.node import PhysicalNode
+from windrow.physical.plan import PhysicalPlan
 from windrow.physical.sources import Partials
 from windrow.plan.expiring import strategy_under
 from windrow.plan.nodes import Aggregate, Plan, Query, is_stream, nodes_of
@@ -123,7 +124,7 @@ def placed_on_shards(
     shards than what is joined must be folded before.
     """
     early = Early(_asked(query), shards=folding.shards, constants=constants, versions=True)
-    if early.asked != AUTO:
+    if early.asked != AUTO or not any(isinstance(n, Aggregate) for n in nodes_of(query.root)):
         return {}
     strategy = strategy_under(query.expiry, strategy)
     root, placed = _rewritten(query.root, strategy, statistics)

@@ -82,11 +82,12 @@ from windrow.operators.window import (
     UnboundedWindow,
     UntilWindow,
 )
-from windrow.optimize.choose_join import HASH_W, MERGE_W, NESTED_W
 from windrow.optimize.notes import ChoiceNotes, EarlyNote, EarlyNotes, OrderNotes
 from windrow.physical import operators as ops
 from windrow.physical.conditions import JoinCondition, JoinSide, MultiCondition
-from windrow.physical.node import PhysicalNode, PhysicalPlan
+from windrow.physical.identity import form_of
+from windrow.physical.node import PhysicalNode
+from windrow.physical.plan import PhysicalPlan
 from windrow.physical.sources import Crossing, Partials, SourceScan
 from windrow.plan.expressions import Expr
 from windrow.plan.nodes import Named
@@ -107,7 +108,11 @@ DISTINCTS: dict[ops.DistinctKind, Callable[[Schema], Task]] = {
     ops.DistinctKind.EXPIRING: ExpiringDistinct,
 }
 
-W_JOINS: dict[str, type[WJoin]] = {NESTED_W: NestedWJoin, HASH_W: HashWJoin, MERGE_W: MergeWJoin}
+W_JOINS: dict[ops.WJoinKind, type[WJoin]] = {
+    ops.WJoinKind.NESTED: NestedWJoin,
+    ops.WJoinKind.HASH: HashWJoin,
+    ops.WJoinKind.MERGE: MergeWJoin,
+}
 
 Open = Callable[[Any, PhysicalNode, Interner], Task]
 """Takes the parameters of an operator, its node, and the table of texts; returns its task."""
@@ -178,7 +183,7 @@ class OpenPlan:
     @property
     def signature(self) -> str:
         """What a saved state must agree with to be taken over."""
-        return "\n".join(f"{s.label}|{s.form}|{s.schema.names}|{s.inputs}" for s in self.stages)
+        return self.plan.identity
 
     def live_codes(self, flow: Dataflow) -> list[I64]:
         """Return the interned codes that any state refers to."""
@@ -208,6 +213,7 @@ def _stage(plan: PhysicalPlan, node: PhysicalNode, interner: Interner) -> Stage:
         structure=node.structure,
         node=node.logical,
         begins=begins,
+        form=form_of(node.op),
     )
 
 

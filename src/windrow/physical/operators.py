@@ -241,13 +241,21 @@ class MultiZSetJoinOp(Op):
     layout = StateLayout("multi Z-set join")
 
 
+class WJoinKind(Enum):
+    """How a W-join finds rows that match [WJOIN 4]."""
+
+    NESTED = "nested_w"
+    HASH = "hash_w"
+    MERGE = "merge_w"
+
+
 @dataclass(frozen=True, slots=True)
 class WJoinOp(Op):
     """⋈ of streams within windows of time of each other [WJOIN]."""
 
     condition: MultiCondition
     orders: tuple[Order, ...] = field(metadata=NOT_IDENTITY)
-    algorithm: str
+    algorithm: WJoinKind
     layout = StateLayout("W-join")
 
 

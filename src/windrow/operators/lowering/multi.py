@@ -34,7 +34,7 @@ from windrow.physical.conditions import (
     TimeBand,
 )
 from windrow.physical.node import PhysicalNode
-from windrow.physical.operators import MultiJoinOp, MultiZSetJoinOp, WJoinOp
+from windrow.physical.operators import MultiJoinOp, MultiZSetJoinOp, WJoinKind, WJoinOp
 from windrow.physical.pair_windows import why_no_w_join
 from windrow.plan.expressions import Column, Expr, columns_of
 from windrow.plan.nodes import Join, Plan
@@ -162,7 +162,7 @@ def _w_joined(
         if builder.algorithm == AUTO:
             return None
         raise _cannot(choice.algorithm, f"It joins streams within windows of each other; {why}.")
-    op = WJoinOp(condition, choice.orders, choice.algorithm)
+    op = WJoinOp(condition, choice.orders, WJoinKind(choice.algorithm))
     kept = "rows by time and key" if choice.algorithm == HASH_W else "rows by time"
     structure = f"{choice.algorithm} of {len(edges)}: {kept}"
     edge = builder.add(

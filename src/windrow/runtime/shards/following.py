@@ -23,9 +23,9 @@ from windrow.core.errors import StateError
 from windrow.operators.early_looks import CountedStages, better_placements, go_on, watches_of
 from windrow.operators.handover import PlanMatching, counterparts, has_state, transfer
 from windrow.operators.levels import LeveledFlow
-from windrow.operators.open import OpenPlan
-from windrow.runtime.shards.joining import lowered
+from windrow.operators.open import OpenPlan, open_plan
 from windrow.runtime.shards.layout import Wiring
+from windrow.runtime.shards.optimized import sharded_plan
 from windrow.runtime.shards.program import Program
 from windrow.runtime.shards.query import ShardQuery
 
@@ -80,7 +80,8 @@ def resume(program: Program, query: ShardQuery, followed: Mapping[str, str]) -> 
 
 def _lowered(program: Program, wiring: Wiring, followed: Mapping[str, str]) -> OpenPlan:
     partials = bool(wiring.merged)
-    return lowered(program, wiring.query, wiring.interner, partials=partials, followed=followed)
+    plan = sharded_plan(program, wiring.query, partials=partials, followed=dict(followed))
+    return open_plan(plan, wiring.interner)
 
 
 def rewired(old: Wiring, physical: OpenPlan) -> Wiring:

@@ -81,7 +81,7 @@ def _joining(wiring: Wiring) -> str:
     inputs = sum(len(physical.stages[n].inputs) - 1 for n in joins)
     if inputs < MANY:
         return ""
-    found = sorted({levels_of(physical)[n] for n in joins})
+    found = sorted({levels_of(physical.plan)[n] for n in joins})
     if len(found) == 1:
         return "all inputs are joined on one level: rows that match lie together"
     return f"inputs are joined in a chain of exchanges, at levels {', '.join(map(str, found))}"
@@ -199,7 +199,7 @@ def _level(plan: SparkPlan, level: int, wirings: list[Wiring]) -> list[str]:
 
 def _stages(wiring: Wiring, level: int) -> list[str]:
     physical = wiring.physical
-    levels = levels_of(physical)
+    levels = levels_of(physical.plan)
     stages = [
         stage
         for n, stage in enumerate(physical.stages)
