@@ -5,7 +5,7 @@ import pytest
 
 from windrow.core.errors import RunError
 from windrow_lab.experiments.holds import streams, waiting
-from windrow_lab.experiments.holds.truth import told, valid
+from windrow_lab.experiments.holds.truth import emitted, valid
 from windrow_lab.experiments.library.experiment import Options
 from windrow_lab.experiments.library.run import Result, run
 from windrow_lab.experiments.library.spread import Spread
@@ -30,7 +30,7 @@ def test_a_tuple_is_valid_between_those_that_block_it() -> None:
         (1, 7, 13, 16),
         (2, 7, 49, 50),
     ]
-    begins = [(row["id"], row["begins"]) for row in told(stretches, 2).to_pylist()]
+    begins = [(row["id"], row["begins"]) for row in emitted(stretches, 2).to_pylist()]
     assert begins == [(1, 15)]
 
 
@@ -61,19 +61,19 @@ def test_a_longer_hold_has_fewer_negatives() -> None:
 
 @pytest.mark.usefixtures("in_small")
 def test_counts_of_the_engine_are_those_of_the_stretches() -> None:
-    """A negation's changelog has a row for each stretch that is told, and one for its end."""
+    """A negation's changelog has a row for each stretch that is emitted, and one for its end."""
     result = short(factors={**waiting.ThesisHold.factors, "hold": (0, 1)})
     last = (waiting.WINDOW + waiting.STRETCH, waiting.WINDOW + 2 * waiting.STRETCH)
     links = waiting.Traffic().made(last[1], waiting.ThesisHold.seed)
     tuples = len(streams.part(links, *last)["link1"])
     for row in result.table.where(query=waiting.ALONE).rows:
         hold = round(row.number("hold") * streams.SECOND)
-        shown = told(valid(links, waiting.WINDOW), hold)
+        shown = emitted(valid(links, waiting.WINDOW), hold)
         begins, ends = (shown[name].to_numpy() for name in ("begins", "ends"))
         own = links["link1"]["ts"].to_numpy()[shown["id"].to_numpy()] + waiting.WINDOW
         left = (last[0] <= ends) & (ends < last[1])
         expected = {
-            waiting.TOLD: ((last[0] <= begins) & (begins < last[1])).sum(),
+            waiting.EMITTED: ((last[0] <= begins) & (begins < last[1])).sum(),
             waiting.CHANGELOG: left.sum(),
             waiting.EARLY: (left & (ends < own)).sum(),
         }
@@ -86,7 +86,7 @@ def table_of(counts: dict[str, dict[float, float]]) -> Table:
     rows = []
     for query in (waiting.ALONE, waiting.JOINED):
         for hold in (0, 0.1, 1):
-            names = (waiting.TOLD, waiting.CHANGELOG, waiting.EARLY, waiting.READ, waiting.ABOVE)
+            names = (waiting.EMITTED, waiting.CHANGELOG, waiting.EARLY, waiting.READ, waiting.ABOVE)
             falling = dict.fromkeys(names, 100 / (1 + 10 * hold))
             everywhere = counts[query][hold]
             clock = Spread.of([2.0 - hold] * 5)
@@ -116,12 +116,12 @@ def test_a_hold_with_more_negatives_in_all_refutes_that_part_of_the_claim() -> N
 def test_an_answer_that_is_not_held_as_long_as_it_says_is_found(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    right = waiting.told
+    right = waiting.emitted
 
     def later(stretches: pa.Table, hold: int) -> pa.Table:
         return right(stretches, hold + (hold > 0))
 
-    monkeypatch.setattr(waiting, "told", later)
+    monkeypatch.setattr(waiting, "emitted", later)
     with pytest.raises(RunError) as caught:
         short(factors={"query": (waiting.ALONE,), "hold": (0, 1)})
     assert "rows should not be there" in caught.value.detail

@@ -115,13 +115,13 @@ def test_results_are_right_run_after_run_and_wrong_ones_are_found() -> None:
     last = team[0]
     low = arena.start + 2 * arena.stretch
     found = last.join.step(arena.deltas(some[0], low, low + arena.stretch), low + arena.stretch)
-    right, told = last.table(found), last.tells()
+    right, emission = last.table(found), last.emission()
     assert "DuckDB's: 0 rows should not be there, 1 are missing" in arena.wrong(
-        told, 2, right.slice(1)
+        emission, 2, right.slice(1)
     )
-    assert "the first contestant's: which is wrong" in arena.wrong(told, 2, right)
+    assert "the first contestant's: which is wrong" in arena.wrong(emission, 2, right)
     twice = pa.concat_tables([right, right.slice(0, 1)])
-    assert "1 rows should not be there, 0 are missing" in arena.wrong(told, 2, twice)
+    assert "1 rows should not be there, 0 are missing" in arena.wrong(emission, 2, twice)
 
 
 def test_bags_of_equal_rows_have_one_digest() -> None:

@@ -13,7 +13,7 @@ from windrow.cli.main import windrow
 from windrow.core.errors import InputError
 from windrow_lab.generate.nexmark.declarations import declarations
 from windrow_lab.generate.nexmark.events import STREAMS, batches, side_input
-from windrow_lab.generate.nexmark.scale import REMEMBERED, SECOND, Nexmark, forgetting
+from windrow_lab.generate.nexmark.scale import SECOND, STORED_FOR, Nexmark, forgetting
 from windrow_lab.nexmark.oracle import ANSWERS, Oracle
 from windrow_lab.nexmark.queries import NAMES, nexmark_query
 
@@ -25,7 +25,7 @@ DAYS = Nexmark(events=6_000, rate=1, group=40)
 """Some hours, across times of day, out of order."""
 INSTANTS = 7
 LONG_AUCTIONS = ("q4", "q6", "q9")
-"""They remember auctions for 20 seconds: enough from 170 events a second up."""
+"""They store auctions for 20 seconds: enough from 170 events a second up."""
 
 
 class World:
@@ -108,18 +108,18 @@ def test_an_unknown_query_is_refused() -> None:
         nexmark_query("q23")
 
 
-def test_what_the_joins_remember_is_what_is_said() -> None:
+def test_what_the_joins_store_is_what_is_said() -> None:
     for name in NAMES:
         spans = re.findall(r"DWINDOW\(a, b\) = (\d+) SECONDS", nexmark_query(name).script)
-        assert spans == ([str(REMEMBERED // SECOND)] if name in LONG_AUCTIONS else []), name
-    assert Nexmark().longest_auction < SCALE.longest_auction < REMEMBERED
+        assert spans == ([str(STORED_FOR // SECOND)] if name in LONG_AUCTIONS else []), name
+    assert Nexmark().longest_auction < SCALE.longest_auction < STORED_FOR
 
 
 @pytest.mark.parametrize("name", LONG_AUCTIONS)
-def test_it_is_told_where_auctions_outlive_what_the_joins_remember(
+def test_it_is_said_where_auctions_outlive_what_the_joins_store(
     hours: World, minute: World, name: str
 ) -> None:
-    assert "remember them for 20" in forgetting(hours.scale)
+    assert "store them for 20" in forgetting(hours.scale)
     assert name in forgetting(hours.scale)
     assert hours.difference(name, hours.changes(name)) != ""
     assert forgetting(minute.scale) == ""

@@ -11,8 +11,8 @@ import pytest
 
 from windrow.core.types import STRING
 from windrow.kernels.extents import LINE
-from windrow.kernels.extremes import BYTES, PLAIN
-from windrow.kernels.sorted_bags import FIRST, KeyOrder, add_copies, find_copy, has_room
+from windrow.kernels.extremes import BYTES, PLAIN, KeyOrder
+from windrow.kernels.sorted_bags import FIRST, add_copies, find_copy, has_room
 from windrow.operators.aggregate.quantile import SortedBags
 from windrow.operators.arrow import vector_from_arrow
 from windrow.operators.interner import Interner

@@ -64,7 +64,8 @@ def test_rows_leave_by_end_then_age(start: int, steps: list, reloading: bool) ->
         clock += pause
         step(queue, model, ends, clock)
         if reloading:
-            queue = CalendarQueue.load(queue.save())
+            saved, queue = queue.save(), CalendarQueue()
+            queue.load(saved)
     step(queue, model, [], FOREVER - 1)
     assert len(queue) == 0
 

@@ -20,7 +20,7 @@ BAND = " AND WINDOW(a, b) = 30"
 
 PARTS = {
     7: {
-        "band": "heads keys(free hashes words) left(back codes exp keep payload tail)"
+        "band": "heads keys(free hashes layout meta words) left(back codes exp keep payload tail)"
         " right(back codes exp keep payload tail)",
         "median": "meta roots words",
         "query": "agendas buffers clock counters delays due flow followed interner pace plan since"

@@ -1,4 +1,4 @@
-"""A calendar queue: rows wait in partitions by the time of their end [THESIS 3.5.2].
+"""A calendar queue: rows wait in partitions by the time at which they expire [THESIS 3.5.2].
 
     time ──►  ·······│ cur │cur+1│cur+2│ ··· │limit-1│ limit ·········
               run and heap │  partitions, unsorted   │ far: one list, beyond the circle
@@ -7,12 +7,12 @@
 
 A partition is a chain of chunks of pairs (exp, row), in order of age. When its time comes it is
 sorted, stably, and is then the `run`. Rows that are pushed later for a time at or before the open
-partition go to a small heap. Rows of one end are thus never in two places, but for run and heap,
-where those of the run are older: so rows of one end expire in order of age.
+partition go to a small heap. Rows of one `exp` are thus never in two places, but for run and heap,
+where those of the run are older: so rows of one `exp` are popped in order of age.
 
     chunks[c]  15 pairs, then the next chunk + 1          slots[s]  first chunk + 1, last + 1, rows
-    run[0..1]  ends and rows; run[2..3] room to merge     heap[i]   end, row, serial number
-    far[i]     end, row
+    run[0..1]  exp and rows; run[2..3] room to merge      heap[i]   exp, row, serial number
+    far[i]     exp, row
 """
 
 from __future__ import annotations
@@ -25,17 +25,13 @@ CHUNK_WORDS = 32
 FIRST, LAST, COUNT, SLOT_WORDS = 0, 1, 2, 4
 EXP, ROW, SERIAL, HEAP_WORDS = 0, 1, 2, 3
 
-SHIFT, CUR, LIMIT, ROWS, IN_SLOTS, RUN_AT, RUN_END = 0, 1, 2, 3, 4, 5, 6
-HEAP, PUSHED, FAR, FAR_MIN, CHUNKS, FREE_CHUNK, FREE_CHUNKS, RUN_WANTED = (
-    7,
-    8,
-    9,
-    10,
-    11,
-    12,
-    13,
-    14,
-)
+# Places of `meta`.
+SHIFT, CUR, LIMIT = 0, 1, 2  # log2 of a partition's width; the open partition; the first far one
+ROWS, IN_SLOTS, HEAP, FAR = 3, 4, 7, 9  # how many rows there are in all, and in each part
+RUN_AT, RUN_END = 5, 6  # what is left of the run
+PUSHED, FAR_MIN = 8, 10  # serial number of the next row; least partition of `far`
+CHUNKS, FREE_CHUNK, FREE_CHUNKS = 11, 12, 13  # ever used; first free one + 1; how many are free
+RUN_WANTED = 14  # rows of a partition that does not fit the run
 META = 15
 
 SMALL_SORT = 16
@@ -43,7 +39,7 @@ SMALL_SORT = 16
 
 @kernel
 def is_before(heap, a, b):
-    """Return whether place a of the heap leaves before place b: by end, then by age."""
+    """Return whether place a of the heap is popped before place b: by `exp`, then by age."""
     if heap[a, EXP] != heap[b, EXP]:
         return heap[a, EXP] < heap[b, EXP]
     return heap[a, SERIAL] < heap[b, SERIAL]
@@ -94,6 +90,7 @@ def free_chunks(chunks, meta):
 def put(chunks, slots, meta, slot, exp, row):
     """Append a row to a partition. Needs a free chunk."""
     place = slots[slot, COUNT] % PAIRS
+    # The last chunk is full, or there is none: chain a free one, or one never used, behind it.
     if place == 0:
         if meta[FREE_CHUNKS] > 0:
             chunk = meta[FREE_CHUNK] - 1
@@ -121,15 +118,18 @@ def push_rows(exp, rows, start, chunks, slots, heap, far, meta):
     shift = meta[SHIFT]
     for i in range(start, len(rows)):
         partition = exp[i] >> shift
+        # At or before the open partition, which is sorted already: the heap sorts these.
         if partition <= meta[CUR]:
             if meta[HEAP] == len(heap):
                 return i
             heap_push(heap, meta[HEAP], exp[i], rows[i], meta[PUSHED])
             meta[HEAP] += 1
+        # On the circle: each partition has a slot of its own.
         elif partition < meta[LIMIT]:
             if free_chunks(chunks, meta) == 0:
                 return i
             put(chunks, slots, meta, partition & (len(slots) - 1), exp[i], rows[i])
+        # Beyond the circle: its slot belongs to a nearer partition.
         else:
             if meta[FAR] == len(far):
                 return i
@@ -149,9 +149,11 @@ def bring_near(chunks, slots, far, meta):
 
     Returns False, changing nothing, if chunks might not be enough.
     """
+    # At worst every slot begins a chunk, besides the chunks that become full.
     if free_chunks(chunks, meta) < min(meta[FAR], len(slots) + meta[FAR] // PAIRS):
         return False
     meta[LIMIT] = meta[CUR] + len(slots)
+    # Rows that stay far are moved to the front of the list, in order.
     left = 0
     for i in range(meta[FAR]):
         partition = far[i, EXP] >> meta[SHIFT]
@@ -186,12 +188,14 @@ def merge_halves(run, source, low, mid, high):
 
 @kernel
 def sort_run(run, count):
-    """Sort the first `count` rows of the run by end, stably: small blocks, then merges."""
+    """Sort the first `count` rows of the run by `exp`, stably: small blocks, then merges."""
+    # Windows of one length push in the order of `exp`: nothing is to be done.
     i = 1
     while i < count and run[0, i - 1] <= run[0, i]:
         i += 1
     if i >= count:
         return
+    # Insertion sort within small blocks: faster than merges of one or two rows.
     for low in range(0, count, SMALL_SORT):
         for i in range(low + 1, min(low + SMALL_SORT, count)):
             exp = run[0, i]
@@ -203,6 +207,7 @@ def sort_run(run, count):
                 j -= 1
             run[0, j] = exp
             run[1, j] = row
+    # Merge pairs of blocks, from lines 0 and 1 to lines 2 and 3 and back.
     source = 0
     width = SMALL_SORT
     while width < count:
@@ -217,15 +222,15 @@ def sort_run(run, count):
 
 
 @kernel
-def copy_partition(chunks, slots, slot, ends, rows, start):
-    """Copy a partition's rows to `ends` and `rows` from `start` on; return where they stop."""
+def copy_partition(chunks, slots, slot, exps, rows, start):
+    """Copy a partition's rows to `exps` and `rows` from `start` on; return where they stop."""
     chunk = slots[slot, FIRST] - 1
     count = slots[slot, COUNT]
     for i in range(count):
         place = i % PAIRS
         if i > 0 and place == 0:
             chunk = chunks[chunk, NEXT] - 1
-        ends[start + i] = chunks[chunk, 2 * place]
+        exps[start + i] = chunks[chunk, 2 * place]
         rows[start + i] = chunks[chunk, 2 * place + 1]
     return start + count
 
@@ -235,6 +240,7 @@ def open_partition(chunks, slots, run, meta, slot):
     """Move a partition's rows into the run, which is used up, and sort them."""
     count = copy_partition(chunks, slots, slot, run[0], run[1], 0)
     if count > 0:
+        # Its chunks, still chained, go before the free ones.
         chunks[slots[slot, LAST] - 1, NEXT] = meta[FREE_CHUNK]
         meta[FREE_CHUNK] = slots[slot, FIRST]
         meta[FREE_CHUNKS] += (count + PAIRS - 1) // PAIRS
@@ -250,6 +256,7 @@ def take_due(clock, run, heap, out, n, meta):
     """Move what is due from run and heap to `out`, from place n on; return the next place."""
     while n < out.shape[1]:
         from_run = meta[RUN_AT] < meta[RUN_END]
+        # Of one `exp`, rows of the run are older than those of the heap.
         if meta[HEAP] > 0 and not (from_run and run[0, meta[RUN_AT]] <= heap[0, EXP]):
             if heap[0, EXP] > clock:
                 break
@@ -271,7 +278,7 @@ def take_due(clock, run, heap, out, n, meta):
 
 @kernel
 def pop_rows(clock, chunks, slots, run, heap, far, out, meta):
-    """Fill `out` (ends, rows) with what ends at or before `clock`, in order.
+    """Fill `out` (exp, row) with what expires at or before `clock`, in order.
 
     Returns how many, and whether that is all. If not, `out` is full, or the next partition has
     meta[RUN_WANTED] rows and does not fit the run, or chunks are short: make room, call again.
@@ -286,12 +293,14 @@ def pop_rows(clock, chunks, slots, run, heap, far, out, meta):
         if meta[CUR] >= target:
             meta[ROWS] -= n
             return n, True
+        # No partition has rows: jump to the first that `far` has, or to the clock.
         if meta[IN_SLOTS] == 0:
             near = meta[FAR] > 0 and meta[FAR_MIN] <= target
             meta[CUR] = meta[FAR_MIN] - 1 if near else target
             if not near:
                 bring_near(chunks, slots, far, meta)
                 continue
+        # Half of the circle is used up: let it reach further, so that `far` is read seldom.
         if 2 * (meta[LIMIT] - meta[CUR]) <= len(slots) and not bring_near(chunks, slots, far, meta):
             break
         slot = (meta[CUR] + 1) & (len(slots) - 1)
@@ -305,29 +314,31 @@ def pop_rows(clock, chunks, slots, run, heap, far, out, meta):
 
 
 @kernel
-def drain(chunks, slots, run, heap, far, meta, ends, rows):
-    """Fill `ends` and `rows` with all that is queued; rows of one end are in order of age.
+def drain(chunks, slots, run, heap, far, meta, exps, rows):
+    """Fill `exps` and `rows` with all that is queued; rows of one `exp` are in order of age.
 
     The heap is sorted on the way, and still a heap.
     """
     n = 0
     for i in range(meta[RUN_AT], meta[RUN_END]):
-        ends[n] = run[0, i]
+        exps[n] = run[0, i]
         rows[n] = run[1, i]
         n += 1
+    # Each pop puts the least behind the others: afterwards the heap is sorted, least last. Turned
+    # round it is ascending, which is a heap.
     for left in range(meta[HEAP], 0, -1):
         heap_pop(heap, left)
     for i in range(meta[HEAP] // 2):
         swap(heap, i, meta[HEAP] - 1 - i)
     for i in range(meta[HEAP]):
-        ends[n] = heap[i, EXP]
+        exps[n] = heap[i, EXP]
         rows[n] = heap[i, ROW]
         n += 1
     for slot in range(len(slots)):
         if slots[slot, COUNT] > 0:
-            n = copy_partition(chunks, slots, slot, ends, rows, n)
+            n = copy_partition(chunks, slots, slot, exps, rows, n)
     for i in range(meta[FAR]):
-        ends[n] = far[i, EXP]
+        exps[n] = far[i, EXP]
         rows[n] = far[i, ROW]
         n += 1
     return n

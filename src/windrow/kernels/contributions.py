@@ -62,13 +62,17 @@ def spread(out, start, made, which, stack):
                 out[place(i), place(k)] = value
 
 
+# A `chain` is (next entry + 1, the end, base and mask of the input's rows): what a loop goes along.
+
+
 @force_inlined
-def fill(row, tail, base, mask, which, column, weight, rows, stack, out, made):
+def fill(chain, which, column, weight, rows, stack, out, made):
     """Make the contributions of the innermost loop where nothing is to be checked.
 
     Returns the next entry + 1 and contributions made. The plain twin of `sift`: entries of a chain
     have copies. What does not differ is written after the walk, a line at a time.
     """
+    row, tail, base, mask = chain
     start, room, last = made, out.shape[1], place(out.shape[0] - 1)
     while row > tail and made < room:
         spot = (row - 1) & mask
@@ -82,8 +86,9 @@ def fill(row, tail, base, mask, which, column, weight, rows, stack, out, made):
 
 
 @force_inlined
-def sift(row, tail, base, mask, step, weight, rows, steps, checks, stack, out, made):
+def sift(chain, step, weight, rows, steps, checks, stack, out, made):
     """Make the contributions of the innermost loop; also return the entries looked at."""
+    row, tail, base, mask = chain
     which, column = place(steps[step, INPUT]), steps[step, LINK]
     first_check, last_check = steps[step, FIRST_CHECK], steps[step, LAST_CHECK]
     start, room, last, looked = made, out.shape[1], place(out.shape[0] - 1), 0
@@ -102,11 +107,12 @@ def sift(row, tail, base, mask, step, weight, rows, steps, checks, stack, out, m
 
 
 @force_inlined
-def descend(row, tail, base, mask, step, depth, rows, steps, checks, stack):
+def descend(chain, step, depth, rows, steps, checks, stack):
     """Go on with an outer loop to its next entry that matches; return the next one + 1, and looks.
 
     The last says whether there was one.
     """
+    row, tail, base, mask = chain
     which, column = place(steps[step, INPUT]), steps[step, LINK]
     first_check, last_check = steps[step, FIRST_CHECK], steps[step, LAST_CHECK]
     looked, found = 0, False
@@ -137,23 +143,20 @@ def walk(origin, depth, state, program, stack, out, counts, made):
         which = place(steps[step, INPUT])
         base, mask, tail = shapes[which, BASE], shapes[which, MASK], shapes[which, TAIL]
         row, so_far, deeper = stack[CURSOR, place(depth)], stack[FOUND, place(depth)], False
+        chain = (row, tail, base, mask)
+        # An outer loop finds its next match; the innermost one writes contributions.
         if depth < deepest:
-            row, looked, deeper = descend(
-                row, tail, base, mask, step, depth, rows, steps, checks, stack
-            )
+            row, looked, deeper = descend(chain, step, depth, rows, steps, checks, stack)
         elif steps[step, LINK] >= 0 and steps[step, FIRST_CHECK] == steps[step, LAST_CHECK]:
             looked = -made
-            row, made = fill(
-                row, tail, base, mask, which, place(steps[step, LINK]), so_far, rows, stack, out,
-                made,
-            )  # fmt: skip
+            column = place(steps[step, LINK])
+            row, made = fill(chain, which, column, so_far, rows, stack, out, made)
             looked += made
             going = row <= tail
         else:
-            row, looked, made = sift(
-                row, tail, base, mask, step, so_far, rows, steps, checks, stack, out, made
-            )
+            row, looked, made = sift(chain, step, so_far, rows, steps, checks, stack, out, made)
             going = row <= tail
+        # Deeper after a match; back to the loop outside when this one has no entry left.
         stack[CURSOR, place(depth)] = row
         counts[step, LOOKED] += looked
         if deeper:
@@ -168,10 +171,10 @@ def walk(origin, depth, state, program, stack, out, counts, made):
 def contribute(
     arrivals, spans, state, form, program, live, dead, stack, walks, out, log, counts, work
 ):  # fmt: skip
-    """Take in changes in time order, and write what they contribute; stop if `out` is full.
+    """Store changes in time order, and write what they contribute; stop if `out` is full.
 
     Arguments are those of `join_groups`; `log` has room for all changes, and gets the row of each
-    as they are taken. Goes on where `work` says: to be called again, with room in `out` from MADE
+    as they are stored. Goes on where `work` says: to be called again, with room in `out` from MADE
     on, until ORIGIN is -1. A line of `stack` beyond the inputs holds the change.
     """
     ts, weight, _, refs, _, _, _ = arrivals
@@ -182,6 +185,7 @@ def contribute(
     origin, at, stop, now = work[ORIGIN], work[AT], work[STOP], work[NOW]
     offset, logged = work[OFFSET], work[LOGGED]
     while True:
+        # The group of changes is done: store the next one, of one input at one instant.
         if at == stop and depth < 0:
             origin = earliest(ts, spans)
             if origin < 0:
@@ -198,6 +202,7 @@ def contribute(
             for k in range(at, stop):
                 log[place(offset + k)] = k
             logged += stop - at
+        # Begin the loops of a change, unless some input surely has no match.
         if depth < 0:
             work[CHANGE_MADE], work[CHANGE_LOGGED] = made, offset + at
             spot = refs[place(at)] & shapes[origin, MASK]
@@ -209,6 +214,7 @@ def contribute(
                 stack[PLACE, inputs] = offset + at - start
                 stack[FOUND, depth] = weight[place(at)]
                 begin(origin, depth, steps, rows, heads, shapes, bases, stack, counts)
+        # Go on with its loops; they stop at a depth if `out` is full.
         if depth >= 0:
             made, depth = walk(origin, depth, state, program, stack, out, counts, made)
             if depth >= 1:
@@ -287,7 +293,7 @@ def name_parts(entries, codes, parts, counts):
 
 @kernel
 def drop_parts(entries, parts, counts, idle):
-    """Take the parts of entries away; list in `idle` those left without any; return how many."""
+    """Remove the parts of entries; list in `idle` the parts of no entry; return how many."""
     n = 0
     for k in range(len(entries)):
         part = parts[entries[k]]

@@ -49,6 +49,7 @@ def first_copies(events, places, codes, counts, weights, idle):
     each code that ends with no copies, once; return how many.
     """
     weights[:] = 0
+    # Only a change between none and some is a change of the set.
     for k in range(len(places)):
         code, i = codes[k], places[k]
         before = counts[code] > 0
@@ -56,11 +57,12 @@ def first_copies(events, places, codes, counts, weights, idle):
         after = counts[code] > 0
         if before != after:
             weights[i] = 1 if after else -1
+    # A code may stand in `codes` several times: -1 says that it is listed already.
     n = 0
     for k in range(len(codes)):
         code = codes[k]
         if counts[code] == 0:
-            counts[code] = -1  # collected
+            counts[code] = -1
             idle[n] = code
             n += 1
     for k in range(n):

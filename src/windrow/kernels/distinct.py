@@ -1,8 +1,8 @@
-"""DISTINCT of tuples that carry `exp`: who is reported, and for how long.
+"""DISTINCT of tuples that carry `exp`: which tuple of a value is reported, and for how long.
 
-    value a   ●━━━━━━━━━┫                    reported until its own end,
+    value a   ●━━━━━━━━━┫                    reported until it expires,
                    ●┄┄┄┄┄┄┄┄┄┫               a duplicate: not reported,
-                        ━━━━━┫               but at the first one's end it takes over
+                        ━━━━━┫               but when the first one expires it replaces it
 
 Each value runs by itself: only the order of what is emitted depends on time.
 """
@@ -34,6 +34,7 @@ def report_arrivals(ts, exp, codes, ends, out, fresh):
         if shown == NOT_THERE:
             fresh[new] = code
             new += 1
+        # The reported tuple has expired before this arrival: a duplicate that lasts replaces it.
         elif shown <= now:
             youngest = ends[code, YOUNGEST]
             if youngest > shown:
@@ -43,6 +44,7 @@ def report_arrivals(ts, exp, codes, ends, out, fresh):
                 n += 1
                 ends[code, SHOWN] = youngest
                 shown = youngest
+        # Nothing of the value is alive: the arrival is reported. Else it is a duplicate.
         if shown <= now:
             out[0, n] = now
             out[1, n] = exp[i]
@@ -57,15 +59,16 @@ def report_arrivals(ts, exp, codes, ends, out, fresh):
 
 @kernel
 def renew_due(codes, clock, ends, out, n, again, dead):
-    """Renew the values whose reported tuple has expired by `clock`, or let them go.
+    """Replace the reported tuples that have expired by `clock`, where a duplicate lasts longer.
 
-    `again` gets the codes that are still reported, `dead` those that are gone. Returns how
-    many are emitted, reported and dead.
+    `again` gets the codes that are still reported, `dead` those that have no tuple left. Returns
+    how many results are emitted, and the lengths of both.
     """
     more, gone = 0, 0
     for k in range(len(codes)):
         code = codes[k]
         shown, youngest = ends[code, SHOWN], ends[code, YOUNGEST]
+        # Of duplicates only the one that expires last is known: it is all that can be reported.
         if shown <= clock and youngest > shown:
             out[0, n] = shown
             out[1, n] = youngest
@@ -92,8 +95,9 @@ NEWEST, REPORTED = 0, 1
 
 
 @inlined
-def leave(slot, tuples, values, out, n, dead, gone):
-    """Let a stored tuple go: if it was reported, the newest of its value takes over."""
+def expire(slot, tuples, values, out, n, dead, gone):
+    """Remove a stored tuple: if it was the reported one, the newest of its value replaces it."""
+    # Unlink it from the chain of its value.
     code, older, newer = tuples[slot, CODE], tuples[slot, OLDER], tuples[slot, NEWER]
     if older > 0:
         tuples[older - 1, NEWER] = newer
@@ -103,13 +107,13 @@ def leave(slot, tuples, values, out, n, dead, gone):
         values[code, NEWEST] = older
     if values[code, REPORTED] == slot + 1:
         now = tuples[slot, END]
-        heir = values[code, NEWEST]
-        while heir > 0 and tuples[heir - 1, END] <= now:  # it leaves at this instant too
-            heir = tuples[heir - 1, OLDER]
-        values[code, REPORTED] = heir
-        if heir > 0:
+        successor = values[code, NEWEST]
+        while successor > 0 and tuples[successor - 1, END] <= now:  # it expires now, too
+            successor = tuples[successor - 1, OLDER]
+        values[code, REPORTED] = successor
+        if successor > 0:
             out[0, n] = now
-            out[1, n] = tuples[heir - 1, END]
+            out[1, n] = tuples[successor - 1, END]
             out[2, n] = code
             n += 1
     if values[code, NEWEST] == 0:
@@ -120,11 +124,11 @@ def leave(slot, tuples, values, out, n, dead, gone):
 
 @kernel
 def store_and_report(arrivals, due, tuples, values, out, dead):
-    """W-Distinct [NEG 5.2]: merge arrivals with the ends of stored tuples, ends first.
+    """W-Distinct [NEG 5.2]: merge arrivals with the expirations of stored tuples, these first.
 
         arrivals:  [ts, slot]  a line each; the slots of `tuples` have CODE and END already
         due:       [end, slot]  those that expire by now, arrivals among them
-        out:       [ts, exp, code]  a line each, with room for all arrivals and ends
+        out:       [ts, exp, code]  a line each, with room for all arrivals and expirations
 
     `dead` lists values that lost their last tuple, perhaps more than once, perhaps back since.
     Returns how many are emitted, and how long `dead` is.
@@ -133,8 +137,9 @@ def store_and_report(arrivals, due, tuples, values, out, dead):
     for i in range(arrivals.shape[1]):
         now, slot = arrivals[0, i], arrivals[1, i]
         while j < due.shape[1] and due[0, j] <= now:
-            n, gone = leave(due[1, j], tuples, values, out, n, dead, gone)
+            n, gone = expire(due[1, j], tuples, values, out, n, dead, gone)
             j += 1
+        # The arrival becomes the newest of its value; it is reported if none is.
         code = tuples[slot, CODE]
         older = values[code, NEWEST]
         tuples[slot, OLDER] = older
@@ -149,6 +154,6 @@ def store_and_report(arrivals, due, tuples, values, out, dead):
             out[2, n] = code
             n += 1
     while j < due.shape[1]:
-        n, gone = leave(due[1, j], tuples, values, out, n, dead, gone)
+        n, gone = expire(due[1, j], tuples, values, out, n, dead, gone)
         j += 1
     return n, gone

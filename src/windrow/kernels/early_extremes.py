@@ -7,7 +7,7 @@
 
 Invariant: of each entry that a group has results of, the group's bag has the extreme, as often as
 there are combinations. A change that leaves the extreme of its entry as it is costs its groups
-nothing. One that moves it from v to v' takes v out and puts v' in for each of its contributions;
+nothing. One that moves it from v to v' retracts v and inserts v' for each of its contributions;
 those of one instant may come in any order, as they add up.
 
     moves: change -> [HAD, BEFORE, HAS, AFTER]   whether its entry has values, and their extreme
@@ -16,6 +16,8 @@ those of one instant may come in any order, as they add up.
 """
 
 from __future__ import annotations
+
+from typing import Any, NamedTuple
 
 from windrow.kernels.early_folds import COPIES, combinations
 from windrow.kernels.extremes import LIVE, compare, order_key, value_of
@@ -29,6 +31,14 @@ EXTREME, STALE = 0, 1
 CONTRIBUTION, CHANGE = 0, 1
 
 
+class ExtremeCall(NamedTuple):
+    """The input that a call reads, how its values compare, and 1 for MAX, -1 for MIN."""
+
+    which: Any
+    order: Any
+    sign: Any
+
+
 @kernel
 def end_of_tree(nodes, root, sign):
     """Return the greatest key of a tree that has one, or the least."""
@@ -39,27 +49,14 @@ def end_of_tree(nodes, root, sign):
 
 
 @kernel
-def move_extremes(
-    changes,
-    which,
-    takes,
-    data,
-    kind,
-    sign,
-    arena,
-    starts,
-    lengths,
-    roots,
-    nodes,
-    meta,
-    bests,
-    moves,
-):
-    """Let changes into the bags of their entries; fill in `moves`.
+def move_extremes(changes, call, takes, data, trees, bests, moves):
+    """Add changes to the bags of their entries; fill in `moves`.
 
     `bests` has the extreme of each entry that has a bag. Needs room for a node a change.
     """
     origin, entry, row, _, rows = changes
+    which, order, sign = call
+    roots, nodes, _ = trees
     all_taken = len(takes) == 0
     for c in range(len(origin)):
         if origin[c] != which:
@@ -70,9 +67,10 @@ def move_extremes(
         moves[c, HAD] = had
         moves[c, BEFORE] = best
         if all_taken or takes[r]:
-            key = order_key(data[r], kind)
-            change_copies(nodes, roots, p, 0, key, rows[c], kind, arena, starts, lengths, meta)
-            worse = had and compare(key, best, kind, arena, starts, lengths) * sign < 0
+            key = order_key(data[r], order.kind)
+            change_copies(trees, p, 0, key, rows[c], order)
+            # A value that is worse than the extreme leaves it as it is, inserted or retracted.
+            worse = had and compare(key, best, order) * sign < 0
             if roots[p] and not worse:
                 bests[p] = end_of_tree(nodes, roots[p], sign)
         moves[c, HAS] = roots[p] != 0
@@ -81,7 +79,7 @@ def move_extremes(
 
 @force_inlined
 def follow_moves(changes, start, stop, which, moves, now):
-    """Let the changes of a stretch count; return where the next begins."""
+    """Bring `now` up to date with changes [start, stop); return where the next begins."""
     origin, entry, _, weight, _ = changes
     for c in range(start, stop):
         if origin[c] == which:
@@ -92,16 +90,16 @@ def follow_moves(changes, start, stop, which, moves, now):
 
 
 @kernel
-def early_extremes(
-    cursor, changes, which, moves, events, entries, change, now,
-    kind, sign, arena, starts, lengths, roots, nodes, meta, shown, out, valid,
-):  # fmt: skip
+def early_extremes(cursor, changes, call, moves, contributions, now, trees, shown, out, valid):
     """Keep the bags of groups; each emission gets the extreme of its group, NULL if there is none.
 
     `cursor` is where to begin, a CONTRIBUTION and a CHANGE. Stops before a contribution that may
     find no room for its two nodes, or at the end.
     """
     origin, _, _, weight, _ = changes
+    which, order, sign = call
+    events, entries, change = contributions
+    roots, nodes, meta = trees
     pair = len(entries) == 2
     at = cursor[CHANGE]
     for i in range(cursor[CONTRIBUTION], events.shape[1]):
@@ -114,29 +112,33 @@ def early_extremes(
             c = change[i]
             if at <= c:
                 at = follow_moves(changes, at, c + 1, which, moves, now)
-            out_, in_, n = False, False, 0
+            # Which extremes the contribution retracts and inserts, and how many copies of each.
+            retracts, inserts, n = False, False, 0
             before = after = 0
+            # Another input's change met an entry: its extreme, as it is now.
             if origin[c] != which:
                 p = entries[which, i]
-                in_, after = now[p, FILLED] != 0, now[p, BEST]
+                inserts, after = now[p, FILLED] != 0, now[p, BEST]
                 n = weight[c] if pair else combinations(w, now[p, COPIES])
+            # A change of this input: only if it moved the extreme of its entry.
             elif moves[c, HAD] != moves[c, HAS] or moves[c, BEFORE] != moves[c, AFTER]:
-                out_, before = moves[c, HAD] != 0, moves[c, BEFORE]
-                in_, after = moves[c, HAS] != 0, moves[c, AFTER]
+                retracts, before = moves[c, HAD] != 0, moves[c, BEFORE]
+                inserts, after = moves[c, HAS] != 0, moves[c, AFTER]
                 n = combinations(w, weight[c])
-            if out_:
-                change_copies(nodes, roots, g, 0, before, -n, kind, arena, starts, lengths, meta)
-            if in_:
-                change_copies(nodes, roots, g, 0, after, n, kind, arena, starts, lengths, meta)
-            if out_ or in_:
+            if retracts:
+                change_copies(trees, g, 0, before, -n, order)
+            if inserts:
+                change_copies(trees, g, 0, after, n, order)
+            if retracts or inserts:
                 shown[g, STALE] = 1
         if events[CLOSES, e] != i:
             continue
+        # Search for the extreme of the group only if its bag has changed since it was last read.
         valid[e] = roots[g] != 0
         if roots[g]:
             if shown[g, STALE]:
                 shown[g, EXTREME] = end_of_tree(nodes, roots[g], sign)
                 shown[g, STALE] = 0
-            out[e] = value_of(shown[g, EXTREME], kind)
+            out[e] = value_of(shown[g, EXTREME], order.kind)
     cursor[CONTRIBUTION] = events.shape[1]
     cursor[CHANGE] = follow_moves(changes, at, len(origin), which, moves, now)

@@ -1,7 +1,7 @@
-"""Aggregates of a join's results from partial values by entry: one pass over contributions a call.
+"""Aggregates of a join's results from partial values by entry: a pass over contributions a call.
 
     changes: (origin, entry, row, weight, rows)    see `operators/join/aggregation/parts.py`
-    events, entries, change                     contributions, see there
+    contributions: (events, entries, change)       of each, see there; entries of each input
 
                       changes of `which`
                               │
@@ -14,9 +14,19 @@ A contribution of another input's change adds the partial value of its entry, as
 combinations of the other inputs: its weight without the copies of that entry. With two inputs that
 is the weight of the change; with more, copies are kept beside the partial values, in column COPIES.
 `takes` says which rows a call folds (not NULL, FILTER true); of length 0, it takes all.
+
+All kernels walk through contributions in the same three steps:
+
+    1. changes up to the contribution's own are added to the partial values of their entries, so
+       that partials are those of the contribution's instant;
+    2. the contribution adds to its group: if the change is one of `which`, its own value, else the
+       partial value of the entry of `which` that it met;
+    3. after the last contribution of an emission, the group's value is written.
 """
 
 from __future__ import annotations
+
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -32,6 +42,14 @@ MANY = 1 << 62
 
 START = np.int64(0)
 """The first change: a number as written would be a type of its own, and be compiled for."""
+
+
+class SumWords(NamedTuple):
+    """By emission: the words of a sum, and whether there is one."""
+
+    high: Any
+    low: Any
+    valid: Any
 
 
 @kernel
@@ -65,7 +83,7 @@ def own_weight(total, copies, rows):
 
 @force_inlined
 def change_counts(changes, start, stop, which, takes, partials):
-    """Let the changes of a stretch into partial counts; return where the next begins."""
+    """Add changes [start, stop) to partial counts; return where the next begins."""
     origin, entry, row, weight, rows = changes
     all_taken = len(takes) == 0
     for at in range(start, stop):
@@ -79,12 +97,13 @@ def change_counts(changes, start, stop, which, takes, partials):
 
 
 @kernel
-def early_counts(changes, which, takes, events, entries, change, partials, counts, out):
+def early_counts(changes, which, takes, contributions, partials, counts, out):
     """Count values; `out` gets the count of each emission.
 
     partials: entry -> [copies, values]; counts: group -> values
     """
     origin, _, row, weight, rows = changes
+    events, entries, change = contributions
     all_taken = len(takes) == 0
     pair = len(entries) == 2
     at = START
@@ -107,7 +126,7 @@ def early_counts(changes, which, takes, events, entries, change, partials, count
 
 @force_inlined
 def change_whole(changes, start, stop, which, takes, data, partials):
-    """Let the changes of a stretch into partial sums; return where the next begins."""
+    """Add changes [start, stop) to partial sums; return where the next begins."""
     origin, entry, row, weight, rows = changes
     all_taken = len(takes) == 0
     for at in range(start, stop):
@@ -122,9 +141,7 @@ def change_whole(changes, start, stop, which, takes, data, partials):
 
 
 @kernel
-def early_whole(
-    changes, which, takes, data, events, entries, change, partials, sums, narrow, high, low, valid
-):
+def early_whole(changes, which, takes, data, contributions, partials, sums, narrow, out):
     """Sum int64s; each emission gets 128 bits of its group's sum, `high` and `low`.
 
     If sums are to be `narrow`, those that have no 64 bits are not valid, and `high` is not written.
@@ -133,6 +150,8 @@ def early_whole(
     same]. The sums are those of all results one by one.
     """
     origin, _, row, weight, rows = changes
+    events, entries, change = contributions
+    high, low, valid = out
     all_taken = len(takes) == 0
     pair = len(entries) == 2
     at = START
@@ -162,7 +181,7 @@ def early_whole(
 
 @force_inlined
 def change_wide(changes, start, stop, which, takes, upper, lower, partials):
-    """Let the changes of a stretch into partial sums; return where the next begins."""
+    """Add changes [start, stop) to partial sums; return where the next begins."""
     origin, entry, row, weight, rows = changes
     all_taken = len(takes) == 0
     for at in range(start, stop):
@@ -177,14 +196,14 @@ def change_wide(changes, start, stop, which, takes, upper, lower, partials):
 
 
 @kernel
-def early_wide(
-    changes, which, takes, upper, lower, events, entries, change, partials, sums, high, low, valid
-):
+def early_wide(changes, which, takes, upper, lower, contributions, partials, sums, out):
     """Sum 128-bit numbers; each emission gets its group's sum, NULL if it has no 128 bits.
 
     sums: group -> [three words, values], as in `sum_wide`; partials: entry -> [copies, the same]
     """
     origin, _, row, weight, rows = changes
+    events, entries, change = contributions
+    high, low, valid = out
     all_taken = len(takes) == 0
     pair = len(entries) == 2
     at = START
@@ -212,7 +231,7 @@ def early_wide(
 
 @force_inlined
 def change_words(changes, start, stop, which, takes, words, partials):
-    """Let the changes of a stretch into partial sums; return where the next begins."""
+    """Add changes [start, stop) to partial sums; return where the next begins."""
     origin, entry, row, weight, rows = changes
     all_taken = len(takes) == 0
     for at in range(start, stop):
@@ -227,12 +246,13 @@ def change_words(changes, start, stop, which, takes, words, partials):
 
 
 @kernel
-def early_words(changes, which, takes, words, events, entries, change, partials, sums, out):
+def early_words(changes, which, takes, words, contributions, partials, sums, out):
     """Sum rows of words, column by column; `out` gets the sums of each emission.
 
     words: row -> [...]; sums: group -> [...]; partials: entry -> [copies, ...]
     """
     origin, _, row, weight, rows = changes
+    events, entries, change = contributions
     all_taken = len(takes) == 0
     pair = len(entries) == 2
     width = sums.shape[1]

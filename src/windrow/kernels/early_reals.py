@@ -10,6 +10,8 @@ compiler turns to vectors. Squares have no limbs unless a variance is asked for.
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
 from windrow.kernels.early_folds import START, combinations, own_weight
@@ -47,6 +49,19 @@ NO_LIMB = 1 << 30
 ONCE = np.int64(1)  # typed, as `ONLY` is
 
 
+class RealState(NamedTuple):
+    """Sums by entry and by group, and room: `own` for one value, `work` for a variance.
+
+    Limb 0 of all rows is limb number `base`.
+    """
+
+    base: Any
+    partial: Any
+    own: Any
+    sums: Any
+    work: Any
+
+
 @kernel
 def limbs_spanned(takes, bits):
     """Return the lowest and the highest limb that a value begins at; NO_LIMB, -1 if none has."""
@@ -66,12 +81,14 @@ def add_value(sums, at, base, bits, w):
     limbs, squares, tallies = sums
     if not tally(tallies, at, bits, w):
         return
+    # The double is m · 2^lowest, in units of the lowest bit that doubles have.
     lowest = (bits >> 52) & SPECIAL
     m = bits & (IMPLICIT - 1)
     if lowest > 0:
         m |= IMPLICIT
         lowest -= 1
     limb, shift = (lowest >> 5) - base, lowest & 31
+    # So many copies at a time that no limb overflows before its carry is taken.
     while w != 0:
         step = min(max(w, -AT_ONCE), AT_ONCE)
         add_real(limbs, at, limb, shift, m, -step if bits < 0 else step)
@@ -125,7 +142,7 @@ def become(sums, base, bits):
 
 @force_inlined
 def change_reals(changes, start, stop, which, takes, bits, base, partial):
-    """Let the changes of a stretch into partial sums; return where the next begins."""
+    """Add changes [start, stop) to partial sums; return where the next begins."""
     origin, entry, row, weight, rows = changes
     all_taken = len(takes) == 0
     for at in range(start, stop):
@@ -139,16 +156,15 @@ def change_reals(changes, start, stop, which, takes, bits, base, partial):
 
 
 @kernel
-def early_reals(
-    changes, which, takes, bits, events, entries, change,
-    base, partial, own, sums, work, kind, out, valid,
-):  # fmt: skip
+def early_reals(changes, which, takes, bits, contributions, state, kind, out, valid):
     """Sum doubles, given as bits; each emission gets what `kind` asks for of its group.
 
     Needs limbs for all values: `limbs_spanned` says which. `own` is one row, for the value of a
     change that contributes to many groups.
     """
     origin, _, row, weight, rows = changes
+    events, entries, change = contributions
+    base, partial, own, sums, work = state
     limbs, squares, tallies = sums
     all_taken = len(takes) == 0
     pair = len(entries) == 2
@@ -166,6 +182,7 @@ def early_reals(
                 times = weight[c] if pair else combinations(w, partial[2][place(p), COPIES])
                 add_partial(sums, g, partial, p, times)
             elif all_taken or takes[place(row[c])]:
+                # Take the double apart once a change, not once a contribution.
                 if last != change[i]:
                     last = change[i]
                     become(own, base, bits[place(row[c])])

@@ -1,10 +1,10 @@
 """DISTINCT of an unsigned edge that emits the expirations of its results.
 
     value a   ●━━━━━━━━━┓        +a when the first tuple comes,
-                   ●━━━━┻━━━━┫   -a when the last has expired; that another takes over is not shown
+                   ●━━━━┻━━━━┫   -a when the last has expired; what happens between is not shown
 
-Of each value only the latest end matters. It is looked for when it may have come: at the end that
-was the latest when the value was last looked at.
+Of each value only the latest `exp` of its tuples matters. A calendar queue has each value once, at
+the `exp` that was the latest when it was queued; if a later one has come since, it is queued again.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ NOT_THERE = -(2**63)
 def emit_arrivals(ts, exp, codes, ends, out, fresh):
     """Emit the values that appear, and those that had expired before they came again.
 
-        ends:  code -> latest end of its tuples
+        ends:  code -> latest `exp` of its tuples
         out:   [ts, weight, code]  a line each, with room for two of each arrival
 
     A value that expires at the very instant at which it comes again just stays. `fresh` gets the
@@ -29,6 +29,7 @@ def emit_arrivals(ts, exp, codes, ends, out, fresh):
     for i in range(len(ts)):
         code, now = codes[i], ts[i]
         end = ends[code]
+        # At `end == now` the value just stays: its retraction and insertion would cancel.
         if end < now:
             if end == NOT_THERE:
                 fresh[new] = code
@@ -56,6 +57,7 @@ def emit_expirations(codes, clock, ends, out, n, again, dead):
     more, gone = 0, 0
     for k in range(len(codes)):
         code = codes[k]
+        # A later tuple came since the value was queued.
         if ends[code] > clock:
             again[more] = code
             more += 1

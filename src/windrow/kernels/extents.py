@@ -49,6 +49,7 @@ def unchain_free(words, meta, x, size):
 @kernel
 def take_extent(words, meta, size):
     """Return an extent with a count of 0. Needs eight lines behind those used."""
+    # The smallest free extent that is large enough; else eight lines from the end.
     found = size
     while found <= LARGEST and meta[FREE + found] == 0:
         found += 1
@@ -59,7 +60,8 @@ def take_extent(words, meta, size):
     else:
         x = meta[FREE + found]
         unchain_free(words, meta, x, found)
-    while found > size:  # the second half of what is too large is free
+    # Halve what is too large; second halves stay free.
+    while found > size:
         found -= 1
         chain_free(words, meta, x + (1 << found), found)
     words[x * LINE + HEAD] = size
@@ -72,6 +74,7 @@ def free_extent(words, meta, x):
     """Free an extent, and join it with its other half as long as that is free."""
     size = words[x * LINE + HEAD] & 3
     while size < LARGEST:
+        # Extents of a size begin at its multiples, so both halves differ in one bit.
         other = x ^ (1 << size)
         if words[other * LINE + HEAD] != -1 - size:
             break

@@ -1,7 +1,7 @@
-"""MIN and MAX of tuples whose end is known: only those that can still win are kept.
+"""MIN and MAX of tuples that carry `exp`: only those that can still win are stored.
 
 A tuple is dominated if another is at least as good and lasts at least as long. What remains of
-a group is a list: from front to back they leave later and are worse.
+a group is a list: from front to back they expire later and are worse.
 
     front                    back
       9 ⇄ 7 ⇄ 7' ⇄ 2               value (MAX)      strictly worse
@@ -18,6 +18,8 @@ their bytes, arena[starts[code]:][:lengths[code]].
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 from windrow.kernels.groups import CLOSES, EMISSION, GROUP, TIME, WEIGHT
 from windrow.kernels.jit import kernel
 from windrow.kernels.text import compare_codes
@@ -28,6 +30,24 @@ FRONT, BACK = 0, 1
 
 PLAIN, REAL, BYTES = 0, 1, 2
 """How keys compare."""
+
+
+class KeyOrder(NamedTuple):
+    """How keys compare: the kind, and where the bytes of interned values are."""
+
+    kind: Any
+    arena: Any
+    starts: Any
+    lengths: Any
+
+
+class Candidates(NamedTuple):
+    """The lists of all groups: `ends` has the FRONT and the BACK of each."""
+
+    ends: Any
+    nodes: Any
+    meta: Any
+
 
 MAGNITUDE = 0x7FFFFFFFFFFFFFFF
 INFINITY = 0x7FF0000000000000
@@ -55,10 +75,10 @@ def value_of(key, kind):
 
 
 @kernel
-def compare(a, b, kind, arena, starts, lengths):
+def compare(a, b, order):
     """Return the sign of a - b."""
-    if kind == BYTES:
-        return compare_codes(arena, starts, lengths, a, b)
+    if order.kind == BYTES:
+        return compare_codes(order.arena, order.starts, order.lengths, a, b)
     if a == b:
         return 0
     return -1 if a < b else 1
@@ -106,47 +126,49 @@ def link_after(ends, g, nodes, at, meta):
 
 
 @kernel
-def best_alive(
-    events, takes, data, expiries, kind, sign, arena, starts, lengths, ends, nodes, meta, out, valid
-):
+def best_alive(events, takes, data, expiries, order, sign, candidates, out, valid):
     """Keep the tuples that can still win; each emission gets the best, NULL if there is none.
 
-    `sign` is 1 for MAX, -1 for MIN. A tuple expires by its own expiry, at the first event of
-    its group from then on. Needs room for a node an event. O(1) an event, amortised, if
-    expiries ascend; else an event also passes those of its group that leave later.
+    `sign` is 1 for MAX, -1 for MIN. A tuple is removed at the first event of its group at or
+    after its expiry. Needs room for a node an event. O(1) an event, amortised, if expiries ascend;
+    else an event also passes those of its group that expire later.
     """
+    ends, nodes, meta = candidates
     all_taken = len(takes) == 0
     for i in range(events.shape[1]):
         g, now = events[GROUP, i], events[TIME, i]
+        # Expired tuples stand at the front.
         front = ends[g, FRONT]
         while front and nodes[front, EXPIRY] <= now:
             unlink(ends, g, nodes, front, meta)
             front = ends[g, FRONT]
-        leaves = expiries[i]
-        if events[WEIGHT, i] > 0 and leaves > now and (all_taken or takes[i]):
-            key = order_key(data[i], kind)
+        expiry = expiries[i]
+        if events[WEIGHT, i] > 0 and expiry > now and (all_taken or takes[i]):
+            key = order_key(data[i], order.kind)
+            # From the back, pass those that expire later; one that is as good dominates the tuple.
             at = ends[g, BACK]
-            lost = False
-            while at and nodes[at, EXPIRY] >= leaves:
+            dominated = False
+            while at and nodes[at, EXPIRY] >= expiry:
                 meta[COMPARISONS] += 1
-                if compare(nodes[at, KEY], key, kind, arena, starts, lengths) * sign >= 0:
-                    lost = True
+                if compare(nodes[at, KEY], key, order) * sign >= 0:
+                    dominated = True
                     break
-                if nodes[at, EXPIRY] == leaves:
+                if nodes[at, EXPIRY] == expiry:
                     break
                 at = nodes[at, BEFORE]
-            if not lost:
-                while at and compare(key, nodes[at, KEY], kind, arena, starts, lengths) * sign >= 0:
+            # Those before its place expire no later: the tuple dominates all that are not better.
+            if not dominated:
+                while at and compare(key, nodes[at, KEY], order) * sign >= 0:
                     meta[COMPARISONS] += 1
                     before = nodes[at, BEFORE]
                     unlink(ends, g, nodes, at, meta)
                     at = before
                 node = link_after(ends, g, nodes, at, meta)
                 nodes[node, KEY] = key
-                nodes[node, EXPIRY] = leaves
+                nodes[node, EXPIRY] = expiry
         e = events[EMISSION, i]
         if events[CLOSES, e] == i:
             front = ends[g, FRONT]
             valid[e] = front != 0
             if front:
-                out[e] = value_of(nodes[front, KEY], kind)
+                out[e] = value_of(nodes[front, KEY], order.kind)

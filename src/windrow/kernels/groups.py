@@ -1,7 +1,7 @@
 """From signed rows to groups: the events of a batch, its emissions, and what changed.
 
     events (5 × n):   GROUP     code of the row's group
-                      WEIGHT    how many copies come (+) or go (-)
+                      WEIGHT    how many copies are inserted (+) or retracted (-)
                       EMISSION  the (instant, group) it belongs to, numbered in order of time
                       CLOSES    by emission: its last event, the one after which it is read
                       TIME      the instant, ascending
@@ -11,10 +11,20 @@ One matrix, so that a kernel of an aggregate unpacks one argument and not five.
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 from windrow.kernels.jit import kernel
 from windrow.kernels.prefetch import place
 
 GROUP, WEIGHT, EMISSION, CLOSES, TIME = 0, 1, 2, 3, 4
+
+
+class ShownRows(NamedTuple):
+    """By group: whether a row is shown, and the values of its calls, each with its validity."""
+
+    shown: Any
+    values: Any
+    valid: Any
 
 
 @kernel
@@ -26,7 +36,7 @@ def name_emissions(events, rows, recent, emitted):
     for each group, is left as it was.
     """
     count = 0
-    first = 0  # emission of the instant
+    first = 0  # the first emission of the instant: a group's is older, or this instant's
     for i in range(events.shape[1]):
         if i > 0 and events[TIME, i] != events[TIME, i - 1]:
             first = count
@@ -48,23 +58,23 @@ def name_emissions(events, rows, recent, emitted):
 
 
 @kernel
-def changed_rows(
-    emitted, count, values, valid, shown, last, last_valid, always, out, out_valid, start
-):  # fmt: skip
+def changed_rows(emitted, count, values, valid, rows, always, out, out_valid, start):
     """Write -old and +new for each emission that changes what its group shows.
 
-        values, valid:           (calls × emissions)   what the calls gave
-        shown, last, last_valid: by group              what was emitted last
-        out:                     (3 + calls × rows)    time, weight, group, then the calls
+        values, valid:  (calls × emissions)   what the calls return
+        rows:           by group              `ShownRows`: what was emitted last
+        out:            (3 + calls × rows)    time, weight, group, then the calls
 
     A group shows a row while it has tuples, or `always`. Rows are written from `start` on. Return
     where they end, and how many of them are old ones.
     """
+    shown, last, last_valid = rows
     n, removed = start, 0
     for e in range(count):
         group = place(emitted[1, e])
         old = shown[group]
         new = always or emitted[2, e] > 0
+        # Both rows are written where they would stand; they count only if they differ.
         before, after = place(n), place(n + (1 if old else 0))
         differs = old != new
         for c in range(len(values)):

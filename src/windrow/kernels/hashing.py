@@ -78,9 +78,11 @@ def look_up(rows, start, count, slots, shift, words, tags, codes):
     The search for a tag ends before the words are announced: of rows that are not at home, each
     sixth in a table a third full, these would else be somebody else's.
     """
+    # First loop: hash all rows of the block, and prefetch the slots at which they are at home.
     for i in range(count):
         tags[i] = tag_of(hash_words(rows, place(start + i)))
         soon(slots, tags[i] >> shift)
+    # Second: search for the tags, and prefetch the words of the entries found.
     for i in range(count):
         at = tags[i] >> shift
         slot = slots[place(at)]
@@ -89,6 +91,7 @@ def look_up(rows, start, count, slots, shift, words, tags, codes):
             slot = slots[place(at)]
         codes[place(start + i)] = (slot & ENTRY) - 1
         soon(words, (slot & ENTRY) - 1)
+    # Third: compare words, without a branch a word.
     for i in range(count):
         row = place(start + i)
         code = codes[row]
@@ -136,6 +139,7 @@ def encode_rows(rows, slots, words, hashes, free, meta, tags, codes):
         for i in range(start, start + count):
             if codes[i] >= 0:
                 continue
+            # New, as it seems; but an equal row earlier in the block may have been added since.
             tag = tags[i - start]
             at = search(rows, i, tag, slots, shift, words)
             if slots[at] != 0:
@@ -160,9 +164,11 @@ def release_codes(codes, slots, hashes, free, meta):
     mask = len(slots) - 1
     shift = home_shift(slots)
     for i in range(len(codes)):
+        # Find the entry's slot by its number: no word is read.
         at = tag_of(hashes[codes[i]]) >> shift
         while slots[at] & ENTRY != codes[i] + 1:
             at = (at + 1) & mask
+        # Close the gap: a later slot moves into the hole unless its home lies behind the hole.
         hole = at
         at = (at + 1) & mask
         while slots[at] != 0:

@@ -1,4 +1,4 @@
-"""Results that wait before they are emitted: of each row, how often its count has risen of late.
+"""HOLD: results that wait before they are emitted; of each row, how often its count has risen.
 
     copies of a row    ┌──┐   ┌───────────        a rise waits for h; a fall retracts the rise
                     ───┘  └───┘                   before it, and only if none waits is emitted
@@ -9,8 +9,9 @@
     marks:  [first, last, now, opened, held, suppressed]
 
 `waiting` are the copies of a row that rose within h, `top` their newest rise. One instant, `now`,
-may still go on: of its `opened` rows, `net` is what has come at it, `due` the copies whose time has
-come, `emitted` what was emitted of both so far. Rows change for good once the instant is over.
+may still go on in the next batch: of its `opened` rows, `net` is the sum of its changes, `due` the
+copies that have waited for h by now, `emitted` what was emitted of both so far. `waiting` and the
+ring change once the instant is over.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ def due_after(time, length):
 
 @inlined
 def open_row(row, rows, opened, marks):
-    """Let a row be one that the present instant concerns."""
+    """List a row among those that the present instant changes."""
     if rows[row, OPEN] == 0:
         rows[row, OPEN] = 1
         opened[marks[OPENED]] = row
@@ -42,8 +43,8 @@ def open_row(row, rows, opened, marks):
 def emit_row(row, rows, now, out, n):
     """Emit what the present instant changes of a row beyond `emitted`; return the next line.
 
-    Of `waiting` copies those that are `due` come; of copies that leave, those that wait leave
-    first, the newest of them first: min(due, waiting + net).
+    Of `waiting` copies those that are `due` are emitted; retractions take copies that wait first,
+    the newest of them first: min(due, waiting + net).
     """
     change = min(rows[row, DUE], rows[row, WAITING] + rows[row, NET]) - rows[row, EMITTED]
     if change != 0:
@@ -57,7 +58,7 @@ def emit_row(row, rows, now, out, n):
 
 @force_inlined
 def close_instant(rows, ring, opened, marks, idle, gone):
-    """Let the present instant be over; `idle` gets the rows that no longer wait. Return how many.
+    """End the present instant; `idle` gets the rows that no longer wait. Return how many.
 
     `idle` may get a row more than once, after the `gone` that it has.
     """
@@ -66,6 +67,7 @@ def close_instant(rows, ring, opened, marks, idle, gone):
         row = opened[k]
         net, due = rows[row, NET], rows[row, DUE]
         waiting = rows[row, WAITING] - due
+        # Retractions cancel copies that wait, the newest rise first: these are never emitted.
         marks[SUPPRESSED] += min(max(-net, 0), waiting + due)
         back = min(max(-net, 0), waiting)
         waiting -= back
@@ -76,6 +78,7 @@ def close_instant(rows, ring, opened, marks, idle, gone):
             back -= taken
             if ring[top, COPIES] == 0:
                 rows[row, TOP] = ring[top, BELOW]
+        # A net increase is a new rise.
         if net > 0:
             last = marks[LAST] & mask
             ring[last, TIME] = marks[NOW]
@@ -97,7 +100,7 @@ def close_instant(rows, ring, opened, marks, idle, gone):
 
 @kernel
 def hold_changes(changes, clock, length, rows, ring, opened, marks, out, idle):
-    """Take changes up to and at `clock`; emit rises that have lasted for `length`, and falls.
+    """Fold changes up to and at `clock`; emit rises that have lasted for `length`, and falls.
 
         changes:  (ts, rows, weights), ascending in ts
         out:      [ts, row, weight]  a line each
@@ -110,6 +113,7 @@ def hold_changes(changes, clock, length, rows, ring, opened, marks, out, idle):
     mask = len(ring) - 1
     i, n, gone, known = 0, 0, 0, marks[OPENED]
     while True:
+        # Net the changes of the present instant, then emit what it changes so far.
         first = i
         while i < len(ts) and ts[i] == marks[NOW]:
             open_row(codes[i], rows, opened, marks)
@@ -123,6 +127,7 @@ def hold_changes(changes, clock, length, rows, ring, opened, marks, out, idle):
             break
         gone = close_instant(rows, ring, opened, marks, idle, gone)
         known = 0
+        # The next instant: of the next change, or of the oldest rise that becomes due.
         while marks[FIRST] < marks[LAST] and ring[marks[FIRST] & mask, COPIES] == 0:
             marks[FIRST] += 1
         now = ts[i] if i < len(ts) else NEVER
@@ -131,6 +136,7 @@ def hold_changes(changes, clock, length, rows, ring, opened, marks, out, idle):
         if now > clock:
             break
         marks[NOW] = now
+        # All rises that are due at it.
         while marks[FIRST] < marks[LAST]:
             rise = marks[FIRST] & mask
             if ring[rise, COPIES] > 0:
@@ -139,6 +145,7 @@ def hold_changes(changes, clock, length, rows, ring, opened, marks, out, idle):
                 open_row(ring[rise, ROW], rows, opened, marks)
                 rows[ring[rise, ROW], DUE] += ring[rise, COPIES]
             marks[FIRST] += 1
+    # Of `idle`, keep each row once that still neither waits nor is open: -1 marks what is listed.
     found = 0
     for k in range(gone):
         row = idle[k]

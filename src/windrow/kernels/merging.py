@@ -27,6 +27,7 @@ def merge_runs(ts, bounds, at, order):
     runs = len(at)
     n = 0
     while n < len(order):
+        # The run whose next row is earliest; of equal ones the first. There are few runs.
         best = -1
         for r in range(runs):
             if at[r] < bounds[r + 1] and (best < 0 or ts[at[r]] < ts[at[best]]):
@@ -49,6 +50,7 @@ def compare_rows(words, a, b, how, null_word, text):
         word = how[t, WORD]
         x, y = words[a, word], words[b, word]
         if null_word >= 0:
+            # NULLs are equal; beside another value they stand where the term says.
             x_null = (words[a, null_word] >> word) & 1
             y_null = (words[b, null_word] >> word) & 1
             if x_null != y_null:
@@ -61,6 +63,7 @@ def compare_rows(words, a, b, how, null_word, text):
         if kind == TEXT:
             result = compare_codes(text[0], text[1], text[2], x, y)
         else:
+            # Negative floats: all bits but the sign are turned.
             if kind == FLOAT:
                 x ^= (x >> 63) & 0x7FFFFFFFFFFFFFFF
                 y ^= (y >> 63) & 0x7FFFFFFFFFFFFFFF
@@ -81,6 +84,7 @@ def sort_instants(ts, words, how, null_word, text, order, spare):
         end = start + 1
         while end < len(ts) and ts[end] == ts[start]:
             end += 1
+        # Merge neighbours, of 1, 2, 4 ... rows; of equal rows the left one first.
         size = 1
         while size < end - start:
             low = start

@@ -1,4 +1,4 @@
-"""Netting the changes of an instant: copies of a row that leave and come at one τ cancel.
+"""Netting the changes of an instant: retractions and insertions of a row at one τ cancel.
 
     ts       3  5  5  5  9  9
     weights  +  -  +  +  -  -      the three of instant 5 have both signs: only they can cancel
@@ -29,13 +29,14 @@ def signs_of(weights, signs):
 def rows_that_may_cancel(ts, weights, rows):
     """List the rows of instants that have both signs.
 
-    Returns how many they are, how many of one instant at most, and whether in each of them what
-    leaves stands before what comes.
+    Returns how many they are, how many of one instant at most, and whether in each of them
+    retractions stand before insertions.
     """
     n, most = 0, 0
     in_order = True
     start = 0
     while start < len(ts):
+        # The rows of the instant, and how many of them are insertions.
         now = ts[start]
         ups = 0
         end = start
@@ -55,12 +56,12 @@ def rows_that_may_cancel(ts, weights, rows):
 
 @kernel
 def cancel(rows, words, ts, weights, slots, equals, left):
-    """Cancel what comes against what leaves, instant by instant; return how many copies.
+    """Cancel insertions against retractions, instant by instant; return how many copies.
 
         rows:    rows that may cancel, ascending; words[k] are those of row rows[k]
-        slots:   a table of the instant's leaving rows: k + 1, stale if it is of an older instant
-        equals:  k -> the first leaving row of the instant with the same words, as k; or -1
-        left:    k -> copies that leave and are not cancelled, then copies to cancel
+        slots:   a table of the instant's retractions: k + 1, stale if it is of an older instant
+        equals:  k -> the first retraction of the instant with the same words, as k; or -1
+        left:    k -> copies retracted of these words that are not cancelled yet
 
     Needs twice as many slots as an instant has rows, a power of two, all 0. O(rows).
     """
@@ -74,6 +75,7 @@ def cancel(rows, words, ts, weights, slots, equals, left):
             end += 1
         for k in range(start, end):
             left[k] = 0
+        # Retractions first: they fill the table, and insertions are looked up in it.
         for sign in (-1, 1):
             for k in range(start, end):
                 if weights[rows[k]] * sign < 0:
@@ -86,6 +88,7 @@ def cancel(rows, words, ts, weights, slots, equals, left):
                 equals[k] = slots[at] - 1 if slots[at] > start else -1
                 if sign < 0:
                     left[equals[k]] -= weights[rows[k]]
+        # Each insertion cancels as many copies as are left of its words.
         found = 0
         for k in range(start, end):
             weight = weights[rows[k]]
@@ -95,15 +98,15 @@ def cancel(rows, words, ts, weights, slots, equals, left):
                 left[equals[k]] -= taken
                 found += taken
         if found > 0:
-            keep_leaving(rows, weights, equals, left, start, end)
+            keep_retractions(rows, weights, equals, left, start, end)
         total += found
         start = end
     return total
 
 
 @kernel
-def keep_leaving(rows, weights, equals, left, start, end):
-    """Take from what leaves at one instant what was cancelled: `left` copies of a row stay."""
+def keep_retractions(rows, weights, equals, left, start, end):
+    """Reduce the retractions of one instant to the `left` copies that were not cancelled."""
     for k in range(start, end):
         weight = weights[rows[k]]
         if weight < 0:
@@ -113,8 +116,8 @@ def keep_leaving(rows, weights, equals, left, start, end):
 
 
 @kernel
-def leaving_first(ts, weights, kept):
-    """List the rows of weight, instant by instant, those that expire first; return how many."""
+def retractions_first(ts, weights, kept):
+    """List the rows whose weight is not 0, of each instant retractions first; return how many."""
     n = 0
     start = 0
     while start < len(ts):

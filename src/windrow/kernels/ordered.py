@@ -8,20 +8,14 @@
     meta:           nodes used, first free node (chained by LEFT), live nodes, comparisons, seed
 
 Insert, remove and the k-th copy take O(log n) steps of one cache line each. Within an instant
-COPIES may be negative for a while: what is removed may be emitted before what is inserted.
+COPIES may be negative for a while: a retraction may come before its insertion.
 """
 
 from __future__ import annotations
 
-from windrow.kernels.extremes import (
-    COMPARISONS,
-    FREE,
-    LIVE,
-    USED,
-    compare,
-    order_key,
-    value_of,
-)
+from typing import Any, NamedTuple
+
+from windrow.kernels.extremes import COMPARISONS, FREE, LIVE, USED, compare, order_key, value_of
 from windrow.kernels.groups import CLOSES, EMISSION, GROUP, WEIGHT
 from windrow.kernels.jit import kernel
 
@@ -29,9 +23,18 @@ RANK, KEY, COPIES, SIZE, LEFT, RIGHT, PARENT, PRIORITY = 0, 1, 2, 3, 4, 5, 6, 7
 SEED = 4
 
 
+class Treaps(NamedTuple):
+    """The bags of all groups: their roots, and the pool of nodes."""
+
+    roots: Any
+    nodes: Any
+    meta: Any
+
+
 @kernel
 def rotate_up(nodes, roots, g, x):
     """Put a node in its parent's place, the parent below it."""
+    # The subtree between both changes sides: x's inner child becomes p's.
     p = nodes[x, PARENT]
     top = nodes[p, PARENT]
     if nodes[p, LEFT] == x:
@@ -46,12 +49,14 @@ def rotate_up(nodes, roots, g, x):
         nodes[inner, PARENT] = p
     nodes[p, PARENT] = x
     nodes[x, PARENT] = top
+    # Whatever led to p leads to x.
     if top == 0:
         roots[g] = x
     elif nodes[top, LEFT] == p:
         nodes[top, LEFT] = x
     else:
         nodes[top, RIGHT] = x
+    # The same copies are below x as were below p.
     nodes[x, SIZE] = nodes[p, SIZE]
     nodes[p, SIZE] = nodes[nodes[p, LEFT], SIZE] + nodes[nodes[p, RIGHT], SIZE] + nodes[p, COPIES]
 
@@ -59,6 +64,7 @@ def rotate_up(nodes, roots, g, x):
 @kernel
 def drop_node(nodes, roots, g, x, meta):
     """Turn a node that has no copies down to a leaf, cut it off and free it."""
+    # The child of higher priority goes up, so that the heap stays one.
     while nodes[x, LEFT] or nodes[x, RIGHT]:
         left, right = nodes[x, LEFT], nodes[x, RIGHT]
         if right == 0 or (left and nodes[left, PRIORITY] > nodes[right, PRIORITY]):
@@ -97,8 +103,10 @@ def new_node(nodes, parent, rank, key, meta):
 
 
 @kernel
-def change_copies(nodes, roots, g, rank, key, w, kind, arena, starts, lengths, meta):
+def change_copies(trees, g, rank, key, w, order):
     """Add w copies of (rank, key) to a group's bag. Needs room for one node."""
+    roots, nodes, meta = trees
+    # Search for the node; `parent` and `side` are where it would hang.
     at = roots[g]
     parent = 0
     side = 0
@@ -107,7 +115,7 @@ def change_copies(nodes, roots, g, rank, key, w, kind, arena, starts, lengths, m
         if rank != nodes[at, RANK]:
             side = -1 if rank < nodes[at, RANK] else 1
         else:
-            side = compare(key, nodes[at, KEY], kind, arena, starts, lengths)
+            side = compare(key, nodes[at, KEY], order)
         if side == 0:
             break
         parent = at
@@ -120,6 +128,7 @@ def change_copies(nodes, roots, g, rank, key, w, kind, arena, starts, lengths, m
             nodes[parent, LEFT] = at
         else:
             nodes[parent, RIGHT] = at
+    # Sizes count what is below: all nodes on the way up change by w.
     nodes[at, COPIES] += w
     up = at
     while up:
@@ -128,6 +137,7 @@ def change_copies(nodes, roots, g, rank, key, w, kind, arena, starts, lengths, m
     if nodes[at, COPIES] == 0:
         drop_node(nodes, roots, g, at, meta)
         return
+    # A new leaf rises until its parent has the higher priority.
     while nodes[at, PARENT] and nodes[nodes[at, PARENT], PRIORITY] < nodes[at, PRIORITY]:
         rotate_up(nodes, roots, g, at)
 
@@ -161,51 +171,34 @@ def next_node(nodes, x):
 
 
 @kernel
-def most_frequent(
-    events,
-    places,
-    codes,
-    data,
-    kind,
-    arena,
-    starts,
-    lengths,
-    counts,
-    roots,
-    nodes,
-    meta,
-    most,
-    out,
-    found,
-):
+def most_frequent(events, places, codes, data, order, counts, trees, most, out, found):
     """Keep values by their number of copies; each emission gets the `most` frequent ones.
 
     `codes` are those of (group, value) of the events at `places`, `counts` their copies. Nodes
     have RANK = -copies, so that the first are the most frequent, then the smallest. `out`
     (emissions × most) gets values, `found` how many. Needs room for a node an event.
     """
+    roots, nodes, _ = trees
     at = 0
     for i in range(events.shape[1]):
         g, e = events[GROUP, i], events[EMISSION, i]
         if at < len(places) and places[at] == i:
             code = codes[at]
-            key = order_key(data[i], kind)
+            key = order_key(data[i], order.kind)
+            # The value moves from the rank of its old number of copies to that of the new one.
             if counts[code] > 0:
-                change_copies(
-                    nodes, roots, g, -counts[code], key, -1, kind, arena, starts, lengths, meta
-                )
+                change_copies(trees, g, -counts[code], key, -1, order)
             counts[code] += events[WEIGHT, i]
             if counts[code] > 0:
-                change_copies(
-                    nodes, roots, g, -counts[code], key, 1, kind, arena, starts, lengths, meta
-                )
+                change_copies(trees, g, -counts[code], key, 1, order)
             at += 1
         if events[CLOSES, e] != i:
             continue
+        # Read the first nodes in order.
         n = 0
         node = kth_node(nodes, roots[g], 0) if roots[g] else 0
         while node and n < most:
-            out[e, n] = value_of(nodes[node, KEY], kind)
+            out[e, n] = value_of(nodes[node, KEY], order.kind)
             n += 1
             node = next_node(nodes, node)
         found[e] = n

@@ -11,6 +11,7 @@ them adds them up, each once, whatever the weight of the row that they came with
 from __future__ import annotations
 
 import math
+from typing import Any, NamedTuple
 
 from windrow.kernels.groups import CLOSES, EMISSION, GROUP, WEIGHT
 from windrow.kernels.jit import kernel
@@ -32,6 +33,19 @@ SPILLED = 4
 """Words before the limbs of what is left of a sum: NaNs, infinities of either sign, lowest limb."""
 
 
+class SumParts(NamedTuple):
+    """Of each event, a part of a sum: how many values it has, head and tail, and what spilled.
+
+    What spilled of event i is words[starts[i] : starts[i + 1]], if anything.
+    """
+
+    counts: Any
+    heads: Any
+    tails: Any
+    words: Any
+    starts: Any
+
+
 @kernel
 def emission_weights(events, weights):
     """Add up the weights of each emission's events; let each emission be a group of its own."""
@@ -48,6 +62,7 @@ def take_out(limbs, g, base, value):
     Bits of it below the base are 0, as the row has none there. There may be no limb for its
     highest, if it was rounded up: then nothing is taken.
     """
+    # The double is m · 2^place, in units of the lowest bit that doubles have.
     f, power = math.frexp(abs(value))
     m = int(f * 2.0**53)
     place = power - 53 - LOWEST
@@ -77,6 +92,7 @@ def part_real(base, limbs, tallies, heads, tails, spilled):
     """
     n = 0
     for g in range(len(heads)):
+        # Head first, then the tail of what is left.
         heads[g] = tails[g] = 0.0
         for k in range(2):
             f, power = rounded(limbs, g)
@@ -109,19 +125,19 @@ def add_double(limbs, g, base, value):
 
 
 @kernel
-def merge_real(events, counts, heads, tails, words, starts, base, limbs, tallies, mean, out, valid):
+def merge_real(events, parts, sums, mean, out, valid):
     """Add up parts of sums; each emission gets its group's sum, or mean.
-
-        counts:         of each event, how many values it adds
-        words, starts:  of event i, words[starts[i] : starts[i + 1]] is what spilled, if anything
 
     Needs limbs for all that is added, and carries that can wait so long.
     """
+    counts, heads, tails, words, starts = parts
+    base, limbs, tallies, _ = sums
     for i in range(events.shape[1]):
         g, e = events[GROUP, i], events[EMISSION, i]
         tallies[g, VALUES] += counts[i]
         add_double(limbs, g, base, heads[i])
         add_double(limbs, g, base, tails[i])
+        # What spilled: NaNs and infinities, then limbs from a lowest one on.
         at, end = starts[i], starts[i + 1]
         if at < end:
             for k in range(NANS, MINUS + 1):
@@ -145,6 +161,7 @@ def merge_whole(events, counts, data_high, data_low, sums, high, low, valid):
     """
     for i in range(events.shape[1]):
         g, e = events[GROUP, i], events[EMISSION, i]
+        # Four halves of words, from the lowest up, each with the carry of the one below.
         fourth = sums[g, 3] + (data_low[i] & MASK)
         third = sums[g, 2] + ((data_low[i] >> 32) & MASK) + (fourth >> 32)
         second = sums[g, 1] + (data_high[i] & MASK) + (third >> 32)

@@ -43,6 +43,7 @@ def count_delays(ts, shown, bounds, classes):
         delay = max(shown - ts[i], 0)
         total += delay
         most = max(most, delay)
+        # The class before, if it fits; else search all that are left.
         low, high = 0, len(bounds)
         if bounds[place] <= delay:
             low = place

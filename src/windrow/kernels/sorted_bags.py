@@ -47,15 +47,6 @@ LEVELS = 16
 """No tree is higher: a level has twelve times the blocks of the level above it, in the mean."""
 
 
-class KeyOrder(NamedTuple):
-    """How keys compare (see `extremes.compare`)."""
-
-    kind: Any
-    arena: Any
-    starts: Any
-    lengths: Any
-
-
 class Bags(NamedTuple):
     """The bags of all groups; `path` (2 × LEVELS) holds blocks and positions of a descent."""
 
@@ -95,7 +86,7 @@ def up_to(words, at, n, key, order, meta):
             half = (n + 1) >> 1
             looks += 1
             middle = words[at + half - 1]
-            if compare(middle, key, order.kind, order.arena, order.starts, order.lengths) <= 0:
+            if compare(middle, key, order) <= 0:
                 at += half
                 n -= half
             else:
@@ -210,6 +201,8 @@ def leaf_of(bags, record, key, order):
 def add_block(bags, record, level, key, block):
     """Put a block behind the one that the path takes from a level; split what is full."""
     words, meta, path = bags.words, bags.meta, bags.path
+    # From the level upwards: a block that is full becomes two, and its right half goes to the
+    # level above, behind the left one.
     while level >= 0:
         x, i = path[0, level], path[1, level] + 1
         if count_of(words, x) < FULL:
@@ -224,6 +217,7 @@ def add_block(bags, record, level, key, block):
             put_entry(words, right, i - HALF, key, block)
         key, block = up, right
         level -= 1
+    # The root was split, too: a new one above both halves.
     root = take_extent(words, meta, LARGEST)
     put_entry(words, root, 0, 0, words[record * LINE + ROOT])
     put_entry(words, root, 1, key, block)
@@ -235,11 +229,13 @@ def add_block(bags, record, level, key, block):
 def insert_into_full(bags, g, leaf, at, key, w):
     """Insert a new value into a full leaf: the leaf grows, or is split."""
     words, meta = bags.words, bags.meta
+    # A small leaf is the only one of its group: it moves to the next larger extent.
     size = words[leaf * LINE + HEAD] & 3
     if size < LARGEST:
         bags.roots[g] = resized(bags, leaf, size + 1)
         put_entry(words, bags.roots[g], at, key, w)
         return
+    # The first split makes a tree of an only leaf.
     if bags.roots[g] > 0:
         words[plant(bags, g) * LINE + TOTAL] += w
     record = -bags.roots[g]
@@ -293,6 +289,7 @@ def thin_out(bags, record):
     """Drop and merge blocks on the path that have become empty or sparse, from the leaf upwards."""
     words, path = bags.words, bags.path
     height = words[record * LINE + HEIGHT]
+    # A level above changes only if a block of this one is dropped or merged.
     for level in range(height, 0, -1):
         x, parent, i = path[0, level], path[0, level - 1], path[1, level - 1]
         n = count_of(words, x)
@@ -316,6 +313,7 @@ def thin_out(bags, record):
 def shrink_tree(bags, g, record):
     """Take away roots with one block below; a tree of one leaf is that leaf, of none nothing."""
     words, meta, at = bags.words, bags.meta, record * LINE
+    # A root that leads to one block, or none, is not needed.
     root = words[at + ROOT]
     while words[at + HEIGHT] > 0 and count_of(words, root) <= 1:
         below = words[values_at(words, root)] if count_of(words, root) else 0
@@ -323,6 +321,7 @@ def shrink_tree(bags, g, record):
         words[at + HEIGHT] = words[at + HEIGHT] - 1 if below else 0
         root = below
     words[at + ROOT] = root
+    # One leaf is left: it needs no record.
     if words[at + HEIGHT] == 0:
         free_extent(words, meta, record)
         bags.roots[g] = root
@@ -383,9 +382,7 @@ def add_copies(bags, g, key, w, order):
         cursor = words[at + CURSOR]
         # leaves hold disjoint ranges: any key of the cursor's shows which of both is first
         first = words[cursor * LINE + FIRST]
-        if cursor != leaf and (
-            compare(key, first, order.kind, order.arena, order.starts, order.lengths) < 0
-        ):
+        if cursor != leaf and compare(key, first, order) < 0:
             words[at + BELOW] += w
     keys = leaf * LINE + FIRST
     i = up_to(words, keys, count_of(words, leaf), key, order, bags.meta)
@@ -420,12 +417,14 @@ def size_of(bags, g):
 def find_copy(bags, g, k):
     """Return leaf and place of the k-th copy, from 0, and the copies up to that value's last."""
     words, root = bags.words, bags.roots[g]
+    # Begin at the cursor; go back by leaves while the copy is before it.
     leaf, below = root, 0
     if root < 0:
         leaf, below = words[-root * LINE + CURSOR], words[-root * LINE + BELOW]
         while k < below:
             leaf = words[leaf * LINE + LINKS] >> 32
             below -= copies_in(words, leaf)
+    # Count copies value by value; go on by leaves.
     while True:
         values, n, passed, i = values_at(words, leaf), count_of(words, leaf), below, 0
         while i < n and k >= passed + words[place(values + i)]:
@@ -434,6 +433,7 @@ def find_copy(bags, g, k):
         if i < n:
             break
         leaf, below = words[leaf * LINE + LINKS] & NEXT, passed
+    # The next quantile of this group is near: begin here.
     if root < 0:
         words[-root * LINE + CURSOR], words[-root * LINE + BELOW] = leaf, below
     return leaf, i, passed + words[values + i]
@@ -517,6 +517,7 @@ def list_separators(bags, groups, out):
         if bags.roots[g] >= 0:
             continue
         at = -bags.roots[g] * LINE
+        # Depth first: `path` has, of each level, the block and the position that is next.
         path[0, 0], path[1, 0] = words[at + ROOT], 0
         level = 0
         while level >= 0:

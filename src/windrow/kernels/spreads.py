@@ -47,6 +47,7 @@ def add_product(limbs, g, limb, a, b, w):
 @kernel
 def add_square(limbs, g, limb, shift, m, w):
     """Add w·(m << shift)² at a limb. m < 2^53."""
+    # Three digits of 32 bits; the square is the sum of their six products.
     low = (m & MASK) << shift
     high = (m >> 32) << shift
     d0 = low & MASK
@@ -64,11 +65,13 @@ def add_square(limbs, g, limb, shift, m, w):
 @kernel
 def deviation(limbs, squares, g, n, work):
     """Return (f, e) with f · 2^e = n·Σx² - (Σx)², rounded once. `work` is one row of limbs."""
+    # n·Σx²: each limb times both halves of n.
     work[:] = 0
     settle(squares, g)
     for k in range(squares.shape[1]):
         add_product(work, 0, k, squares[g, k], n & MASK, 1)
         add_product(work, 0, k + 1, squares[g, k], n >> 32, 1)
+    # -(Σx)²: each digit of |Σx| times each.
     lowest = settle(limbs, g)
     size = limbs.shape[1]
     for i in range(lowest, size):
@@ -88,6 +91,7 @@ def real_spread(base, limbs, squares, tallies, g, work, kind):
     f, power = deviation(limbs, squares, g, n, work)
     f = max(f, 0.0) / (float(n) * float(n - (kind & 1)))
     power += 2 * (32 * base + LOWEST)
+    # The root of an odd power of 2 is not one: f takes a factor of 2.
     if kind >= 2:
         f = math.sqrt(f * 2.0 if power & 1 else f)
         power >>= 1
@@ -95,14 +99,13 @@ def real_spread(base, limbs, squares, tallies, g, work, kind):
 
 
 @kernel
-def spread(
-    start, events, takes, bits, base, limbs, squares, tallies, spent, work, kind, out, valid
-):
+def spread(start, events, takes, bits, sums, squares, work, kind, out, valid):
     """Fold doubles, given as bits; each emission gets its group's variance, or deviation.
 
     `kind` is 2 for a square root at the end, plus 1 for the sample's (n - 1). Stops before an
     event that finds no room; return its place, or the number of events.
     """
+    base, limbs, tallies, spent = sums
     all_taken = len(takes) == 0
     for i in range(start, events.shape[1]):
         g, w, e = events[GROUP, i], events[WEIGHT, i], events[EMISSION, i]

@@ -33,6 +33,7 @@ def emit(rows, lists, work, out):
     for k in range(work[DIRTIES]):
         code = lists[0, k]
         rows[code, DIRTY] = 0
+        # p + m if the row changed within this interval, else what the source has.
         new = rows[code, COPIES]
         if rows[code, INTERVAL] == now:
             new = min(new, rows[code, LEAST]) + rows[code, UPS] + max(0, rows[code, OPEN])
@@ -56,6 +57,7 @@ def close(rows, lists, work):
     for k in range(work[SETTLEDS]):
         code = lists[1, k]
         rows[code, SETTLED] = 0
+        # It was restored for this interval only: the next one corrects that.
         if rows[code, SHOWN] != rows[code, COPIES]:
             if rows[code, DIRTY] == 0:
                 rows[code, DIRTY] = 1
@@ -80,6 +82,7 @@ def restore_changes(changes, clock, slide, rows, lists, work, out):
     """
     for i in range(changes.shape[1]):
         now, due, code = changes[0, i], changes[1, i], changes[2, i]
+        # The change is behind the current multiple: finish that, and those with dirty rows.
         while due > work[CURRENT]:
             emit(rows, lists, work, out)
             close(rows, lists, work)
@@ -100,6 +103,7 @@ def restore_changes(changes, clock, slide, rows, lists, work, out):
             rows[code, DIRTY] = 1
             lists[0, work[DIRTIES]] = code
             work[DIRTIES] += 1
+    # Multiples up to the clock; nothing changes after the last one with dirty rows.
     while work[CURRENT] <= clock and work[DIRTIES] + work[SETTLEDS] > 0:
         emit(rows, lists, work, out)
         if work[CURRENT] == clock:
@@ -107,6 +111,7 @@ def restore_changes(changes, clock, slide, rows, lists, work, out):
         close(rows, lists, work)
         if work[DIRTIES] > 0:
             work[CURRENT] += slide
+    # Keep those that are still dead: a later change may have brought a row back.
     dead = 0
     for k in range(work[DEADS]):
         code = lists[2, k]

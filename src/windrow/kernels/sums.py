@@ -8,12 +8,13 @@ place mod 32, falls on three limbs:
                               m << (place % 32)         head room
 
 A limb is an int64 that is worth 2^32 times the one below it. Adding and subtracting are whole
-operations on limbs, so they are exact; carries wait until somebody reads [Kulisch 1981].
+operations on limbs, so they are exact; carries wait until the sum is read [Kulisch 1981].
 """
 
 from __future__ import annotations
 
 import math
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -42,6 +43,18 @@ POWERS = 2.0 ** np.arange(-COMMON, COMMON)
 
 ROOM = 4
 """Limbs that a value needs: three of its own, and one for the sum to grow into."""
+
+
+class RealSums(NamedTuple):
+    """The sums of all groups: rows of limbs, of which the first is limb number `base`.
+
+    `spent[0]` is the weight added since carries were taken.
+    """
+
+    base: Any
+    limbs: Any
+    tallies: Any
+    spent: Any
 
 
 @kernel
@@ -85,6 +98,7 @@ def sum_wide(events, takes, data_high, data_low, sums, high, low, valid):
 @kernel
 def add_real(limbs, g, limb, shift, m, w):
     """Add w copies of m << shift at a limb. m < 2^53."""
+    # Shifted by up to 31, each half of m has up to 63 bits: 32 for each of two limbs.
     low = (m & MASK) << shift
     high = (m >> 32) << shift
     limbs[place(g), place(limb)] += (low & MASK) * w
@@ -149,6 +163,7 @@ def rounded(limbs, g):
     top = limbs.shape[1] - 1
     if lowest > top:
         return 0.0, 0
+    # The highest limb that is not 0, and the two below it.
     h = top
     d2 = digit(limbs, g, h, lowest)
     while d2 == 0:
@@ -169,6 +184,7 @@ def scaled(f, e):
         return f * POWERS[place(e + COMMON)]
     if f == 0.0:
         return 0.0
+    # 2^e alone may be infinite where f · 2^e is not.
     while e > 1023 and abs(f) < 1.0:
         f *= 2.0
         e -= 1
@@ -215,12 +231,12 @@ def real_sum(base, limbs, tallies, g, mean):
 
 
 @kernel
-def sum_real(start, events, takes, bits, base, limbs, tallies, spent, mean, out, valid):
+def sum_real(start, events, takes, bits, sums, mean, out, valid):
     """Sum doubles, given as bits; each emission gets its group's sum, or mean.
 
     Stops before an event that finds no room; return its place, or the number of events.
-    `spent` is the weight added since carries were taken.
     """
+    base, limbs, tallies, spent = sums
     all_taken = len(takes) == 0
     for i in range(start, events.shape[1]):
         g, w, e = events[GROUP, i], events[WEIGHT, i], events[EMISSION, i]
@@ -230,6 +246,8 @@ def sum_real(start, events, takes, bits, base, limbs, tallies, spent, mean, out,
                 return i
             if tally(tallies, g, b, w):
                 spent[0] += abs(w)
+                # Take the double apart: m · 2^place, in units of its lowest bit. A subnormal has
+                # no implicit bit, and the place of exponent 1.
                 place = (b >> 52) & SPECIAL
                 m = b & (IMPLICIT - 1)
                 if place > 0:

@@ -13,6 +13,8 @@ first.
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
 from windrow.kernels.hashing import ENTRIES, FREE
@@ -28,6 +30,17 @@ CODE_BITS = np.uint64(0xFFFFFFFF)
 
 AHEAD = 32
 """Rows that are hashed before they are searched for."""
+
+
+class StringTable(NamedTuple):
+    """The arrays of a table of strings; `free` has the codes that were released."""
+
+    arena: Any
+    starts: Any
+    lengths: Any
+    slots: Any
+    free: Any
+    meta: Any
 
 
 @kernel
@@ -109,6 +122,7 @@ def same_bytes(left, i, right, j, length):
     """Return whether `length` bytes from i on in `left` equal those from j on in `right`."""
     if length < 8:
         return short_word(left, i, length) == short_word(right, j, length)
+    # The first and the last word, which may overlap, then those between.
     last = length - 8
     ends = (word_at(left, i) ^ word_at(right, j)) | (
         word_at(left, i + last) ^ word_at(right, j + last)
@@ -143,6 +157,7 @@ def look_ahead(data, offsets, first, stop, slots, starts, ahead):
     The reads of one row do not wait for those of another here, as they do in the search, where
     each is behind a branch.
     """
+    # Three loops, each over all rows: hash, read the slot, read where its string begins.
     mask = np.uint64(len(slots) - 1)
     for i in range(first, stop):
         ahead[0, i - first] = tag_of(data, offsets[i], offsets[i + 1] - offsets[i])
@@ -181,7 +196,7 @@ def put_slot(slots, word):
 
 
 @kernel
-def encode_bytes(data, offsets, first, arena, starts, lengths, slots, free, meta, ahead, codes):
+def encode_bytes(data, offsets, first, table, ahead, codes):
     """Fill `codes` from row `first` on, adding new strings; return the first row left undone.
 
         data:  │ row 0 │ row 1 │ ...        row i is data[offsets[i] : offsets[i + 1]]
@@ -189,7 +204,9 @@ def encode_bytes(data, offsets, first, arena, starts, lengths, slots, free, meta
     Stops where the arena, the codes or the slots (at most half full) have no room.
     `ahead` is room for two lines of `AHEAD` words.
     """
+    arena, starts, lengths, slots, free, meta = table
     for i in range(first, len(codes)):
+        # Hash a block of rows at a time, so that their reads of slots overlap.
         near = (i - first) & (AHEAD - 1)
         if near == 0:
             stop = min(i + AHEAD, len(codes))
@@ -201,6 +218,7 @@ def encode_bytes(data, offsets, first, arena, starts, lengths, slots, free, meta
         if slots[at] != 0:
             codes[i] = np.int64(np.uint64(slots[at]) & CODE_BITS) - 1
             continue
+        # A new string: stop if bytes, slots or codes have no room.
         live = meta[ENTRIES] - meta[FREE]
         if meta[USED] + length + SPARE > len(arena) or 2 * (live + 1) > len(slots):
             return i

@@ -4,7 +4,7 @@
                        first
 
 A value of 64 bits, 2^62 times, has 126; of 128 bits, 190. So sums of two and of three words are
-exact as long as results can be counted, and what was taken away is gone without a trace.
+exact as long as results can be counted, and what was retracted leaves no trace.
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
 
 from windrow.core.schema import Schema
@@ -26,15 +28,17 @@ from windrow.kernels.holds import (
 )
 from windrow.operators.codec import RowCodec
 from windrow.operators.delta import NO_TIMES, Delta
-from windrow.operators.state.bag import encode_sparingly, interned_words
-from windrow.operators.state.key_table import KeyTable, grown
+from windrow.operators.state.bag import encode_sparingly
+from windrow.operators.state.fields import ArrayField, ScratchField
+from windrow.operators.state.key_table import KeyTable, TableField, grown
+from windrow.operators.stateless import StatefulTask
 from windrow.operators.task import Counters, Saved
 from windrow.operators.vector import I64
 
 SMALLEST = 64
 
 
-class HoldTask:
+class HoldTask(StatefulTask):
     """Of a row, min { copies at t | τ - h <= t <= τ }: signed in, signed out.
 
         copies     1     0     1  2        1
@@ -52,6 +56,15 @@ class HoldTask:
       4. the rises of a row hang together, newest first.
     """
 
+    layout = "hold", 1
+    state_fields = (
+        TableField("table", fields="schema"),
+        ArrayField("rows", length="table.entries", room="table.capacity"),
+        ArrayField("opened", length="_opened", room="table.capacity"),
+        ArrayField("marks"),
+        ScratchField("ring"),
+    )
+
     def __init__(self, schema: Schema, length: int) -> None:
         assert length > 0, "a hold takes time"
         self.counters = Counters()
@@ -64,10 +77,6 @@ class HoldTask:
         self.opened: I64 = np.zeros(self.table.capacity, np.int64)
         self.marks: I64 = np.array([0, 0, BEGINNING, 0, 0, 0])
         self._empty = Delta.empty(schema, signed=True)
-
-    def begin(self, start: int) -> Delta | None:
-        """Nothing is there before any tuple is."""
-        return None
 
     def step(self, inputs: tuple[Delta, ...], clock: int) -> Delta:
         """Take changes; emit departures, and the results that have lasted."""
@@ -86,6 +95,7 @@ class HoldTask:
         result = self._delta(out[:, :made].copy()) if made else self._empty
         self.table.release(idle[:gone])
         self._count(delta, result)
+        self._count_held()
         return result
 
     def _next(self) -> int:
@@ -111,6 +121,20 @@ class HoldTask:
         if needed > len(self.ring) or len(self.ring) > max(SMALLEST, 8 * needed):
             self.ring = _laid_out(self._rises(), first, needed)
 
+    @property
+    def _opened(self) -> int:
+        return int(self.marks[OPENED])
+
+    def content(self, rows: int) -> Saved:
+        """Return the fields, and the rises in order."""
+        return {**super().content(rows), "rises": self._rises()}
+
+    def take_over(self, saved: Saved) -> None:
+        """Take over fields and rises."""
+        super().take_over(saved)
+        rises = cast("I64", saved["rises"])
+        self.ring = _laid_out(rises, int(self.marks[FIRST]), len(rises))
+
     def _rises(self) -> I64:
         """Return the rises, oldest first."""
         numbers = np.arange(self.marks[FIRST], self.marks[LAST])
@@ -122,13 +146,8 @@ class HoldTask:
         columns = self.codec.columns_at(self.table.words, codes)
         return Delta(ts, dict(zip(self.schema.names, columns, strict=True)), None, weight)
 
-    def _count(self, given: Delta, made: Delta) -> None:
+    def _count_held(self) -> None:
         counters, marks = self.counters, self.marks
-        counters.tuples_in += len(given)
-        counters.tuples_out += len(made)
-        if given.weight is not None:
-            counters.negatives_in += int(np.count_nonzero(given.weight < 0))
-        counters.negatives_out += int(np.count_nonzero(made.weights() < 0))
         counters.held += int(marks[HELD])
         counters.suppressed += int(marks[SUPPRESSED])
         marks[HELD] = marks[SUPPRESSED] = 0
@@ -137,43 +156,8 @@ class HoldTask:
         """Return how many distinct rows wait, or are of the present instant."""
         return len(self.table)
 
-    def state_bytes(self) -> int:
-        """Return the exact size of table and rises."""
-        arrays = (self.rows, self.ring, self.opened, self.marks)
-        return self.table.nbytes + sum(a.nbytes for a in arrays)
-
-    def save(self) -> Saved:
-        """Return rows and rises."""
-        return {
-            "table": self.table.save(),
-            "rows": self.rows.copy(),
-            "rises": self._rises(),
-            "opened": self.opened[: self.marks[OPENED]].copy(),
-            "marks": self.marks.copy(),
-        }
-
-    def load(self, saved: Saved) -> None:
-        """Take over saved rows and rises."""
-        table = saved["table"]
-        assert isinstance(table, dict)
-        rows, rises, opened, marks = (saved[n] for n in ("rows", "rises", "opened", "marks"))
-        assert isinstance(rows, np.ndarray)
-        assert isinstance(rises, np.ndarray)
-        assert isinstance(opened, np.ndarray)
-        assert isinstance(marks, np.ndarray)
-        self.table = KeyTable.load(table)
-        self.marks = marks.copy()
-        self.ring = _laid_out(rises, int(marks[FIRST]), len(rises))
-        self.rows = grown(rows.copy(), self.table.capacity)  # type: ignore[assignment]
-        self.opened = grown(opened.copy(), max(SMALLEST, self.table.capacity))  # type: ignore[assignment]
-
-    def live_codes(self) -> list[I64]:
-        """Return the interned codes that rows refer to."""
-        return interned_words(self.schema, self.table)
-
-    def check(self) -> None:
+    def invariants(self) -> None:
         """Assert the invariants."""
-        self.table.check()
         live, rises = self.table.live(), self._rises()
         opened = self.opened[: self.marks[OPENED]]
         useful = (self.rows[:, WAITING] > 0) | (self.rows[:, OPEN] == 1)

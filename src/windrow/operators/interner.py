@@ -16,6 +16,7 @@ from windrow.kernels.text import (
     AHEAD,
     SPARE,
     USED,
+    StringTable,
     copy_codes,
     encode_bytes,
     fill_slots,
@@ -112,10 +113,10 @@ class Interner:
         codes = np.empty(len(offsets) - 1, np.int64)
         done = 0
         while True:
-            done = encode_bytes(
-                data, offsets, done, self.arena, self.starts, self.lengths,
-                self.slots, self.free, self.meta, self.ahead, codes,
-            )  # fmt: skip
+            table = StringTable(
+                self.arena, self.starts, self.lengths, self.slots, self.free, self.meta
+            )
+            done = encode_bytes(data, offsets, done, table, self.ahead, codes)
             if done == len(codes):
                 return codes
             self._reserve(int(offsets[done + 1] - offsets[done]))

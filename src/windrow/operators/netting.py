@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from windrow.core.schema import Field
-from windrow.kernels.netting import cancel, leaving_first, rows_that_may_cancel
+from windrow.kernels.netting import cancel, retractions_first, rows_that_may_cancel
 from windrow.operators.codec import RowCodec
 from windrow.operators.delta import Delta
 from windrow.operators.vector import I64, Vector
@@ -27,7 +27,7 @@ def net_per_instant(delta: Delta) -> Delta:
     if not _cancel(delta, rows[:may_cancel], most, weights) and in_order:
         return delta
     kept = np.empty(len(delta), np.int64)
-    kept = kept[: leaving_first(delta.ts, weights, kept)]
+    kept = kept[: retractions_first(delta.ts, weights, kept)]
     columns = {n: v.take(kept) for n, v in delta.columns.items()}
     return Delta(delta.ts[kept], columns, None, weights[kept])
 

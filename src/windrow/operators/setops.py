@@ -18,10 +18,11 @@ from windrow.kernels.bags import (
 from windrow.kernels.merging import merge_runs
 from windrow.operators.codec import RowCodec
 from windrow.operators.delta import NO_TIMES, Delta
-from windrow.operators.state.bag import encode_sparingly, interned_words
-from windrow.operators.state.key_table import KeyTable, grown, with_room
-from windrow.operators.stateless import Stateless
-from windrow.operators.task import Counters, Saved
+from windrow.operators.state.bag import encode_sparingly
+from windrow.operators.state.fields import ArrayField, ScratchField
+from windrow.operators.state.key_table import KeyTable, TableField, grown
+from windrow.operators.stateless import StatefulTask, Stateless
+from windrow.operators.task import Counters
 from windrow.operators.vector import I64
 
 KINDS = {
@@ -69,7 +70,7 @@ def _merged(parts: list[Delta]) -> Delta:
     return joined.take(order)
 
 
-class BagOperator:
+class BagOperator(StatefulTask):
     """EXCEPT and INTERSECT: signed × signed in, signed out [NEG 5.3].
 
     Of a row with n copies left and m right:
@@ -82,6 +83,13 @@ class BagOperator:
       1. the rows of the table are those with copies on a side, and none has fewer than none;
       2. no row is left marked as touched.
     """
+
+    layout = "copies-on-two-sides", 1
+    state_fields = (
+        TableField("table", fields="schema"),
+        ArrayField("copies", length="table.entries", room="table.capacity"),
+        ScratchField("before", room="table.capacity", fill=-1),
+    )
 
     def __init__(self, left_schema: Schema, right_schema: Schema, kind: str) -> None:
         self.counters = Counters()
@@ -96,10 +104,6 @@ class BagOperator:
         self.copies: I64 = np.zeros((self.table.capacity, 2), np.int64)
         self.before: I64 = np.full(self.table.capacity, -1, np.int64)
         self._empty = Delta.empty(self.schema, signed=True)
-
-    def begin(self, start: int) -> Delta | None:
-        """Nothing is there before any tuple is."""
-        return None
 
     def step(self, inputs: tuple[Delta, ...], clock: int) -> Delta:
         """Count the copies on both sides; return the net change of the result's."""
@@ -121,7 +125,7 @@ class BagOperator:
         touched = np.concatenate([left_codes, right_codes])
         idle = idle_codes(touched, self.copies, self.before, spare)
         self.table.release(spare[:idle])
-        self._count(left, right, result)
+        self._count_sides(left, right, result)
         return result
 
     def _rows(self, changes: I64) -> Delta:
@@ -140,7 +144,7 @@ class BagOperator:
             self.copies = grown(self.copies, self.table.capacity)  # type: ignore[assignment]
             self.before = np.full(len(self.copies), -1, np.int64)
 
-    def _count(self, left: Delta, right: Delta, made: Delta) -> None:
+    def _count_sides(self, left: Delta, right: Delta, made: Delta) -> None:
         counters = self.counters
         counters.tuples_in += len(left) + len(right)
         counters.probes += len(left) + len(right)
@@ -154,26 +158,8 @@ class BagOperator:
         """Return how many distinct rows there are on either side."""
         return len(self.table)
 
-    def state_bytes(self) -> int:
-        """Return the exact size of table and counters."""
-        return self.table.nbytes + self.copies.nbytes + self.before.nbytes
-
-    def save(self) -> Saved:
-        """Return rows and counters."""
-        return {"table": self.table.save(), "copies": self.table.used(self.copies)}
-
-    def load(self, saved: Saved) -> None:
-        """Take over saved counters."""
-        table, copies = saved["table"], saved["copies"]
-        assert isinstance(table, dict)
-        assert isinstance(copies, np.ndarray)
-        self.table = KeyTable.load(table)
-        self.copies = with_room(copies, self.table.capacity)  # type: ignore[assignment]
-        self.before = np.full(len(self.copies), -1, np.int64)
-
-    def check(self) -> None:
+    def invariants(self) -> None:
         """Assert the invariants."""
-        self.table.check()
         idle = np.ones(len(self.copies), np.bool_)
         idle[self.table.live()] = False
         assert self.copies[~idle].any(axis=1).all(), "invariant 1: a row has no copies"
@@ -191,7 +177,3 @@ class BagOperator:
         columns = self.codec.columns(self.table.words[live])
         named = dict(zip(self._names[side], columns, strict=True))
         return Delta(np.full(len(live), clock), named, None, self.copies[live, side])
-
-    def live_codes(self) -> list[I64]:
-        """Return the interned codes that rows refer to."""
-        return interned_words(self.schema, self.table)

@@ -1,15 +1,16 @@
-"""What all operators without memory share."""
+"""What operators at work have in common: their counts, and their state by `state/fields.py`."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from windrow.operators.delta import Delta
-from windrow.operators.task import Counters, Saved
+from windrow.operators.state.fields import State
+from windrow.operators.task import Counters
 
 
-class Stateless:
-    """The parts of `Task` that concern state, for operators that have none."""
+class StatefulTask(State):
+    """The parts of `Task` that follow from its declared state."""
 
     counters: Counters
 
@@ -17,27 +18,9 @@ class Stateless:
         """Nothing is there before any tuple is."""
         return None
 
-    def state_rows(self) -> int:
-        """There is no state."""
-        return 0
-
     def state_bytes(self) -> int:
-        """There is no state."""
-        return 0
-
-    def save(self) -> Saved:
-        """There is no state."""
-        return {}
-
-    def load(self, saved: Saved) -> None:
-        """Nothing was stored."""
-
-    def check(self) -> None:
-        """Nothing can be wrong with nothing."""
-
-    def live_codes(self) -> list[np.ndarray]:
-        """No interned value is kept alive by this operator."""
-        return []
+        """Return the exact size of the state."""
+        return self.nbytes
 
     def _count(self, given: Delta, made: Delta) -> None:
         counters = self.counters
@@ -51,3 +34,13 @@ class Stateless:
             if made.weight is not given.weight:
                 negatives = int(np.count_nonzero(made.weight < 0))
             counters.negatives_out += negatives
+
+
+class Stateless(StatefulTask):
+    """A task that stores nothing."""
+
+    layout = "stateless", 1
+
+    def state_rows(self) -> int:
+        """There is no state."""
+        return 0

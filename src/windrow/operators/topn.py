@@ -16,13 +16,17 @@ from windrow.kernels.topn import (
     TOTAL,
     TOUCHED,
     WORK_WORDS,
+    RowTree,
+    ShownChanges,
     top_changes,
 )
 from windrow.operators.delta import Delta
 from windrow.operators.interner import Interner
 from windrow.operators.ordering import Key, RowOrder
-from windrow.operators.state.bag import encode_sparingly, interned_words
-from windrow.operators.state.key_table import KeyTable, grown
+from windrow.operators.state.bag import encode_sparingly
+from windrow.operators.state.fields import ScratchField
+from windrow.operators.state.key_table import KeyTable, TableField, grown
+from windrow.operators.stateless import StatefulTask
 from windrow.operators.task import Counters, Saved
 from windrow.operators.vector import I64
 
@@ -30,7 +34,7 @@ FAR = 2**62
 """A rank that is never reached."""
 
 
-class TopNTask:
+class TopNTask(StatefulTask):
     """The rows of ranks [offset, offset + limit) by `keys`, ties by all columns: signed in and out.
 
     A change moves the rows behind it by its copies, so only those that cross an end of the cut
@@ -40,6 +44,12 @@ class TopNTask:
       2. a parent's hash is not smaller than its children's;
       3. totals are those of the subtrees.
     """
+
+    layout = "ordered-rows", 1
+    state_fields = (
+        TableField("table", fields="schema"),
+        *map(ScratchField, ("nodes", "marks", "lists", "_path")),
+    )
 
     def __init__(
         self,
@@ -66,10 +76,6 @@ class TopNTask:
         self.lists: I64 = np.zeros((2, capacity), np.int64)
         self.work: I64 = np.zeros(WORK_WORDS, np.int64)
 
-    def begin(self, start: int) -> Delta | None:
-        """Nothing is there before any tuple is."""
-        return None
-
     def step(self, inputs: tuple[Delta, ...], clock: int) -> Delta:
         """Move rows in and out of the cut."""
         (delta,) = inputs
@@ -82,6 +88,8 @@ class TopNTask:
         gone = codes[self.nodes[codes, COPIES] == 0]
         self.table.release(np.unique(gone) if len(gone) > 1 else gone)
         self._count(delta, out)
+        self.counters.probes += len(delta)
+        self.counters.comparisons = int(self.work[COMPARED])
         return out
 
     def _rows(self, changed: I64) -> Delta:
@@ -96,11 +104,11 @@ class TopNTask:
         work, at = self.work, 0
         work[MADE] = 0
         order = (self.table.words, self.order.how, self.order.null_word, self.order.text)
+        tree = RowTree(order, self.nodes, self.table.hashes, self._path, work)
+        touched, coming = self.lists
+        shown = ShownChanges(*self.cut, self.marks, touched)
         while True:
-            at = top_changes(
-                (ts, codes, weights), at, order, self.nodes, self.table.hashes,
-                self.marks, self.lists, self._path, self.cut, work, out,
-            )  # fmt: skip
+            at = top_changes((ts, codes, weights), at, tree, shown, coming, out)
             if not work[TOUCHED]:
                 made: I64 = out[:, : work[MADE]].copy()
                 return made
@@ -115,31 +123,16 @@ class TopNTask:
             self.marks = grown(self.marks, capacity)  # type: ignore[assignment]
             self.lists = np.zeros((2, len(self.nodes)), np.int64)
 
-    def _count(self, given: Delta, made: Delta) -> None:
-        counters = self.counters
-        counters.tuples_in += len(given)
-        counters.tuples_out += len(made)
-        counters.probes += len(given)
-        counters.comparisons = int(self.work[COMPARED])
-        if given.weight is not None:
-            counters.negatives_in += int(np.count_nonzero(given.weight < 0))
-        counters.negatives_out += int(np.count_nonzero(made.weights() < 0))
-
     def state_rows(self) -> int:
         """Return how many distinct rows there are."""
         return len(self.table)
 
-    def state_bytes(self) -> int:
-        """Return the exact size of table and tree."""
-        arrays = (self.nodes, self.marks, self.lists, self._path)
-        return self.table.nbytes + sum(a.nbytes for a in arrays)
-
-    def save(self) -> Saved:
+    def content(self, rows: int) -> Saved:
         """Return rows and copies: the tree follows from them."""
         live = self.table.live()
         return {"words": self.table.words[live], "copies": self.nodes[live, COPIES]}
 
-    def load(self, saved: Saved) -> None:
+    def take_over(self, saved: Saved) -> None:
         """Take over saved rows."""
         words, copies = saved["words"], saved["copies"]
         assert isinstance(words, np.ndarray)
@@ -152,9 +145,8 @@ class TopNTask:
             self._cut_changes(np.zeros(len(codes), np.int64), codes, copies)
         self.cut = cut
 
-    def check(self) -> None:
+    def invariants(self) -> None:
         """Assert the invariants."""
-        self.table.check()
         assert not self.marks.any(), "a change was not emitted"
         live, nodes, hashes = self.table.live(), self.nodes, self.table.hashes
         for side in (LEFT, RIGHT):
@@ -196,7 +188,3 @@ class TopNTask:
             assert np.array_equal(
                 made.view(np.int64), np.ascontiguousarray(column.data).view(np.int64)
             ), "invariant 1: out of order"
-
-    def live_codes(self) -> list[I64]:
-        """Return the interned codes that rows refer to."""
-        return interned_words(self.schema, self.table)

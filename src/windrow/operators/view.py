@@ -7,6 +7,7 @@ from windrow.operators.delta import Delta
 from windrow.operators.netting import net_per_instant
 from windrow.operators.state.backlog import Backlog
 from windrow.operators.state.bag import Bag
+from windrow.operators.state.fields import NestedField, State
 from windrow.operators.task import Saved
 from windrow.operators.vector import I64, Vector
 
@@ -16,13 +17,16 @@ PENDING = 100_000
 """Changes that may wait before they are folded in unasked."""
 
 
-class View:
+class View(State):
     """The answer as a bag of rows, folded from its changes when it is asked for.
 
     Folding in bulk costs less than keeping up with every batch, and changes that take each
     other back meet before they cost anything. What waits stays within twice the view and a
     constant, so it never costs more than O(changes).
     """
+
+    layout = "view", 1
+    state_fields = (NestedField("_bag"), NestedField("_pending"))
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
@@ -51,26 +55,7 @@ class View:
             changes = self._pending.drain()
             self._bag.add(changes.columns, changes.weights())
 
-    @property
-    def nbytes(self) -> int:
-        """Exact size of the state."""
-        return self._bag.nbytes + self._pending.nbytes
-
-    def live_codes(self) -> list[I64]:
-        """Return the interned codes that the answer refers to."""
-        return self._bag.live_codes() + self._pending.live_codes()
-
-    def save(self) -> Saved:
-        """Return the answer."""
+    def content(self, rows: int) -> Saved:
+        """Return the answer, folded."""
         self._fold()
-        return self._bag.save()
-
-    def load(self, saved: Saved) -> None:
-        """Take over a saved answer."""
-        self._pending.drain()
-        self._bag.load(saved)
-
-    def check(self) -> None:
-        """Assert the invariants."""
-        self._pending.check()
-        self._bag.check()
+        return super().content(rows)

@@ -52,7 +52,7 @@ def _bounded(plan: Plan) -> Plan | None:
 
 
 def _tells_times(join: Join) -> bool:
-    """Tell whether a window of the join adds the time at which its tuples expire or arrived."""
+    """Return whether a window of the join adds the time at which its tuples expire or arrived."""
     windows = [side for side in (join.left, join.right) if isinstance(side, Window)]
     return any(w.expiry_column is not None or w.ts_column is not None for w in windows)
 

@@ -1,6 +1,6 @@
 """Answers are compared before a clock is believed: windrow's changes with another's result.
 
-A check takes what comes out piece by piece, as it comes, and at the end tells the difference:
+A check takes what comes out piece by piece, as it comes, and at the end returns the difference:
 an empty text if there is none.
 """
 
@@ -44,7 +44,7 @@ class SameRows:
     sums: list[int] = field(default_factory=lambda: [0, 0])
 
     def take_changes(self, changes: pa.Table) -> None:
-        """Take births; a death makes the check fail."""
+        """Collect insertions; a retraction makes the check fail."""
         frame = pl.DataFrame(changes)
         assert frame.get_column("_sign").eq(1).all(), "results of a monotonic query left it"
         self._add(0, frame)
@@ -67,7 +67,7 @@ class SameRows:
 
 @dataclass(slots=True)
 class SameNet:
-    """The same net changelog: per instant and key, births minus deaths."""
+    """The same net changelog: per instant and key, insertions minus retractions."""
 
     key: tuple[str, ...] = ("k",)
     changes: list[pl.DataFrame] = field(default_factory=list)
@@ -117,7 +117,7 @@ class SameAtArrivals:
         self.others.append(frame)
 
     def difference(self) -> str:
-        """Look up each of the other's rows among the births."""
+        """Look up each of the other's rows among the insertions."""
         changes, other = pl.concat(self.changes), pl.concat(self.others)
         wrong = wrongly_taken_back(changes)
         if wrong:
@@ -167,7 +167,7 @@ class SameGroups:
 
 
 def same_values(columns: list[str]) -> pl.Expr:
-    """Tell whether the values of a group equal those with a `_`, where both may be gone."""
+    """Return whether the values of a group equal those with a `_`, where both may be gone."""
     equal = pl.col("n").eq_missing(pl.col("n_"))
     if "m" in columns:
         equal &= pl.col("m").eq_missing(pl.col("m_"))
@@ -175,27 +175,27 @@ def same_values(columns: list[str]) -> pl.Expr:
 
 
 def near(one: str, other: str) -> pl.Expr:
-    """Tell whether two sums are equal but for rounding."""
+    """Return whether two sums are equal but for rounding."""
     room = TOLERANCE * pl.max_horizontal(pl.col(one).abs(), pl.lit(1.0))
     return (pl.col(one) - pl.col(other)).abs() <= room
 
 
 def wrongly_taken_back(changes: pl.DataFrame) -> str:
-    """Return a complaint unless each death takes back the group's row before, where it changed."""
+    """Return a complaint unless each retraction is of the group's row before, where it changed."""
     values = [name for name in changes.columns if name not in ("_ts", "_sign", "src")]
     before = [pl.col(name).shift(1) for name in values]
     there = (pl.col("src") == pl.col("src").shift(1)) & pl.col("n").shift(1).is_not_null()
     states = states_of_changes(changes).lazy().select(*PLACE, *before, there=there)
     due = states.filter("there").drop("there").collect()
     deaths = changes.lazy().filter(pl.col("_sign") == -1).rename({"_ts": "ts"})
-    told = deaths.select(*PLACE, *values).sort(PLACE).collect()
-    if told.height != due.height:
-        return f"{told.height:,} rows are taken back where {due.height:,} were replaced"
-    return "" if told.equals(due) else "rows are taken back that were not there"
+    emitted = deaths.select(*PLACE, *values).sort(PLACE).collect()
+    if emitted.height != due.height:
+        return f"{emitted.height:,} rows are retracted where {due.height:,} were replaced"
+    return "" if emitted.equals(due) else "rows are retracted that were not there"
 
 
 def states_of_changes(changes: pl.DataFrame) -> pl.DataFrame:
-    """Return the states that a changelog tells."""
+    """Return the states that a changelog describes."""
     named = changes.lazy().rename({"_ts": "ts"})
     born = named.filter(pl.col("_sign") == 1).drop("_sign")
     gone = named.filter(pl.col("_sign") == -1).join(born, on=PLACE, how="anti")
@@ -204,7 +204,7 @@ def states_of_changes(changes: pl.DataFrame) -> pl.DataFrame:
 
 @dataclass(frozen=True, slots=True)
 class AtRefreshes:
-    """Reads a changelog that is told per tuple as it stands at refreshes."""
+    """Reads a changelog that is emitted per tuple as it stands at refreshes."""
 
     scale: Scale
 
@@ -219,18 +219,20 @@ class AtRefreshes:
 
 
 def states_of_refreshes(rows: pl.DataFrame, scale: Scale) -> pl.DataFrame:
-    """Return the states of rows told at every refresh at which their group is not empty."""
+    """Return the states of rows emitted at every refresh at which their group is not empty."""
     slide = pl.duration(microseconds=scale.slide * MILLISECOND)
     end = pl.lit(scale.end).cast(TIME)
     after = pl.col("ts") + slide
-    told = rows.lazy().filter(pl.col("ts") <= end).sort(PLACE)
+    emitted = rows.lazy().filter(pl.col("ts") <= end).sort(PLACE)
     last = (pl.col("src") != pl.col("src").shift(-1)) | (pl.col("ts").shift(-1) != after)
-    gone = told.filter(last.fill_null(value=True)).select("src", after).filter(pl.col("ts") <= end)
-    return pl.concat([told, gone], how="diagonal").sort(PLACE).collect()
+    gone = (
+        emitted.filter(last.fill_null(value=True)).select("src", after).filter(pl.col("ts") <= end)
+    )
+    return pl.concat([emitted, gone], how="diagonal").sort(PLACE).collect()
 
 
 def states_of_sparse(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return the states of rows told where their group may have changed; n = 0 is gone."""
+    """Return the states of rows emitted where their group may have changed; n = 0 is gone."""
     there = pl.col("n") != 0
     values = [pl.when(there).then(name).alias(name) for name in ("n", "s")]
     return rows.with_columns(pl.col("src").cast(pl.String), *values).sort(PLACE)

@@ -18,7 +18,7 @@ from windrow_lab.contest.report import NARROWEST, UNMEASURED
 ALLOWED = 0.25
 """How much a ratio may fall: on a busy machine a good one falls by that much, too."""
 NOTICED = 0.01
-"""How much a counter of work may change without being told."""
+"""How much a counter of work may change without being reported."""
 GROWN = 0.10
 """How much it may grow before somebody has to look."""
 KEPT = ("name", "ratio", "bar")
@@ -37,12 +37,12 @@ class Count:
 
     @property
     def noticed(self) -> bool:
-        """Tell whether it has changed by more than a little, either way."""
+        """Return whether it has changed by more than a little, either way."""
         return self.after is None or abs(self.after - self.before) > NOTICED * abs(self.before)
 
     @property
     def grown(self) -> bool:
-        """Tell whether there is so much more work that somebody has to look."""
+        """Return whether there is so much more work that somebody has to look."""
         return self.after is not None and self.after - self.before > GROWN * abs(self.before)
 
     def __str__(self) -> str:
@@ -68,12 +68,12 @@ class Move:
 
     @property
     def bad(self) -> bool:
-        """Tell whether somebody has to look."""
+        """Return whether somebody has to look."""
         worse = self.verdict in ("down", "gone", UNMEASURED, "wrong answer")
         return worse or any(count.grown for count in self.work)
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
         """The verdict, and the work that has changed."""
         if not self.work:
             return self.verdict
@@ -97,7 +97,7 @@ class Move:
 def compare(
     ctx: click.Context, new: Path, accepted: Path, *, allow: float, accept: bool, drop: bool
 ) -> None:
-    """Tell which ratios have moved since they were accepted, and which work.
+    """Report which ratios have moved since they were accepted, and which work.
 
     NEW is what a benchmark has printed: its lines of JSON are read, the rest is passed over.
     Ends with code 1 if a ratio has fallen, is gone, was not measured or belongs to a wrong
@@ -164,7 +164,7 @@ def refuse_gone(moves: list[Move], *, drop: bool) -> None:
 
 
 def is_wrong(bar: Line) -> bool:
-    """Tell whether the answer of a bar was checked and differs, or there is none."""
+    """Return whether the answer of a bar was checked and differs, or there is none."""
     return bool(bar.get("check", EQUAL) != EQUAL)
 
 
@@ -229,7 +229,7 @@ def print_moves(moves: list[Move], allow: float) -> None:
     for move in moves:
         colour = "red" if move.bad else COLOURS[move.verdict]
         ratios = ("" if r is None else f"{r:,.2f}" for r in (move.before, move.after))
-        table.add_row(move.name, *ratios, move.change, f"[{colour}]{move.told}[/]")
+        table.add_row(move.name, *ratios, move.change, f"[{colour}]{move.summary}[/]")
     console.print(table)
     bad = [move.name for move in moves if move.bad]
     good = f"no ratio has fallen by more than {allow:.0%}, no work has grown by {GROWN:.0%}"

@@ -52,7 +52,7 @@ def kernel(ctx: click.Context, rows: int, repeats: int, only: tuple[str, ...], f
 
 
 def require_polars() -> None:
-    """Tell what to install if Polars is missing."""
+    """Say what to install if Polars is missing."""
     from importlib.util import find_spec  # noqa: PLC0415 - as above
 
     from windrow.cli.laboratory import HINT  # noqa: PLC0415 - as above

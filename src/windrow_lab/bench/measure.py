@@ -90,7 +90,7 @@ def fan(checks: list[Check]) -> Sink:
 def polars_bar(
     workload: Workload, timings: list[Timing], theirs: dict[str, float], difference: str
 ) -> Bar:
-    """Return the bar of a workload: the first form counts, the others are told."""
+    """Return the bar of a workload: the first form counts, the others are reported."""
     best = min(timings, key=lambda timing: timing.seconds)
     name, *others = theirs
     facts: Facts = {"against": f"Polars {theirs[name]:.3f} s", "polars_seconds": theirs}
@@ -132,7 +132,7 @@ def against_twin(workload: Workload, scale: Scale, repeats: int) -> list[Bar]:
     """Check the answer against the twin's, then compare the best times.
 
     Only the twin's own loop is timed. What it would take from Arrow to Arrow, as windrow works,
-    is told beside it.
+    is shown beside it.
     """
     warm(workload)
     tables = streams(scale)
@@ -143,7 +143,7 @@ def against_twin(workload: Workload, scale: Scale, repeats: int) -> list[Bar]:
     timings += [run_windrow(text, workload.reads, tables, scale.batch) for _ in range(repeats)]
     runs = [timed(lambda: workload.twin(events, scale)) for _ in range(2)]
     looping, changes = min(runs, key=lambda run: run[0])
-    telling, _ = timed(lambda: [pa.array(column) for column in zip(*changes, strict=True)])
+    writing, _ = timed(lambda: [pa.array(column) for column in zip(*changes, strict=True)])
     check.take_other(workload.twin_frame(changes))
     best = min(timings, key=lambda timing: timing.seconds)
     bar = Bar(
@@ -157,7 +157,7 @@ def against_twin(workload: Workload, scale: Scale, repeats: int) -> list[Bar]:
         {
             "against": f"plain Python {looping:.3f} s",
             "rows": best.rows,
-            "ratio_from_arrow_to_arrow": (reading + looping + telling) / best.seconds,
+            "ratio_from_arrow_to_arrow": (reading + looping + writing) / best.seconds,
         },
     )
     return [bar]

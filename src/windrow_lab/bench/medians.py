@@ -91,8 +91,8 @@ def difference(case: Ordered, scale: Scale, tables: Tables) -> str:
                 f"WHERE timezone('UTC', ts) >= {alive} AND timezone('UTC', ts) < {last} "
                 f"GROUP BY {case.key}"
             ).to_arrow_table()
-            if (told := unlike(query.answer(), wanted, case.key)) != "":
-                return f"after {pushed:,} rows {told}"
+            if (wrong := unlike(query.answer(), wanted, case.key)) != "":
+                return f"after {pushed:,} rows {wrong}"
     return ""
 
 

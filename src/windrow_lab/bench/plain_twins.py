@@ -1,7 +1,7 @@
 """The workloads in plain Python: dicts and deques, a tuple at a time.
 
 Each twin reads arrivals (ts, stream, k, src, v) in time order and returns the changes (ts, sign,
-columns...) that windrow would tell. It is what somebody would write by hand, and is not slowed
+columns...) that windrow would emit. It is what somebody would write by hand, and is not slowed
 down: no classes, no checks.
 """
 
@@ -52,12 +52,12 @@ def join(events: list[Arrival], scale: Scale) -> list[Change]:
 
 
 def group(events: list[Arrival], scale: Scale) -> list[Change]:
-    """COUNT, SUM and MAX per src, told at each instant that changes them."""
+    """COUNT, SUM and MAX per src, emitted at each instant that changes them."""
     return grouped(events, scale.width, 1)
 
 
 def group_slide(events: list[Arrival], scale: Scale) -> list[Change]:
-    """COUNT, SUM and MAX per src, told at refreshes."""
+    """COUNT, SUM and MAX per src, emitted at refreshes."""
     return grouped(events, scale.width, scale.slide * MILLISECOND)
 
 
@@ -67,7 +67,7 @@ def grouped(events: list[Arrival], width: int, slide: int) -> list[Change]:
     count: dict[str, int] = {}
     total: dict[str, float] = {}
     falling: dict[str, deque[tuple[int, float]]] = {}
-    told: dict[str, Change] = {}
+    emitted: dict[str, Change] = {}
     out: list[Change] = []
     now = refresh_of(events[0][0], slide)
     last = events[-1][0]
@@ -94,11 +94,11 @@ def grouped(events: list[Arrival], width: int, slide: int) -> list[Change]:
             touched.add(src)
             i += 1
         for src in touched:
-            if src in told:
-                out.append((now, -1, *told.pop(src)))
+            if src in emitted:
+                out.append((now, -1, *emitted.pop(src)))
             if count[src]:
-                told[src] = (src, count[src], total[src], falling[src][0][1])
-                out.append((now, 1, *told[src]))
+                emitted[src] = (src, count[src], total[src], falling[src][0][1])
+                out.append((now, 1, *emitted[src]))
         ends = alive[0][0] if alive else last + 1
         comes = refresh_of(events[i][0], slide) if i < len(events) else last + 1
         now = min(ends, comes)
@@ -111,7 +111,7 @@ def refresh_of(ts: int, slide: int) -> int:
 
 
 def distinct(events: list[Arrival], scale: Scale) -> list[Change]:
-    """Keys that the window holds: a counter per key, told when it leaves or reaches zero."""
+    """Keys that the window holds: a counter per key, emitted when it leaves or reaches zero."""
     alive: deque[tuple[int, int]] = deque()
     count: defaultdict[int, int] = defaultdict(int)
     out: list[Change] = []
@@ -158,14 +158,14 @@ def negation(events: list[Arrival], scale: Scale) -> list[Change]:
 
 
 def join_group(events: list[Arrival], scale: Scale) -> list[Change]:
-    """Count and sum per a.src of the join of both windows, told at refreshes."""
+    """Count and sum per a.src of the join of both windows, emitted at refreshes."""
     slide = scale.slide * MILLISECOND
     alive: deque[tuple[int, Arrival]] = deque()
     in_a: defaultdict[int, deque[str]] = defaultdict(deque)
     in_b: defaultdict[int, deque[float]] = defaultdict(deque)
     count: defaultdict[str, int] = defaultdict(int)
     total: defaultdict[str, float] = defaultdict(float)
-    told: dict[str, Change] = {}
+    emitted: dict[str, Change] = {}
     out: list[Change] = []
     i = 0
     for now in range(refresh_of(events[0][0], slide), events[-1][0] + 1, slide):
@@ -201,24 +201,24 @@ def join_group(events: list[Arrival], scale: Scale) -> list[Change]:
                 in_b[k].append(v)
             alive.append((ts + scale.width, event))
             i += 1
-        out += told_changes(now, touched, told, count, total)
+        out += changes_since(now, touched, emitted, count, total)
     return out
 
 
-def told_changes(
+def changes_since(
     now: int,
     touched: set[str],
-    told: dict[str, Change],
+    emitted: dict[str, Change],
     count: dict[str, int],
     total: dict[str, float],
 ) -> list[Change]:
-    """Return the changes of the touched groups since they were last told; note the new ones."""
+    """Return the changes of the touched groups since they were last emitted; note the new ones."""
     out: list[Change] = []
     for src in touched:
-        old = told.pop(src, None)
+        old = emitted.pop(src, None)
         if old is not None:
             out.append((now, -1, *old))
         if count[src]:
-            told[src] = (src, count[src], total[src])
-            out.append((now, 1, *told[src]))
+            emitted[src] = (src, count[src], total[src])
+            out.append((now, 1, *emitted[src]))
     return out

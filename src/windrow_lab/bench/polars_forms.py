@@ -177,7 +177,7 @@ def negation_packed(frames: Frames, scale: Scale) -> Iterator[pl.DataFrame]:
 
 
 def join_group(frames: Frames, scale: Scale) -> Iterator[pl.DataFrame]:
-    """Groups of the join at the refreshes that change them: births and deaths summed up in time.
+    """Groups of the join at the refreshes that change them: insertions and retractions, summed up.
 
     A pair is born at the refresh of its later tuple and dies a window after that of its earlier
     one, so one join by slices and two sums by (group, refresh) do. A join at each refresh takes
@@ -237,7 +237,7 @@ def running_sums(changes: pl.DataFrame, scale: Scale) -> pl.DataFrame:
 
 
 def signed(born: pl.LazyFrame, gone: pl.LazyFrame, scale: Scale) -> pl.LazyFrame:
-    """Return births and deaths (ts, k) up to the last tuple's time as one changelog."""
+    """Return insertions and retractions (ts, k) up to the last tuple's time as one changelog."""
     end = pl.lit(scale.end).cast(TIME)
     plus = born.select(pl.nth(0).alias("_ts"), pl.lit(1, pl.Int8).alias("_sign"), "k")
     minus = gone.select(pl.nth(0).alias("_ts"), pl.lit(-1, pl.Int8).alias("_sign"), "k")

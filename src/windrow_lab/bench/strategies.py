@@ -45,7 +45,7 @@ STRATEGIES = ("upa", "negative", "direct")
 
 @dataclass(slots=True)
 class Run:
-    """What one strategy took for a tuple, told on the stretch, and remembers."""
+    """What one strategy took for a tuple, emitted on the stretch, and stores."""
 
     micros: float
     work: Facts
@@ -99,7 +99,7 @@ def compete(name: str, tables: Tables, window: int, stretch: int) -> dict[str, R
         }
         gc.collect()
         part = slices(tables, window, stretch)
-        told = {strategy: one.run(part) for strategy, one in found.items()}
+        emitted = {strategy: one.run(part) for strategy, one in found.items()}
         stats = {strategy: one.query.stats() for strategy, one in found.items()}
         fast = [one for strategy, one in found.items() if strategy != "direct"]
         for one in fast:
@@ -109,7 +109,7 @@ def compete(name: str, tables: Tables, window: int, stretch: int) -> dict[str, R
             for one in fast:
                 one.run(part)
     return {
-        s: Run(min(one.micros), counted(stats[s]), stats[s], told[s]) for s, one in found.items()
+        s: Run(min(one.micros), counted(stats[s]), stats[s], emitted[s]) for s, one in found.items()
     }
 
 
@@ -165,7 +165,7 @@ def net_difference(one: Run, other: Run) -> str:
 
 
 def smaller(runs: dict[str, Run]) -> Bar:
-    """Return how many times more DISTINCT remembers if it stores its input."""
+    """Return how many times more DISTINCT stores if it stores its input."""
     mine, theirs = distinct_bytes(runs["upa"]), distinct_bytes(runs["direct"])
     upa = runs["upa"]
     return Bar(
@@ -185,7 +185,7 @@ def smaller(runs: dict[str, Run]) -> Bar:
 
 
 def distinct_bytes(found: Run) -> int:
-    """Return the bytes that the operators of DISTINCT remember."""
+    """Return the bytes that the operators of DISTINCT store."""
     operators = [op for op in found.stats["operators"] if "istinct" in str(op["operator"])]
     assert operators, "no operator is called Distinct"
     return sum(int(op["state_bytes"]) for op in operators)

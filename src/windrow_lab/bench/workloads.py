@@ -62,17 +62,17 @@ def of_changes(_scale: Scale) -> Check:
 
 
 def of_refreshes(scale: Scale) -> Check:
-    """Compare groups with rows told at every refresh."""
+    """Compare groups with rows emitted at every refresh."""
     return SameGroups(partial(states_of_refreshes, scale=scale))
 
 
 def of_sparse(_scale: Scale) -> Check:
-    """Compare groups with rows told where they may have changed."""
+    """Compare groups with rows emitted where they may have changed."""
     return SameGroups(states_of_sparse)
 
 
 def of_arrivals(_scale: Scale) -> Check:
-    """Compare the births at arrivals."""
+    """Compare the insertions at arrivals."""
     return SameAtArrivals()
 
 

@@ -37,12 +37,12 @@ class Bar:
 
     @property
     def met(self) -> bool:
-        """Tell whether the answer is right and the bar is reached."""
+        """Return whether the answer is right and the bar is reached."""
         return self.check == EQUAL and (self.bar is None or self.ratio >= self.bar)
 
     @property
     def measured(self) -> bool:
-        """Tell whether both sides have a figure."""
+        """Return whether both sides have a figure."""
         return not self.check.startswith(UNMEASURED)
 
     @property
@@ -111,7 +111,7 @@ def print_table(bars: list[Bar]) -> None:
     console.print(f"\n{summary(bars)}")
 
 
-def told_bars(parts: Mapping[str, Callable[[], list[Bar]]], only: Collection[str]) -> list[Bar]:
+def measured_bars(parts: Mapping[str, Callable[[], list[Bar]]], only: Collection[str]) -> list[Bar]:
     """Measure parts, all or those that are named: a line of JSON a bar, then a table of all."""
     found = []
     for name, part in parts.items():
@@ -128,5 +128,5 @@ def summary(bars: list[Bar]) -> str:
     if not bars:
         return "no bar was measured"
     found = {verdict: [b.name for b in bars if b.verdict == verdict] for verdict in VERDICTS}
-    told = [f"{verdict}: {', '.join(names)}" for verdict, names in found.items() if names]
-    return "\n".join(told) or "every bar is met"
+    lines = [f"{verdict}: {', '.join(names)}" for verdict, names in found.items() if names]
+    return "\n".join(lines) or "every bar is met"

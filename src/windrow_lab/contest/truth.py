@@ -19,11 +19,11 @@ def answer_difference(answer: pa.Table, truth: str, alive: Mapping[str, pa.Table
     with duckdb.connect() as connection:
         for name, table in alive.items():
             connection.register(name, table)
-        connection.register("told", answer)
+        connection.register("emitted", answer)
         names = ", ".join(f'"{name}"' for name in answer.column_names)
         connection.execute(f"CREATE TABLE truth AS {truth}")
         return _bag_difference(
-            connection, f"SELECT {names} FROM told", f"SELECT {names} FROM truth"
+            connection, f"SELECT {names} FROM emitted", f"SELECT {names} FROM truth"
         )
 
 

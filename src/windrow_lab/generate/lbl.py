@@ -1,4 +1,4 @@
-"""Links with the proportions of the trace LBL-CONN-7, as the thesis tells them [THESIS 3.6].
+"""Links with the proportions of the trace LBL-CONN-7, as the thesis states them [THESIS 3.6].
 
 An integer clock, one connection a tick on each link. A link knows 2,000 sources and, of each,
 sixteen destinations: of a link's 200,000 connections there are about 20,000 pairs, as rare sources
@@ -7,13 +7,13 @@ do not get to all of theirs. Each link has its own order of who talks how much:
     link1   src 17 ████████  src 4 ████  src 90 ██▌ ...     Zipf's law, shuffled link by link;
     link2   src 52 ████████  src 17 ████ src 8  ██▌ ...     src 4 has no home on link2
 
-so a source that talks all the time on one link may be heard of on another now and then, or never:
-what a negation takes back early, and what it keeps. The links' destinations differ, as the thesis
+so a source that talks all the time on one link may be seen on another now and then, or never:
+what a negation retracts early, and what it keeps. The links' destinations differ, as the thesis
 cuts its trace into links by destination.
 
 ftp and telnet are for people: some sources, the users, each as often as another. ftp is rare: in
 windows of 33,000 ticks, the join of two links' ftp has as many results as inputs. Telnet is √10
-times as frequent, so its join has ten times as many. The thesis does not tell who uses them:
+times as frequent, so its join has ten times as many. The thesis does not say who uses them:
 `users=False` lets them be used as the others are, by Zipf's law.
 """
 
@@ -34,7 +34,7 @@ SOURCES = 2_000
 FANOUT = 16
 """Destinations a source, on each link."""
 SKEW = 1.2
-"""Exponent of Zipf's law: in 200,000 connections the rarest source is still heard of."""
+"""Exponent of Zipf's law: in 200,000 connections the rarest source is still seen."""
 USERS = 1_000
 AT_HOME = 0.8
 """Share of all sources that a link knows."""

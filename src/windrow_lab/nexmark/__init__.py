@@ -76,7 +76,7 @@ def nexmark(  # noqa: PLR0913, PLR0917 - one parameter an option
 
 
 def write(folder: Path, feed: Feed, found: list[Found]) -> None:
-    """Write the files of a result, and tell their paths."""
+    """Write the files of a result, and print their paths."""
     from windrow_lab.nexmark.results import write_results  # noqa: PLC0415 - as above
 
     for path in write_results(folder, feed.scale, found):
@@ -84,7 +84,7 @@ def write(folder: Path, feed: Feed, found: list[Found]) -> None:
 
 
 def require_oracles() -> None:
-    """Tell what to install if an engine that answers are compared with is missing."""
+    """Say what to install if an engine that answers are compared with is missing."""
     missing = [name for name in ("duckdb", "polars") if find_spec(name) is None]
     if missing:
         raise InputError(
@@ -110,12 +110,12 @@ def measured(queries: list[NexmarkQuery], engines: dict[str, Engine]) -> Iterato
     with Progress(console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("", total=len(queries) * len(engines))
         for query in queries:
-            told = {}
+            found = {}
             for name, measure in engines.items():
                 progress.update(task, description=f"{query.name} {name}")
-                told[name] = measure(query)
+                found[name] = measure(query)
                 progress.advance(task)
-            yield Found(query, told)
+            yield Found(query, found)
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """The queries of Nexmark as Flink SQL says them: the originals, on event time.
 
 Windows begin a millisecond late, so that ``[start, end)`` holds the tuples of windrow's
-``(start, end]``; `_end` tells a window's end.
+``(start, end]``; `_end` is a window's end.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ SELECTS = {name: text.replace(TIME, f"`{TIME}`") for name, text in PLAIN.items()
 """With the name in quotes that is a word of Flink's."""
 
 CANNOT: Mapping[str, str] = {
-    "q6": "OVER takes no rows that are taken back, as leading prices are",
+    "q6": "OVER takes no rows that are retracted, as leading prices are",
 }
 
 ORIGINALS: Mapping[str, str] = {

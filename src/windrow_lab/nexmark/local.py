@@ -103,6 +103,6 @@ def measure(query: NexmarkQuery, feed: Feed, repeats: int) -> Measured:
         counted = Counted()
         runs.append((run_query(query, feed.scale, feed.batches, counted.take), counted.rows))
     if len({rows for _, rows in runs}) > 1:
-        difference = difference or "runs tell different numbers of changes"
+        difference = difference or "runs emit different numbers of changes"
     best, results = min(runs, key=lambda run: run[0].seconds)
     return Measured(verdict_of(difference), best.seconds, best.rows, results, best.work)

@@ -39,7 +39,7 @@ from windrow_lab.peers.process import DRIVERS, Outcome, ask
 
 DRIVER = DRIVERS / "collect_flink.py"
 CHECK = Nexmark(events=3_000, rate=60)
-"""Fifty seconds on which answers are compared: Flink tells them to Python, row by row."""
+"""Fifty seconds on which answers are compared: Flink hands them to Python, row by row."""
 MOST = 1_000_000
 """Events at most that are timed."""
 PARTS = 2
@@ -97,12 +97,12 @@ def measure(query: NexmarkQuery, flink: Flink) -> Measured | Cannot:
 
 def into_nothing(text: str) -> str:
     """Return the statement that runs a query and drops its rows."""
-    return f"CREATE TABLE told WITH ('connector' = 'blackhole') AS {text}"
+    return f"CREATE TABLE changelog WITH ('connector' = 'blackhole') AS {text}"
 
 
 def run(name: str, text: str, events: Tables, folder: Path) -> dict[str, Any]:
     """Write the files of a run; return its name and the statements that create its tables."""
-    statements = ["DROP TABLE IF EXISTS told"]
+    statements = ["DROP TABLE IF EXISTS changelog"]
     for stream in reads(text):
         columns = columns_of(stream, text)
         write_csv(folder / name / stream, events[stream].select(columns))
@@ -143,7 +143,7 @@ def measured(query: NexmarkQuery, flink: Flink, outcome: Outcome, changes: pa.Ta
 
 
 def read_changes(path: Path, slide: int | None) -> pa.Table:
-    """Return Flink's changes as windrow tells them.
+    """Return Flink's changes as windrow emits them.
 
     Where windows slide, a row is the answer from its window's end on, until the next one's.
     """
@@ -154,13 +154,13 @@ def read_changes(path: Path, slide: int | None) -> pa.Table:
     signs = pa.array(columns.pop("_sign"), pa.int64())
     values = {name: column_of(name, column) for name, column in columns.items()}
     if slide is None:
-        return told(np.full(len(rows), START), signs, values)
+        return changelog(np.full(len(rows), START), signs, values)
     at = np.array(ends, "datetime64[us]").astype(np.int64) - TICK
-    gone = told(at + slide * SECOND, pc.negate(signs), values)
-    return pa.concat_tables([told(at, signs, values), gone])
+    gone = changelog(at + slide * SECOND, pc.negate(signs), values)
+    return pa.concat_tables([changelog(at, signs, values), gone])
 
 
-def told(at: I64, signs: pa.Array, values: dict[str, pa.Array]) -> pa.Table:
+def changelog(at: I64, signs: pa.Array, values: dict[str, pa.Array]) -> pa.Table:
     """Return rows with their times and signs."""
     return pa.table({"_ts": pa.array(at).view(pa.timestamp("us")), "_sign": signs, **values})
 

@@ -100,7 +100,7 @@ CREATE VIEW b AS SELECT * FROM bid WHERE dateTime <= now_at();
 
 @dataclass(slots=True)
 class Oracle:
-    """DuckDB over all events. `place` tells the order in which they came."""
+    """DuckDB over all events. `place` is the order in which they came."""
 
     events: Mapping[str, pa.Table]
     _db: Any = field(init=False)
@@ -144,9 +144,9 @@ class Oracle:
         (row,) = self._db.execute(f"""
             WITH want AS MATERIALIZED (
               SELECT {same}, count(*)::HUGEINT AS n FROM ({answer}) AS w({names}) GROUP BY ALL
-            ), told AS (SELECT _sign, {ours} FROM changes WHERE _ts <= now_at()),
+            ), emitted AS (SELECT _sign, {ours} FROM changes WHERE _ts <= now_at()),
             got AS MATERIALIZED (
-              SELECT {same}, sum(_sign)::HUGEINT AS n FROM told GROUP BY ALL HAVING n <> 0
+              SELECT {same}, sum(_sign)::HUGEINT AS n FROM emitted GROUP BY ALL HAVING n <> 0
             )
             SELECT (SELECT count(*) FROM (FROM want EXCEPT FROM got)),
                    (SELECT count(*) FROM (FROM got EXCEPT FROM want))

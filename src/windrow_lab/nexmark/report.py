@@ -18,7 +18,7 @@ CANNOT = "cannot"
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A query on one engine: its answer's check, seconds for so many tuples, changes told.
+    """A query on one engine: its answer's check, seconds for so many tuples, changes emitted.
 
     `results` is None where nobody counts them.
     """
@@ -75,7 +75,7 @@ class Found:
 
     @property
     def right(self) -> bool:
-        """Tell whether no engine gave a wrong answer, or failed unexpectedly."""
+        """Return whether no engine gave a wrong answer, or failed unexpectedly."""
         return not self.wrong()
 
     def wrong(self) -> list[str]:
@@ -84,8 +84,8 @@ class Found:
 
     def facts(self) -> Facts:
         """Return everything that was found."""
-        told = {name: engine.facts() for name, engine in self.engines.items()}
-        return {"name": self.query.name, "kind": self.query.kind, **told}
+        facts = {name: engine.facts() for name, engine in self.engines.items()}
+        return {"name": self.query.name, "kind": self.query.kind, **facts}
 
     def line(self) -> str:
         """Return one line of JSON."""

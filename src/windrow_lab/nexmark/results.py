@@ -34,14 +34,14 @@ def write_results(folder: Path, scale: Nexmark, found: list[Found]) -> list[Path
     """
     folder.mkdir(parents=True, exist_ok=True)
     whole, numbers = folder / "results.json", folder / "results.csv"
-    told = {
+    content = {
         "machine": facts(),
         "events": scale.events,
         "rate": scale.rate,
         "seed": scale.seed,
         "queries": [row.facts() for row in found],
     }
-    whole.write_text(json.dumps(told, indent=1, default=rounded) + "\n", encoding="utf-8")
+    whole.write_text(json.dumps(content, indent=1, default=rounded) + "\n", encoding="utf-8")
     table = table_of(found)
     write_csv(numbers, table)
     drawn = write_figure(folder, table, (PANEL,)) if find_spec("matplotlib") else []
@@ -74,5 +74,5 @@ def row_of(found: Found, name: str, engine: Measured) -> Row:
         "seconds": engine.seconds,
         "rows": engine.rows,
     }
-    told = {} if engine.results is None else {"results": engine.results}
-    return Row(levels, counts=counts | told)
+    content = {} if engine.results is None else {"results": engine.results}
+    return Row(levels, counts=counts | content)

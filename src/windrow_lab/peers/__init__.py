@@ -112,14 +112,14 @@ def measured(
     ):
         bar = progress.add_task("", total=len(tasks) * len(wanted))
 
-        def tell(text: str) -> None:
+        def report(text: str) -> None:
             progress.update(bar, description=text)
 
-        contest = Contest(Path(folder), size, absent(wanted, tell, again=reinstall))
+        contest = Contest(Path(folder), size, absent(wanted, report, again=reinstall))
         chosen = [task for task in TASKS if task.name in tasks]
         for engine in wanted:
-            tell(engine.title)
+            report(engine.title)
             for result in contest.results(engine, chosen):
                 yield result
-                tell(f"{engine.title}, after {result.task}")
+                report(f"{engine.title}, after {result.task}")
                 progress.advance(bar)

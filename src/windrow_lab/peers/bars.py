@@ -48,7 +48,7 @@ def bars_of(
 
 
 def passed(results: Results, bars: Collection[Bar]) -> bool:
-    """Tell whether no answer is wrong and every bar is met; one that is not measured is not."""
+    """Return whether no answer is wrong and every bar is met; one that is not measured is not."""
     right = all(result.skipped or result.good for result in results.values())
     return right and all(bar.met for bar in bars)
 

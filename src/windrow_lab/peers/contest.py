@@ -23,7 +23,7 @@ from windrow_lab.peers.engines import (
     difference,
     python_of,
 )
-from windrow_lab.peers.environments import Tell, ensure
+from windrow_lab.peers.environments import Report, ensure
 from windrow_lab.peers.files import Files, Size, make_files, rows_of
 from windrow_lab.peers.forms import Cannot
 from windrow_lab.peers.process import DRIVERS, Outcome, Run, ask
@@ -52,7 +52,7 @@ class Result:
 
     @property
     def good(self) -> bool:
-        """Tell whether there is a figure to be believed."""
+        """Return whether there is a figure to be believed."""
         return not self.skipped and self.check == EQUAL
 
     def line(self) -> str:
@@ -75,9 +75,9 @@ class Result:
 
 
 def meet(engine: Engine, jobs: list[Job], changes: Callable[[Task], Path]) -> Iterator[Result]:
-    """Let an engine do some workloads in one process; `changes` tells where windrow's answers are.
+    """Let an engine do some workloads in one process; `changes` says where windrow's answers are.
 
-    A process that fails has told the runs before; what was to come after gets a new one.
+    A process that fails has reported the runs before; what was to come after gets a new one.
     """
     asked = [(job, engine.request(job)) for job in jobs]
     for job, request in asked:
@@ -105,7 +105,7 @@ def merged(requests: list[Request]) -> Request:
 
 
 def has_run(request: Request, outcome: Outcome) -> bool:
-    """Tell whether every run of a request has come to its end, each repeat included."""
+    """Return whether every run of a request has come to its end, each repeat included."""
     asked = Counter(run["name"] for run in request["runs"])
     return all(len(outcome.named(name)) == times for name, times in asked.items())
 
@@ -151,7 +151,7 @@ def result_of(engine: Engine, job: Job, outcome: Outcome, found: str) -> Result:
 
 
 def unlike(counts: list[object]) -> str:
-    """Return that repeats have told different numbers of results; empty if they have not."""
+    """Return that repeats had different numbers of results; empty if they had the same."""
     return "" if len(set(counts)) == 1 else f"timed runs differ in their results: {counts}"
 
 
@@ -159,7 +159,7 @@ def unlike(counts: list[object]) -> str:
 class Contest:
     """All engines at all workloads, over files in one folder. `missing`: engines, and why.
 
-    `counts` are the results of windrow in process by workload, as its timed runs have told them.
+    `counts` are the results of windrow in process by workload, as its timed runs reported them.
     """
 
     folder: Path
@@ -183,7 +183,7 @@ class Contest:
     def counted(self, engine: Engine, result: Result, task: Task) -> Result:
         """Hold the number of results of the timed runs against windrow's in process.
 
-        Only where it must be the same: for windrow's own changelog, and for those that tell the
+        Only where it must be the same: for windrow's own changelog, and for those that emit the
         same rows of the same tuples.
         """
         if not result.good:
@@ -191,7 +191,7 @@ class Contest:
         found = result.work.get("results")
         if engine.name == WINDROW.name:
             self.counts[task.name] = found
-        alike = engine.kind == "changes" or (task.told.meaning == SAME and engine.pace == "fast")
+        alike = engine.kind == "changes" or (task.output.meaning == SAME and engine.pace == "fast")
         expected = self.counts.get(task.name, found)
         if not alike or (found == expected and found is not None):
             return result
@@ -213,14 +213,14 @@ class Contest:
         return self.answer(WINDROW, task)
 
 
-def absent(engines: Iterable[Engine], tell: Tell, *, again: bool) -> dict[str, str]:
+def absent(engines: Iterable[Engine], report: Report, *, again: bool) -> dict[str, str]:
     """Make the environments that engines need; return those that cannot be had, and why."""
     reasons = {}
     for engine in engines:
         if engine.environment is None:
             continue
         try:
-            ensure(engine.environment, tell, again=again)
+            ensure(engine.environment, report, again=again)
         except RunError as error:
             reasons[engine.name] = f"{error.message}: {error.detail}"
     return reasons

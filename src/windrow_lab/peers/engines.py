@@ -30,7 +30,7 @@ ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvi
 
 Request = dict[str, Any]
 Kind = Literal["changes", "form", "rows"]
-"""What an answer is: windrow's changelog, Polars' form of it, or the rows that peers tell."""
+"""What an answer is: windrow's changelog, Polars' form of it, or the rows that peers emit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,10 +142,10 @@ def spark_with(store: str) -> Callable[[Job], Request | Cannot]:
 
 def flink_sql(job: Job) -> Request:
     """Ask Flink."""
-    task, columns = job.task, flink.columns(job.task.name, job.task.told)
+    task, columns = job.task, flink.columns(job.task.name, job.task.output)
     runs = []
     for kind, feed in ((CHECK, job.files.check), (TIMED, job.files.peers)):
-        text = f"INSERT INTO told {flink.select(task.name, feed.scale)}"
+        text = f"INSERT INTO output {flink.select(task.name, feed.scale)}"
         sources = [flink.source(stream, csv_folder(feed)) for stream in task.reads]
         answer = job.answer if kind == CHECK else None
         runs.append(flink.run(job.run(kind), text, sources, columns, answer))
@@ -326,9 +326,9 @@ def difference(engine: Engine, job: Job, changes: Path) -> str:
     feed = job.files.check
     frames = {name: pl.DataFrame(table) for name, table in feed.tables.items()}
     if engine.kind == "rows":
-        found = read_rows(job.answer, job.task.told.columns)
+        found = read_rows(job.answer, job.task.output.columns)
         lag = engine.lags(job.task.name) * feed.scale.window
-        return job.task.told.difference(found, frames, feed.scale, lag)
+        return job.task.output.difference(found, frames, feed.scale, lag)
     check = job.task.check(feed.scale)
     own = job.answer if engine.kind == "changes" else changes
     check.take_changes(pl.read_parquet(own / "**/*.parquet").sort("_ts").to_arrow())

@@ -17,7 +17,7 @@ READY = ".ready"
 PATIENCE = 1_200
 """Seconds after which an installation is given up."""
 
-Tell = Callable[[str], None]
+Report = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Environment:
 
     @property
     def ready(self) -> bool:
-        """Tell whether it has been made, to its end."""
+        """Return whether it has been made, to its end."""
         return (self.folder / READY).exists()
 
 
@@ -54,7 +54,7 @@ PATHWAY = Environment("pathway", ("pathway==0.33.0",))
 BYTEWAX = Environment("bytewax", ("bytewax==0.21.1", "pyarrow==26.0.1"))
 
 
-def ensure(environment: Environment, tell: Tell, *, again: bool = False) -> Path:
+def ensure(environment: Environment, report: Report, *, again: bool = False) -> Path:
     """Return the Python of an environment, which is made if it is not there, or made `again`.
 
     Raises RunError with pip's reason if it cannot be made; nothing is left of it then.
@@ -65,9 +65,9 @@ def ensure(environment: Environment, tell: Tell, *, again: bool = False) -> Path
     environment.folder.parent.mkdir(parents=True, exist_ok=True)
     wanted = " ".join(environment.packages)
     try:
-        tell(f"{environment.name}: making an environment in {environment.folder}")
+        report(f"{environment.name}: making an environment in {environment.folder}")
         step([sys.executable, "-m", "venv", str(environment.folder)])
-        tell(f"{environment.name}: installing {wanted}")
+        report(f"{environment.name}: installing {wanted}")
         install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input"]
         step([str(environment.python), *install, *environment.packages])
     except InstallError as error:
@@ -98,7 +98,7 @@ def step(command: list[str]) -> None:
 
 
 def complaint(text: str) -> str:
-    r"""Return the line that tells why: the first that pip marks as an error, or the last.
+    r"""Return the line that says why: the first that pip marks as an error, or the last.
 
     >>> complaint("WARNING: x\nERROR: No matching distribution\nhint: see above")
     'No matching distribution'

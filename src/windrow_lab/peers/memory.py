@@ -57,7 +57,7 @@ class MemoryWatch(Looking):
         return peak
 
     def look(self) -> None:
-        """Remember the peak."""
+        """Keep the peak."""
         self.peak = max(self.peak, tree_bytes(self.root))
         if self.peak > self.most:
             self.too_much()

@@ -21,14 +21,14 @@ DRIVERS = Path(__file__).parent / "drivers"
 PATIENCE = 600.0
 """Seconds that a process gets for all runs of a request."""
 SHOWN = 300
-"""Characters of a failure that are told."""
+"""Characters of a failure that are shown."""
 RAISED = re.compile(r"[\w.]+(Error|Exception|Exit|Interrupt)\b")
 """The line of a traceback that says what was raised; an engine's own report may follow it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run of a request: name, seconds, most memory meanwhile, and what else was told of it."""
+    """One run of a request: name, seconds, most memory meanwhile, and what else was reported."""
 
     name: str
     seconds: float

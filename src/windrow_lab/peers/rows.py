@@ -1,4 +1,4 @@
-"""What peers tell, computed plainly by Polars: the rows that their answers are held against.
+"""What peers emit, computed plainly by Polars: the rows that their answers are held against.
 
 Times are whole milliseconds. A window at τ holds ``τ - width < ts <= τ``, as windrow's does.
 """
@@ -20,7 +20,7 @@ SAME = "the same rows"
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Rows that a peer tells: exact columns first, then float sums. `meaning`: against windrow."""
+    """Rows that a peer emits: exact columns first, then float sums. `meaning`: against windrow."""
 
     exact: tuple[str, ...]
     sums: tuple[str, ...]
@@ -35,7 +35,7 @@ class Rows:
     def difference(self, found: pl.DataFrame, frames: Frames, scale: Scale, lag: int) -> str:
         """Return how an answer differs from what is expected; empty if it does not.
 
-        `lag`: milliseconds before the last tuple from which on a peer has not told everything.
+        `lag`: milliseconds before the last tuple from which on a peer has not emitted everything.
         """
         last = scale.end // MILLISECOND - lag
         mine = self._ordered(self.expected(frames, scale), last)
@@ -57,7 +57,7 @@ class Rows:
 
 
 def near_missing(one: str, other: str) -> pl.Expr:
-    """Tell whether two sums are equal but for rounding, or both are NULL."""
+    """Return whether two sums are equal but for rounding, or both are NULL."""
     both_missing = pl.col(one).is_null() & pl.col(other).is_null()
     return near(one, other).fill_null(value=False) | both_missing
 
@@ -140,25 +140,25 @@ REFRESHES = Rows(
     ("ts", "src", "n", "m"),
     ("s",),
     refreshes,
-    "the same groups; each is told at every refresh, by windrow only when it changes",
+    "the same groups; each is emitted at every refresh, by windrow only when it changes",
 )
 ARRIVALS = Rows(
     ("ts", "src", "n", "m"),
     ("s",),
     arrivals,
-    "a row when a tuple arrives; windrow also tells when one leaves",
+    "a row when a tuple arrives; windrow also emits when one expires",
 )
 COUNTS = Rows(
     ("ts", "src", "n"),
     (),
     counts,
-    "the same groups; each is told at every refresh, by windrow only when it changes",
+    "the same groups; each is emitted at every refresh, by windrow only when it changes",
 )
 FREE = Rows(
     ("ts", "k"),
     (),
     free,
-    "a tuple of a without a match when it arrives, told once; "
+    "a tuple of a without a match when it arrives, emitted once; "
     "windrow keeps the answer true as tuples of b come and go",
 )
 PAIR_GROUPS = Rows(

@@ -79,8 +79,8 @@ def notes(results: Results) -> list[str]:
     """Return what must be known to read the table, a sentence a line."""
     engines, tasks = parts(results)
     lines = [f"{task.name}: {task.title}." for task in tasks]
-    differing = [task for task in tasks if task.told.meaning != SAME]
-    lines += [f"{task.name}, peers tell: {task.told.meaning}." for task in differing]
+    differing = [task for task in tasks if task.output.meaning != SAME]
+    lines += [f"{task.name}, peers emit: {task.output.meaning}." for task in differing]
     lines += [f"{engine.title}: {engine.note}." for engine in engines]
     for (name, _), result in results.items():
         if "rows_read_per_second" in result.work:

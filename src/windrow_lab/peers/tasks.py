@@ -1,7 +1,7 @@
 """The seven workloads: a continuous query each, and the rows that a peer gives in its place.
 
-windrow's answer is a changelog, and is held against Polars' whole one. A peer tells rows: most
-have windrow's meaning, told once; where a peer's differs, `Rows.meaning` says how, and Polars
+windrow's answer is a changelog, and is held against Polars' whole one. A peer emits rows: most
+have windrow's meaning, written once; where a peer's differs, `Rows.meaning` says how, and Polars
 computes just that.
 """
 
@@ -25,7 +25,7 @@ Form = Callable[[Frames, Scale], Iterator[pl.DataFrame]]
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A workload: the query, Polars' way to the same, and the rows that peers tell."""
+    """A workload: the query, Polars' way to the same, and the rows that peers emit."""
 
     name: str
     title: str
@@ -33,7 +33,7 @@ class Task:
     reads: tuple[str, ...]
     form: Form
     check: Callable[[Scale], Check]
-    told: rows.Rows
+    output: rows.Rows
 
     def sql(self, scale: Scale) -> str:
         """Return the query with the windows of a scale."""
@@ -57,7 +57,7 @@ class SameCounts:
         self.inner.take_changes(changes.append_column("s", changes.column(n).cast(pa.float64())))
 
     def take_other(self, frame: pl.DataFrame) -> None:
-        """Take rows (ts, src, n), told at every refresh."""
+        """Take rows (ts, src, n), emitted at every refresh."""
         self.inner.take_other(frame.with_columns(s=pl.col("n").cast(pl.Float64)))
 
     def difference(self) -> str:
@@ -73,10 +73,10 @@ def of_triples(_scale: Scale) -> Check:
     return SameRows(TRIPLE)
 
 
-def from_kernel(name: str, title: str, of: str, told: rows.Rows) -> Task:
+def from_kernel(name: str, title: str, of: str, output: rows.Rows) -> Task:
     """Return a workload of the kernel bars under the name that it has here."""
     found = next(work for work in kernel.WORKLOADS if work.name == of)
-    return Task(name, title, found.text, found.reads, found.forms[0], found.check, told)
+    return Task(name, title, found.text, found.reads, found.forms[0], found.check, output)
 
 
 TASKS = (

@@ -42,7 +42,7 @@ class Trial:
 
     @property
     def hashed(self) -> bool:
-        """Tell whether entries are found by an index."""
+        """Return whether entries are found by an index."""
         return self.algorithm == HASH
 
 

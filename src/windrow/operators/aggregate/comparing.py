@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
 import pyarrow as pa
 
 from windrow.core.types import is_float
-from windrow.kernels.extremes import BYTES, PLAIN, REAL
+from windrow.kernels.extremes import BYTES, PLAIN, REAL, KeyOrder
 from windrow.operators.interner import Interner
-from windrow.operators.vector import I64, is_interned
+from windrow.operators.vector import is_interned
 
 
 @dataclass(frozen=True, slots=True)
 class Comparing:
-    """What `extremes.compare` needs to know: the kind, and where the bytes are."""
+    """How values compare: the kind, and the interner that has the bytes."""
 
     kind: int
     interner: Interner
@@ -28,9 +27,10 @@ class Comparing:
         return cls(REAL if is_float(type_) else PLAIN, interner)
 
     @property
-    def bytes(self) -> tuple[np.ndarray, I64, I64]:
-        """The interner's arena, starts and lengths, as they are now."""
-        return self.interner.arena, self.interner.starts, self.interner.lengths
+    def order(self) -> KeyOrder:
+        """What kernels need: the kind, and the interner's arrays as they are now."""
+        interner = self.interner
+        return KeyOrder(self.kind, interner.arena, interner.starts, interner.lengths)
 
     @property
     def interned(self) -> bool:

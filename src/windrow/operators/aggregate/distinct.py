@@ -68,7 +68,7 @@ class ValueTable:
         table, counts = saved["table"], saved["counts"]
         assert isinstance(table, dict)
         assert isinstance(counts, np.ndarray)
-        self.table = KeyTable.load(table)
+        self.table = KeyTable.loaded(table)
         self.counts = counts.copy()
 
     def check(self) -> None:

@@ -5,7 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from windrow.core.time import FOREVER
-from windrow.kernels.extremes import AFTER, BACK, BEFORE, EXPIRY, FRONT, KEY, best_alive
+from windrow.kernels.extremes import (
+    AFTER,
+    BACK,
+    BEFORE,
+    EXPIRY,
+    FRONT,
+    KEY,
+    Candidates,
+    best_alive,
+)
 from windrow.operators.aggregate.batch import EventBatch
 from windrow.operators.aggregate.comparing import Comparing
 from windrow.operators.aggregate.pool import Pool
@@ -49,12 +58,9 @@ class BestAlive:
             batch.takes(self.call),
             batch.bits(self.call),
             batch.expiries,
-            self.comparing.kind,
+            self.comparing.order,
             self.sign,
-            *self.comparing.bytes,
-            self.ends,
-            self.pool.nodes,
-            self.pool.meta,
+            Candidates(self.ends, self.pool.nodes, self.pool.meta),
             out,
             valid,
         )

@@ -9,7 +9,7 @@ from typing import cast
 import numpy as np
 
 from windrow.core.types import is_float
-from windrow.kernels.groups import changed_rows, empty_groups, name_emissions
+from windrow.kernels.groups import ShownRows, changed_rows, empty_groups, name_emissions
 from windrow.operators.buffers import room_for
 from windrow.operators.delta import Delta
 from windrow.operators.state.key_table import grown
@@ -127,9 +127,9 @@ class GroupRows:
     ) -> None:
         """Add the changes of groups' rows, given the calls' values for each emission."""
         count, before = found.count, changes.made
-        kept = (self.shown, self.last, self.last_valid, not self.op.keys)
+        rows, always = ShownRows(self.shown, self.last, self.last_valid), not self.op.keys
         changes.made, removed = changed_rows(
-            found.lines, count, values, valid, *kept, changes.words, changes.valid, before
+            found.lines, count, values, valid, rows, always, changes.words, changes.valid, before
         )
         changes.removed += removed
         self.showing += changes.made - before - 2 * removed

@@ -6,7 +6,7 @@ import numpy as np
 
 from windrow.core.types import is_decimal
 from windrow.kernels.groups import WEIGHT
-from windrow.kernels.parts import SPILLED, merge_counts, merge_real, merge_whole
+from windrow.kernels.parts import SPILLED, SumParts, merge_counts, merge_real, merge_whole
 from windrow.kernels.sums import BUDGET, MAGNITUDE, ROOM, SPECIAL, settle_all
 from windrow.operators.aggregate.batch import EventBatch
 from windrow.operators.aggregate.counts import PlainArray
@@ -76,20 +76,9 @@ class MergedReal(RealSum):
         heads, tails = _column(batch, self.call, 0), _column(batch, self.call, 1)
         words, starts = self._spilled(_column(batch, self.call, 2))  # type: ignore[arg-type]
         self._room_for(_limbs(heads, tails, words, starts), EACH * len(batch))
-        merge_real(
-            batch.events,
-            _counts(batch, self.call, 3),
-            heads,
-            tails,
-            words,
-            starts,
-            self.base,
-            self.limbs,
-            self.tallies,
-            self.call.name == "merge_avg",
-            out.view(np.float64),
-            valid,
-        )
+        parts = SumParts(_counts(batch, self.call, 3), heads, tails, words, starts)
+        mean = self.call.name == "merge_avg"
+        merge_real(batch.events, parts, self._sums, mean, out.view(np.float64), valid)
 
     def _spilled(self, codes: I64) -> tuple[I64, I64]:
         """Return what is left beside heads and tails: words of all rows, and where each begins."""

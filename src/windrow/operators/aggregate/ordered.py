@@ -15,6 +15,7 @@ from windrow.kernels.ordered import (
     RIGHT,
     SEED,
     SIZE,
+    Treaps,
     most_frequent,
 )
 from windrow.operators.aggregate.batch import EventBatch
@@ -46,6 +47,11 @@ class Forest:
     def reserve(self, groups: int) -> None:
         """Make room for groups."""
         self.roots = grown(self.roots, groups)  # type: ignore[assignment]
+
+    @property
+    def trees(self) -> Treaps:
+        """What kernels need: the arrays as they are now."""
+        return Treaps(self.roots, self.pool.nodes, self.pool.meta)
 
     def save(self, groups: int) -> Saved:
         """Return the trees in use."""
@@ -113,12 +119,9 @@ class TopK:
             places,
             codes,
             batch.bits(self.call),
-            self.comparing.kind,
-            *self.comparing.bytes,
+            self.comparing.order,
             self.values.counts,
-            forest.roots,
-            forest.pool.nodes,
-            forest.pool.meta,
+            forest.trees,
             most,
             chosen,
             found,

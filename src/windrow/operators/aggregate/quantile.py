@@ -15,7 +15,6 @@ from windrow.kernels.sorted_bags import (
     META,
     NEXT,
     Bags,
-    KeyOrder,
     Quantiles,
     list_entries,
     list_separators,
@@ -180,7 +179,7 @@ class Quantile:
         n = batch.emissions
         found = Quantiles(out, np.empty(n, np.int64), np.empty(n, np.float64), valid)
         takes, bits = batch.takes(self.call), batch.bits(self.call)
-        order = KeyOrder(self.comparing.kind, *self.comparing.bytes)
+        order = self.comparing.order
         start = 0
         while True:
             bags = self.bags.arrays

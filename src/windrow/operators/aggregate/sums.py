@@ -7,7 +7,16 @@ import pyarrow as pa
 
 from windrow.core.types import MAX_PRECISION
 from windrow.kernels.spreads import spread
-from windrow.kernels.sums import BUDGET, MAGNITUDE, ROOM, SPECIAL, settle_all, sum_real, sum_whole
+from windrow.kernels.sums import (
+    BUDGET,
+    MAGNITUDE,
+    ROOM,
+    SPECIAL,
+    RealSums,
+    settle_all,
+    sum_real,
+    sum_whole,
+)
 from windrow.kernels.sums import sum_wide as sum_wide_words
 from windrow.kernels.words import words_of_limbs
 from windrow.operators.aggregate.batch import EventBatch
@@ -119,8 +128,11 @@ class RealSum:
         self, at: int, batch: EventBatch, takes: Bools, bits: I64, *results: np.ndarray
     ) -> int:
         mean = self.call.name == "avg"
-        state = (self.base, self.limbs, self.tallies, self.spent)
-        return int(sum_real(at, batch.events, takes, bits, *state, mean, *results))
+        return int(sum_real(at, batch.events, takes, bits, self._sums, mean, *results))
+
+    @property
+    def _sums(self) -> RealSums:
+        return RealSums(self.base, self.limbs, self.tallies, self.spent)
 
     def _make_room(self, bits: I64) -> None:
         """Take the carries; keep as many limbs as the values to come span as well."""
@@ -210,8 +222,8 @@ class Variance(RealSum):
     def _run(
         self, at: int, batch: EventBatch, takes: Bools, bits: I64, *results: np.ndarray
     ) -> int:
-        state = (self.base, self.limbs, self.squares, self.tallies, self.spent, self.work)
-        return int(spread(at, batch.events, takes, bits, *state, self.kind, *results))
+        squares = (self.squares, self.work, self.kind)
+        return int(spread(at, batch.events, takes, bits, self._sums, *squares, *results))
 
     def _make_room(self, bits: I64) -> None:
         settle_all(self.squares)

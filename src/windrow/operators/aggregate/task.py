@@ -176,7 +176,7 @@ class GroupByTask:
 
     def load(self, saved: Saved) -> None:
         """Take over groups, calls and waiting tuples."""
-        self.table = KeyTable.load(cast("Saved", saved["table"]))
+        self.table = KeyTable.loaded(cast("Saved", saved["table"]))
         self.groups.load(saved)
         for fold, kept in zip(self.folds, cast("list[Saved]", saved["folds"]), strict=True):
             fold.load(kept)

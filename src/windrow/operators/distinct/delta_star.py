@@ -9,14 +9,16 @@ from windrow.core.time import FOREVER
 from windrow.kernels.distinct import NOT_THERE, SHOWN, YOUNGEST, renew_due, report_arrivals
 from windrow.operators.codec import RowCodec
 from windrow.operators.delta import Delta
-from windrow.operators.state.bag import encode_sparingly, interned_words
+from windrow.operators.state.bag import encode_sparingly
 from windrow.operators.state.calendar import CalendarQueue
-from windrow.operators.state.key_table import KeyTable
-from windrow.operators.task import Counters, Saved
+from windrow.operators.state.fields import ArrayField, NestedField
+from windrow.operators.state.key_table import KeyTable, TableField, grown
+from windrow.operators.stateless import StatefulTask
+from windrow.operators.task import Counters
 from windrow.operators.vector import I64
 
 
-class DeltaStarDistinct:
+class DeltaStarDistinct(StatefulTask):
     """δ at τ: each row that some tuple alive at τ has, once. Unsigned in, unsigned out.
 
     A row is reported with its first tuple's end. When that comes, it is reported anew until the
@@ -27,6 +29,13 @@ class DeltaStarDistinct:
       2. each row that ends is queued once, not later than it ends.
     """
 
+    layout = "distinct-by-ends", 1
+    state_fields = (
+        TableField("table", fields="schema"),
+        ArrayField("ends", length="table.entries", room="table.capacity", fill=NOT_THERE),
+        NestedField("queue"),
+    )
+
     def __init__(self, schema: Schema) -> None:
         self.counters = Counters()
         self.schema = schema
@@ -36,10 +45,6 @@ class DeltaStarDistinct:
         self.ends: I64 = np.full((self.table.capacity, 2), NOT_THERE, np.int64)
         self.queue = CalendarQueue()
         self._empty = Delta.empty(schema, signed=False)
-
-    def begin(self, start: int) -> Delta | None:
-        """Nothing is there before any tuple is."""
-        return None
 
     def step(self, inputs: tuple[Delta, ...], clock: int) -> Delta:
         """Report new rows, and those that outlive their reported tuple."""
@@ -70,7 +75,7 @@ class DeltaStarDistinct:
         assert delta.exp is not None, "δ* needs tuples that carry `exp`"
         columns = [delta.columns[n] for n in self._names]
         codes = encode_sparingly(self.table, self.codec.words(columns, len(delta)))
-        self._reserve()
+        self.ends = grown(self.ends, self.table.capacity, NOT_THERE)  # type: ignore[assignment]
         fresh = np.empty(len(delta), np.int64)
         count, new = report_arrivals(delta.ts, delta.exp, codes, self.ends, out, fresh)
         self._enqueue(fresh[:new])
@@ -95,53 +100,18 @@ class DeltaStarDistinct:
             codes, ends = codes[ending], ends[ending]
         self.queue.push(ends, codes)
 
-    def _reserve(self) -> None:
-        before = len(self.ends)
-        if self.table.capacity > before:
-            ends = np.full((max(self.table.capacity, 2 * before), 2), NOT_THERE, np.int64)
-            ends[:before] = self.ends
-            self.ends = ends
-
     def state_rows(self) -> int:
         """Return how many distinct rows are reported."""
         return len(self.table)
 
-    def state_bytes(self) -> int:
-        """Return the exact size of table, times and queue."""
-        return self.table.nbytes + self.ends.nbytes + self.queue.nbytes
-
-    def save(self) -> Saved:
-        """Return rows and their times."""
-        return {
-            "table": self.table.save(),
-            "ends": self.ends.copy(),
-            "queue": self.queue.save(),
-        }
-
-    def load(self, saved: Saved) -> None:
-        """Take over saved rows."""
-        table, ends, queue = saved["table"], saved["ends"], saved["queue"]
-        assert isinstance(table, dict)
-        assert isinstance(ends, np.ndarray)
-        assert isinstance(queue, dict)
-        self.table = KeyTable.load(table)
-        self.ends = ends.copy()
-        self._reserve()
-        self.queue = CalendarQueue.load(queue)
-
-    def check(self) -> None:
+    def invariants(self) -> None:
         """Assert the invariants."""
-        self.table.check()
-        self.queue.check()
         live = self.table.live()
         shown, youngest = self.ends[live, SHOWN], self.ends[live, YOUNGEST]
         there = np.flatnonzero(self.ends[:, SHOWN] != NOT_THERE)
         assert np.array_equal(there, live), "invariant 1: rows and reports differ"
         assert (youngest >= shown).all(), "invariant 1: a duplicate ends too early"
-        waiting = self.queue.save()
-        queued, due = waiting["rows"], waiting["exp"]
-        assert isinstance(queued, np.ndarray)
-        assert isinstance(due, np.ndarray)
+        due, queued = self.queue.queued()
         ending = live[shown < FOREVER]
         assert np.array_equal(np.sort(queued), ending), "invariant 2: rows and queue differ"
         assert (due <= self.ends[queued, SHOWN]).all(), "invariant 2: queued too late"
@@ -158,7 +128,3 @@ class DeltaStarDistinct:
         columns = self.codec.columns(self.table.words[codes])
         named = dict(zip(self._names, columns, strict=True))
         return (Delta(np.full(len(codes), clock), named, exp),)
-
-    def live_codes(self) -> list[I64]:
-        """Return the interned codes that rows refer to."""
-        return interned_words(self.schema, self.table)

@@ -7,14 +7,16 @@ import numpy as np
 from windrow.core.schema import Schema
 from windrow.operators.codec import RowCodec
 from windrow.operators.delta import NO_TIMES, Delta
-from windrow.operators.state.bag import encode_sparingly, interned_words
-from windrow.operators.state.key_table import KeyTable
+from windrow.operators.state.bag import encode_sparingly
+from windrow.operators.state.fields import NestedField
+from windrow.operators.state.key_table import KeyTable, TableField
 from windrow.operators.state.latest_ends import LatestEnds
-from windrow.operators.task import Counters, Saved
+from windrow.operators.stateless import StatefulTask
+from windrow.operators.task import Counters
 from windrow.operators.vector import I64, Vector
 
 
-class ExpiringDistinct:
+class ExpiringDistinct(StatefulTask):
     """δ at τ: each row that some tuple alive at τ has, once. Unsigned in, signed out.
 
     As `DeltaStarDistinct`, but a row that outlives its reported tuple is not emitted again: with
@@ -23,6 +25,9 @@ class ExpiringDistinct:
     Invariant, asserted by `check`: exactly the rows of the table are there.
     """
 
+    layout = "distinct-by-latest-end", 1
+    state_fields = (TableField("table", fields="schema"), NestedField("ends"))
+
     def __init__(self, schema: Schema) -> None:
         self.counters = Counters()
         self.schema = schema
@@ -30,9 +35,6 @@ class ExpiringDistinct:
         self.table = KeyTable(self.codec.width)
         self.ends = LatestEnds()
         self._empty = Delta.empty(schema, signed=True)
-
-    def begin(self, start: int) -> Delta | None:
-        """Nothing is there before any tuple is."""
 
     def step(self, inputs: tuple[Delta, ...], clock: int) -> Delta:
         """Emit the rows that appear, and a retraction of those that expire by `clock`."""
@@ -43,7 +45,9 @@ class ExpiringDistinct:
         changes, dead = self.ends.turn(delta.ts, delta.exp, self._codes(delta), clock)
         made = self._changes(changes) if changes.shape[1] else self._empty
         self.table.release(dead)
-        self._count(delta, made, len(dead))
+        self._count(delta, made)
+        self.counters.probes += len(delta)
+        self.counters.expiries += len(dead)
         return made
 
     def _codes(self, delta: Delta) -> I64:
@@ -62,15 +66,6 @@ class ExpiringDistinct:
         columns = self.codec.columns(self.table.words[codes])
         return dict(zip(self.schema.names, columns, strict=True))
 
-    def _count(self, delta: Delta, made: Delta, gone: int) -> None:
-        counters = self.counters
-        counters.tuples_in += len(delta)
-        counters.probes += len(delta)
-        counters.expiries += gone
-        counters.tuples_out += len(made)
-        if made.weight is not None:
-            counters.negatives_out += int(np.count_nonzero(made.weight < 0))
-
     def current(self) -> Delta:
         """Return the rows that are there."""
         live = self.table.live()
@@ -80,27 +75,8 @@ class ExpiringDistinct:
         """Return how many distinct rows are there."""
         return len(self.table)
 
-    def state_bytes(self) -> int:
-        """Return the exact size of table, times and queue."""
-        return self.table.nbytes + self.ends.nbytes
-
-    def save(self) -> Saved:
-        """Return rows and their times."""
-        return {"table": self.table.save(), "ends": self.ends.save()}
-
-    def load(self, saved: Saved) -> None:
-        """Take over saved rows."""
-        table, ends = saved["table"], saved["ends"]
-        assert isinstance(table, dict)
-        assert isinstance(ends, dict)
-        self.table = KeyTable.load(table)
-        self.ends = LatestEnds.load(ends)
-        self.ends.reserve(self.table.capacity)
-
-    def check(self) -> None:
+    def invariants(self) -> None:
         """Assert the invariants."""
-        self.table.check()
-        self.ends.check()
         assert np.array_equal(self.ends.there(), self.table.live()), "rows and ends differ"
 
     def held(self, clock: int) -> tuple[Delta, ...]:
@@ -108,6 +84,6 @@ class ExpiringDistinct:
         live = self.table.live()
         return (Delta(np.full(len(live), clock), self._columns(live), self.ends.ends[live]),)
 
-    def live_codes(self) -> list[I64]:
-        """Return the interned codes that rows refer to."""
-        return interned_words(self.schema, self.table)
+    def rebuild(self) -> None:
+        """Make room for the codes of the table."""
+        self.ends.reserve(self.table.capacity)

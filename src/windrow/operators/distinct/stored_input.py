@@ -9,15 +9,17 @@ from windrow.core.time import FOREVER
 from windrow.kernels.distinct import CODE, END, NEWEST, OLDER, REPORTED, store_and_report
 from windrow.operators.codec import RowCodec
 from windrow.operators.delta import NO_TIMES, Delta
-from windrow.operators.state.bag import encode_sparingly, interned_words
+from windrow.operators.state.bag import encode_sparingly
 from windrow.operators.state.calendar import CalendarQueue
-from windrow.operators.state.key_table import KeyTable, grown
+from windrow.operators.state.fields import ArrayField, NestedField
+from windrow.operators.state.key_table import KeyTable, TableField, grown
 from windrow.operators.state.row_pool import RowPool
+from windrow.operators.stateless import StatefulTask
 from windrow.operators.task import Counters, Saved
 from windrow.operators.vector import I64
 
 
-class StoredInputDistinct:
+class StoredInputDistinct(StatefulTask):
     """δ with every tuple kept until it leaves: unsigned in, unsigned out.
 
     When the reported tuple of a row expires, the newest of its duplicates is reported. What δ*
@@ -26,6 +28,15 @@ class StoredInputDistinct:
       1. the tuples of a row form a chain, newest first, and one of them is reported;
       2. every stored tuple is in one chain.
     """
+
+    layout = "distinct-by-tuples", 1
+    state_fields = (
+        TableField("table", fields="schema"),
+        ArrayField("values"),
+        NestedField("pool"),
+        ArrayField("tuples"),
+        NestedField("queue"),
+    )
 
     def __init__(self, schema: Schema) -> None:
         self.counters = Counters()
@@ -37,10 +48,6 @@ class StoredInputDistinct:
         self.tuples: I64 = np.zeros((self.pool.capacity, 4), np.int64)
         self.queue = CalendarQueue()
         self._empty = Delta.empty(schema, signed=False)
-
-    def begin(self, start: int) -> Delta | None:
-        """Nothing is there before any tuple is."""
-        return None
 
     def step(self, inputs: tuple[Delta, ...], clock: int) -> Delta:
         """Store and report arrivals; let go of what leaves, and report its heirs."""
@@ -86,13 +93,7 @@ class StoredInputDistinct:
         """Return how many tuples are stored."""
         return len(self.pool)
 
-    def state_bytes(self) -> int:
-        """Return the exact size of tuples, chains, table and queue."""
-        arrays = (self.values, self.tuples)
-        parts = (self.table, self.pool, self.queue)
-        return sum(a.nbytes for a in arrays) + sum(p.nbytes for p in parts)
-
-    def save(self) -> Saved:
+    def content(self, rows: int) -> Saved:
         """Return the stored tuples, oldest of each row first, and which are reported."""
         live = self.pool.live()
         live = live[np.argsort(self.pool.ts[live], kind="stable")]
@@ -107,7 +108,7 @@ class StoredInputDistinct:
             "reported": reported[live + 1],
         }
 
-    def load(self, saved: Saved) -> None:
+    def take_over(self, saved: Saved) -> None:
         """Take over stored tuples."""
         words, ts, exp, reported = (saved[k] for k in ("words", "ts", "exp", "reported"))
         assert isinstance(words, np.ndarray)
@@ -127,11 +128,8 @@ class StoredInputDistinct:
         shown = slots[reported]
         self.values[self.tuples[shown, CODE], REPORTED] = shown + 1
 
-    def check(self) -> None:
+    def invariants(self) -> None:
         """Assert the invariants."""
-        self.table.check()
-        self.pool.check()
-        self.queue.check()
         live = self.table.live()
         at = self.values[live, NEWEST]
         assert (at > 0).all(), "invariant 1: a row has no tuple"
@@ -152,7 +150,3 @@ class StoredInputDistinct:
         others = np.setdiff1d(live, reported)
         slots = np.concatenate([reported, others[np.argsort(self.pool.ts[others], kind="stable")]])
         return (Delta(np.full(len(slots), clock), self.pool.take(slots), self.tuples[slots, END]),)
-
-    def live_codes(self) -> list[I64]:
-        """Return the interned codes that rows refer to."""
-        return interned_words(self.schema, self.table)

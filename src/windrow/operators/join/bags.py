@@ -12,8 +12,7 @@ from windrow.kernels.zset_joins import BANDS, COUNT, EXTRA, TOUCHED, sweep
 from windrow.operators.codec import RowCodec, column_of
 from windrow.operators.delta import Delta
 from windrow.operators.join.match import Side, times_of
-from windrow.operators.state.bag import interned_words
-from windrow.operators.state.key_table import KeyTable, grown, with_room
+from windrow.operators.state.key_table import KeyTable, grown, interned_words, with_room
 from windrow.operators.vector import I64, Vector
 
 Changes = tuple[I64, I64, I64, I64, I64]
@@ -92,7 +91,7 @@ class BagRows:
     def load(self, saved: object) -> None:
         """Take over saved rows, in their slots."""
         assert isinstance(saved, dict)
-        self.table = KeyTable.load(saved["table"])
+        self.table = KeyTable.loaded(saved["table"])
         self.rows = grown(saved["rows"].copy(), self.table.capacity)  # type: ignore[assignment]
 
     def live_codes(self) -> list[I64]:
@@ -148,7 +147,7 @@ class Keys:
     def load(self, saved: object) -> None:
         """Take over saved keys."""
         assert isinstance(saved, dict)
-        self.table = KeyTable.load(saved["table"])
+        self.table = KeyTable.loaded(saved["table"])
         self.heads = with_room(saved["heads"], self.table.capacity)  # type: ignore[assignment]
 
     def live_codes(self, fields: tuple[Field, ...]) -> list[I64]:

@@ -83,7 +83,8 @@ class ExpiringSemiJoin:
         assert isinstance(state, dict)
         assert isinstance(ends, dict)
         self.state.load(state)
-        self.ends = LatestEnds.load(ends)
+        self.ends = LatestEnds()
+        self.ends.load(ends)
 
     def held(self, clock: int) -> tuple[Delta, ...]:
         """See `handover.Holding`."""

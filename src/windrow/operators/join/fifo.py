@@ -12,9 +12,8 @@ from windrow.operators.delta import NO_TIMES, Delta
 from windrow.operators.join.fifo_rows import LinkedRing
 from windrow.operators.join.gathered import GatheredPairs
 from windrow.operators.join.match import Match
-from windrow.operators.state.bag import interned_words
-from windrow.operators.state.expirer import interned_codes
-from windrow.operators.state.key_table import KeyTable, grown, with_room
+from windrow.operators.state.key_table import KeyTable, grown, interned_words, with_room
+from windrow.operators.state.row_columns import interned_codes
 from windrow.operators.task import Counters, Saved
 from windrow.operators.vector import I64
 from windrow.physical.conditions import bands_imply_liveness
@@ -169,7 +168,7 @@ class FifoJoin:
         assert isinstance(heads, np.ndarray)
         assert isinstance(left, dict)
         assert isinstance(right, dict)
-        self.keys = KeyTable.load(keys)
+        self.keys = KeyTable.loaded(keys)
         self.heads = with_room(heads, self.keys.capacity)  # type: ignore[assignment]
         self.left.load(left)
         self.right.load(right)

@@ -25,9 +25,8 @@ from windrow.operators.join.fifo import sliced
 from windrow.operators.join.match import Match
 from windrow.operators.join.pairs import PairBuffer, pair_columns
 from windrow.operators.join.rows import NONE, PoolRows, SideRows, check_chains, held_rows, rows_of
-from windrow.operators.state.bag import interned_words
-from windrow.operators.state.expirer import interned_codes
-from windrow.operators.state.key_table import KeyTable, grown, with_room
+from windrow.operators.state.key_table import KeyTable, grown, interned_words, with_room
+from windrow.operators.state.row_columns import interned_codes
 from windrow.operators.task import Counters, Saved
 from windrow.operators.vector import I64
 from windrow.physical.conditions import Form
@@ -207,7 +206,7 @@ class HashJoin:
         assert isinstance(left, dict)
         assert isinstance(right, dict)
         assert isinstance(scan_at, int)
-        self.keys = KeyTable.load(keys)
+        self.keys = KeyTable.loaded(keys)
         self.heads = with_room(heads, self.keys.capacity)  # type: ignore[assignment]
         self.left.load(left)
         self.right.load(right)

@@ -22,9 +22,8 @@ from windrow.operators.join.half import held_keys
 from windrow.operators.join.match import Match
 from windrow.operators.join.rows import held_rows, rows_of
 from windrow.operators.join.zset import count_in, count_out
-from windrow.operators.state.bag import interned_words
-from windrow.operators.state.expirer import interned_codes
-from windrow.operators.state.key_table import KeyTable, grown, with_room
+from windrow.operators.state.key_table import KeyTable, grown, interned_words, with_room
+from windrow.operators.state.row_columns import interned_codes
 from windrow.operators.task import Counters, Saved
 from windrow.operators.vector import I64
 from windrow.physical.conditions import Form
@@ -153,7 +152,7 @@ class PartlySignedAntiJoin:
         assert isinstance(keys, dict)
         assert isinstance(heads, np.ndarray)
         assert isinstance(left, dict)
-        self.keys = KeyTable.load(keys)
+        self.keys = KeyTable.loaded(keys)
         self.heads = with_room(heads, self.keys.capacity)  # type: ignore[assignment]
         self.left.load(left)
 

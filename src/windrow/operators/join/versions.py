@@ -34,8 +34,8 @@ from windrow.operators.codec import RowCodec
 from windrow.operators.delta import Delta
 from windrow.operators.join.zset import count_in, count_out
 from windrow.operators.netting import net_per_instant
-from windrow.operators.state.bag import encode_sparingly, interned_words
-from windrow.operators.state.key_table import KeyTable, grown
+from windrow.operators.state.bag import encode_sparingly
+from windrow.operators.state.key_table import KeyTable, grown, interned_words
 from windrow.operators.task import Counters, Saved
 from windrow.operators.vector import I64, Vector
 
@@ -178,7 +178,7 @@ class VersionsTask:
 
     def load(self, saved: Saved) -> None:
         """Take over a saved state."""
-        self.table = KeyTable.load(cast("Saved", saved["table"]))
+        self.table = KeyTable.loaded(cast("Saved", saved["table"]))
         slots = cast("list[I64]", saved["slots"])
         self.heads, self.debts, self.gone = (
             cast("I64", grown(a.copy(), self.table.capacity)) for a in slots

@@ -9,6 +9,7 @@ import numpy as np
 from windrow.core.schema import Schema
 from windrow.core.time import FOREVER
 from windrow.operators.delta import Delta
+from windrow.operators.state.fields import State
 from windrow.operators.state.row_columns import load_columns, save_columns
 from windrow.operators.task import Saved
 from windrow.operators.vector import I64, is_interned
@@ -18,7 +19,7 @@ FRESH = 32
 
 
 @dataclass(slots=True)
-class Backlog:
+class Backlog(State):
     """Batches of one edge in time order; adding is O(rows), amortised, however small they are.
 
         runs:  [ 900 rows ][ 300 ][ 100 ]    fresh: [1][1][2] ...
@@ -28,6 +29,8 @@ class Backlog:
       1. times ascend from batch to batch;
       2. `rows` counts all that waits, and `first` is the time of the oldest.
     """
+
+    layout = "backlog", 1
 
     schema: Schema
     signed: bool
@@ -95,7 +98,7 @@ class Backlog:
         names = [f.name for f in self.schema if is_interned(f.type)]
         return [b.columns[n].data for b in self.batches for n in names]  # type: ignore[misc]
 
-    def save(self) -> Saved:
+    def content(self, rows: int) -> Saved:
         """Return all batches as one."""
         if not self.rows:
             return {"columns": None}
@@ -103,7 +106,7 @@ class Backlog:
         times = {"ts": whole.ts, "exp": whole.exp, "weight": whole.weight}
         return {"columns": save_columns(whole.columns), **times}
 
-    def load(self, saved: Saved) -> None:
+    def take_over(self, saved: Saved) -> None:
         """Take over what was saved."""
         self.drain()
         columns = saved["columns"]
@@ -113,7 +116,7 @@ class Backlog:
             ts, exp, weight = (saved[k] for k in ("ts", "exp", "weight"))
             self.push(Delta(ts, loaded, exp, weight))  # type: ignore[arg-type]
 
-    def check(self) -> None:
+    def invariants(self) -> None:
         """Assert the invariants."""
         batches = self.batches
         ts = np.concatenate([b.ts for b in batches]) if batches else np.empty(0, np.int64)

@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import numpy as np
 
-from windrow.core.schema import Field, Schema
+from windrow.core.schema import Schema
 from windrow.kernels.bags import add_copies
 from windrow.operators.codec import RowCodec
-from windrow.operators.state.key_table import KeyTable, grown
-from windrow.operators.task import Saved
-from windrow.operators.vector import I64, Vector, is_interned
+from windrow.operators.state.fields import ArrayField, State
+from windrow.operators.state.key_table import KeyTable, TableField, grown
+from windrow.operators.vector import I64, Vector
 
 LEAST = 1024
 """Rows that are given to a table at a time, however small it is."""
 
 
-class Bag:
+class Bag(State):
     """Rows of `schema` and their copies.
 
     Invariants, asserted by `check`:
       1. the rows of the table are exactly those with copies;
       2. no row has fewer than none.
     """
+
+    layout = "bag", 1
+    state_fields = (
+        TableField("table", fields="schema"),
+        ArrayField("counts", length="table.entries", room="table.capacity"),
+    )
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
@@ -52,30 +56,8 @@ class Bag:
         columns = self.codec.columns_at(self.table.words, live)
         return dict(zip(self.schema.names, columns, strict=True)), self.counts[live]
 
-    @property
-    def nbytes(self) -> int:
-        """Exact size of the arrays."""
-        return self.table.nbytes + self.counts.nbytes
-
-    def live_codes(self) -> list[I64]:
-        """Return the interned codes that rows refer to."""
-        return interned_words(self.schema, self.table)
-
-    def save(self) -> Saved:
-        """Return rows and copies."""
-        return {"table": self.table.save(), "counts": self.counts.copy()}
-
-    def load(self, saved: Saved) -> None:
-        """Take over saved rows."""
-        table, counts = saved["table"], saved["counts"]
-        assert isinstance(table, dict)
-        assert isinstance(counts, np.ndarray)
-        self.table = KeyTable.load(table)
-        self.counts = grown(counts.copy(), self.table.capacity)  # type: ignore[assignment]
-
-    def check(self) -> None:
+    def invariants(self) -> None:
         """Assert the invariants."""
-        self.table.check()
         live = self.table.live()
         assert np.count_nonzero(self.counts) == len(live), "invariant 1: a row has no entry"
         assert (self.counts[live] > 0).all(), "invariant 2: a row has fewer than no copies"
@@ -96,12 +78,3 @@ def encode_sparingly(table: KeyTable, words: I64) -> I64:
         codes[done:stop] = table.encode(words[done:stop])
         done = stop
     return codes
-
-
-def interned_words(fields: Iterable[Field], table: KeyTable) -> list[I64]:
-    """Return the words of interned columns of all live entries."""
-    places = [i for i, f in enumerate(fields) if is_interned(f.type)]
-    if not places:
-        return []
-    live = table.live()
-    return [np.ascontiguousarray(table.words[live, i]) for i in places]

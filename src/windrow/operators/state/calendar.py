@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import cast
 
 import numpy as np
 
@@ -31,6 +32,7 @@ from windrow.kernels.calendar import (
     pop_rows,
     push_rows,
 )
+from windrow.operators.state.fields import ArrayField, State
 from windrow.operators.state.key_table import grown
 from windrow.operators.task import Saved
 from windrow.operators.vector import I64
@@ -54,7 +56,7 @@ def empty_meta() -> I64:
 
 
 @dataclass(slots=True)
-class CalendarQueue:
+class CalendarQueue(State):
     """Rows by time of end, in a circle of partitions that are sorted when their time comes.
 
     Rows are any numbers; those that never end are not queued. O(1) a row, amortised: the number of
@@ -66,6 +68,9 @@ class CalendarQueue:
       3. nothing ends before `soonest`;
       4. chunks are free or hold rows of a partition.
     """
+
+    layout = "calendar-queue", 1
+    state_fields = tuple(map(ArrayField, ("chunks", "slots", "run", "heap", "far", "meta")))
 
     chunks: I64 = field(default_factory=lambda: np.zeros((4, CHUNK_WORDS), np.int64))
     slots: I64 = field(default_factory=lambda: np.zeros((PARTITIONS, SLOT_WORDS), np.int64))
@@ -180,32 +185,9 @@ class CalendarQueue:
         fresh.meta[SHIFT] = fitting_shift(exp, circle)
         fresh._anchor(int(exp.min()))
         fresh._put(exp, rows)
-        self.chunks, self.slots, self.run = fresh.chunks, fresh.slots, fresh.run
-        self.heap, self.far, self.meta = fresh.heap, fresh.far, fresh.meta
-        self.pushed = 0
+        self._become(fresh)
 
-    @property
-    def nbytes(self) -> int:
-        """Exact size of the arrays."""
-        arrays = (self.chunks, self.slots, self.run, self.heap, self.far, self.meta)
-        return sum(a.nbytes for a in arrays)
-
-    def save(self) -> Saved:
-        """Return rows and their ends."""
-        exp, rows = self.queued()
-        return {"exp": exp, "rows": rows}
-
-    @classmethod
-    def load(cls, saved: Saved) -> CalendarQueue:
-        """Return a queue of the saved rows."""
-        exp, rows = saved["exp"], saved["rows"]
-        assert isinstance(exp, np.ndarray)
-        assert isinstance(rows, np.ndarray)
-        queue = cls()
-        queue.push(exp, rows)
-        return queue
-
-    def check(self) -> None:
+    def invariants(self) -> None:
         """Assert the invariants."""
         meta = self.meta
         exp, _ = self.queued()
@@ -220,6 +202,23 @@ class CalendarQueue:
         assert not len(exp) or exp.min() >= self.soonest, "invariant 3: too late"
         taken = int((-(-self.slots[:, COUNT] // PAIRS)).sum())
         assert taken + meta[FREE_CHUNKS] == meta[CHUNKS], "invariant 4: a chunk is lost"
+
+    def content(self, rows: int) -> Saved:
+        """Return rows and their ends."""
+        exp, queued = self.queued()
+        return {"exp": exp, "rows": queued}
+
+    def take_over(self, saved: Saved) -> None:
+        """Queue the saved rows, and no others."""
+        self._become(CalendarQueue())
+        self.soonest = FOREVER
+        self.push(cast("I64", saved["exp"]), cast("I64", saved["rows"]))
+
+    def _become(self, other: CalendarQueue) -> None:
+        """Have the arrays of another queue."""
+        self.chunks, self.slots, self.run = other.chunks, other.slots, other.run
+        self.heap, self.far, self.meta = other.heap, other.far, other.meta
+        self.pushed = 0
 
 
 def fitting_shift(exp: I64, circle: int) -> int:

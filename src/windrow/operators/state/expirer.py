@@ -11,7 +11,8 @@ Rows that never end are handed on and not kept. A row that ends at or before its
 
 from __future__ import annotations
 
-from typing import Protocol, cast
+from abc import ABC, abstractmethod
+from typing import cast
 
 import numpy as np
 
@@ -20,43 +21,60 @@ from windrow.core.time import FOREVER
 from windrow.kernels.rings import merge_ends
 from windrow.operators.delta import NO_TIMES, Delta
 from windrow.operators.state.calendar import CalendarQueue
+from windrow.operators.state.fields import NestedField, State
 from windrow.operators.state.plain_list import PlainList
 from windrow.operators.state.ring import Ring
 from windrow.operators.state.row_columns import RowColumns, load_columns, save_columns
 from windrow.operators.state.row_pool import RowPool
 from windrow.operators.task import Counters, Saved
-from windrow.operators.vector import I64, Vector, is_interned
+from windrow.operators.vector import I64
 
 
-class Expirer(Protocol):
-    """Rows that wait for their end. `counters` counts expiries and comparisons."""
+class Expirer(State, ABC):
+    """Rows that wait for their end. `counters` counts expiries and comparisons.
 
-    counters: Counters
+    However they are stored, they are saved in order of arrival.
+    """
 
+    layout = "waiting-rows", 1
+
+    def __init__(self, schema: Schema, keep: tuple[str, ...] | None = None) -> None:
+        self.counters = Counters()
+        self.fields = kept_fields(schema, keep)
+        self._clear()
+
+    @abstractmethod
     def turn(self, delta: Delta, clock: int) -> Delta:
         """Take arrivals up to `clock`; return them, and the ends up to `clock`, in time order."""
 
+    @abstractmethod
     def live(self) -> Delta:
         """Return the rows that wait, in order of arrival, each with arrival and end."""
 
-    def live_codes(self) -> list[I64]:
-        """Return the interned codes that waiting rows refer to."""
-
+    @abstractmethod
     def __len__(self) -> int:
         """Return how many rows wait."""
 
-    @property
-    def nbytes(self) -> int:
-        """Exact size of the arrays."""
+    @abstractmethod
+    def _clear(self) -> None:
+        """Let no row wait."""
 
-    def save(self) -> Saved:
-        """Return the state for `load` of a fresh expirer of the same columns."""
+    @abstractmethod
+    def _fill(self, rows: Delta) -> None:
+        """Let rows wait in an empty expirer."""
 
-    def load(self, saved: Saved) -> None:
-        """Take over a saved state."""
+    def content(self, rows: int) -> Saved:
+        """Return the rows that wait."""
+        live = self.live()
+        return {"ts": live.ts, "exp": live.exp, "columns": save_columns(live.columns)}
 
-    def check(self) -> None:
-        """Assert the invariants."""
+    def take_over(self, saved: Saved) -> None:
+        """Let the saved rows wait."""
+        self._clear()
+        columns = load_columns(self.fields, cast("Saved", saved["columns"]))
+        rows = Delta(cast("I64", saved["ts"]), columns, cast("I64", saved["exp"]))
+        if len(rows):
+            self._fill(rows)
 
 
 def kept_fields(schema: Schema, keep: tuple[str, ...] | None) -> tuple[Field, ...]:
@@ -81,22 +99,14 @@ def merged(born: I64, born_at: I64, ends: I64, ends_at: I64, columns: RowColumns
     return Delta(ts, columns.take(at), None, weight)
 
 
-def interned_codes(fields: tuple[Field, ...], columns: dict[str, Vector]) -> list[I64]:
-    """Return the codes in columns of interned types."""
-    return [cast("I64", columns[f.name].data) for f in fields if is_interned(f.type)]
-
-
-class FifoExpirer:
+class FifoExpirer(Expirer):
     """For WKS edges: rows end in the order in which they arrive, so a ring does.
 
     On a MON edge nothing ends and nothing is kept. O(arrivals + ends) a turn.
     Invariant, asserted by `check`: ends ascend along the ring.
     """
 
-    def __init__(self, schema: Schema, keep: tuple[str, ...] | None = None) -> None:
-        self.counters = Counters()
-        self.fields = kept_fields(schema, keep)
-        self.ring = Ring(self.fields)
+    state_fields = (NestedField("ring"),)
 
     def __len__(self) -> int:
         return len(self.ring)
@@ -129,45 +139,27 @@ class FifoExpirer:
         at = self.ring.at(self.ring.tail, self.ring.head)
         return Delta(self.ring.ts[at], self.ring.columns.take(at), self.ring.exp[at])
 
-    def live_codes(self) -> list[I64]:
+    def invariants(self) -> None:
         """See `Expirer`."""
-        return interned_codes(self.fields, self.live().columns)
-
-    @property
-    def nbytes(self) -> int:
-        """See `Expirer`."""
-        return self.ring.nbytes
-
-    def save(self) -> Saved:
-        """See `Expirer`."""
-        return save_rows(self.live())
-
-    def load(self, saved: Saved) -> None:
-        """See `Expirer`."""
-        rows = load_rows(self.fields, saved)
-        self.ring = Ring(self.fields)
-        self.ring.append(rows.ts, cast("I64", rows.exp), rows.columns)
-
-    def check(self) -> None:
-        """See `Expirer`."""
-        self.ring.check()
         exp = self.ring.exp[self.ring.at(self.ring.tail, self.ring.head)]
         assert (exp[1:] >= exp[:-1]).all(), "ends do not ascend: the edge is not WKS"
         assert not len(exp) or exp[-1] < FOREVER, "a row that never ends is kept"
 
+    def _clear(self) -> None:
+        self.ring = Ring(self.fields)
 
-class CalendarExpirer:
+    def _fill(self, rows: Delta) -> None:
+        self.ring.append(rows.ts, cast("I64", rows.exp), rows.columns)
+
+
+class CalendarExpirer(Expirer):
     """For WK edges: rows end in any order, so a calendar queue says which are next.
 
     O(arrivals + ends) a turn, amortised.
     Invariant, asserted by `check`: the pool holds exactly the rows that are queued.
     """
 
-    def __init__(self, schema: Schema, keep: tuple[str, ...] | None = None) -> None:
-        self.counters = Counters()
-        self.fields = kept_fields(schema, keep)
-        self.pool = RowPool(self.fields)
-        self.queue = CalendarQueue()
+    state_fields = (NestedField("pool"), NestedField("queue"))
 
     def __len__(self) -> int:
         return len(self.queue)
@@ -202,45 +194,26 @@ class CalendarExpirer:
         rows = rows[order]
         return Delta(self.pool.ts[rows], self.pool.take(rows), exp[order])
 
-    def live_codes(self) -> list[I64]:
+    def invariants(self) -> None:
         """See `Expirer`."""
-        return interned_codes(self.fields, self.pool.take(self.pool.live()))
-
-    @property
-    def nbytes(self) -> int:
-        """See `Expirer`."""
-        return self.pool.nbytes + self.queue.nbytes
-
-    def save(self) -> Saved:
-        """See `Expirer`."""
-        return save_rows(self.live())
-
-    def load(self, saved: Saved) -> None:
-        """See `Expirer`."""
-        rows = load_rows(self.fields, saved)
-        self.pool = RowPool(self.fields)
-        self.queue = CalendarQueue()
-        self.queue.push(cast("I64", rows.exp), self.pool.add(rows.ts, rows.columns))
-
-    def check(self) -> None:
-        """See `Expirer`."""
-        self.pool.check()
-        self.queue.check()
         assert np.array_equal(np.sort(self.queue.queued()[1]), self.pool.live()), "rows differ"
 
+    def _clear(self) -> None:
+        self.pool = RowPool(self.fields)
+        self.queue = CalendarQueue()
 
-class ScanningExpirer:
+    def _fill(self, rows: Delta) -> None:
+        self.queue.push(cast("I64", rows.exp), self.pool.add(rows.ts, rows.columns))
+
+
+class ScanningExpirer(Expirer):
     """For `direct`: a list in order of arrival, scanned whole at every instant.
 
     O(instants * rows) a turn, as the approach is [THESIS 2.3.3]: the baseline to compare with.
     Invariant, asserted by `check`: the pool holds exactly the rows of the list.
     """
 
-    def __init__(self, schema: Schema, keep: tuple[str, ...] | None = None) -> None:
-        self.counters = Counters()
-        self.fields = kept_fields(schema, keep)
-        self.pool = RowPool(self.fields)
-        self.list = PlainList()
+    state_fields = (NestedField("pool"), NestedField("list"))
 
     def __len__(self) -> int:
         return len(self.list)
@@ -266,40 +239,13 @@ class ScanningExpirer:
         rows = self.list.rows()
         return Delta(self.pool.ts[rows], self.pool.take(rows), self.list.exp[: len(rows)].copy())
 
-    def live_codes(self) -> list[I64]:
+    def invariants(self) -> None:
         """See `Expirer`."""
-        return interned_codes(self.fields, self.live().columns)
-
-    @property
-    def nbytes(self) -> int:
-        """See `Expirer`."""
-        return self.pool.nbytes + self.list.nbytes
-
-    def save(self) -> Saved:
-        """See `Expirer`."""
-        return save_rows(self.live())
-
-    def load(self, saved: Saved) -> None:
-        """See `Expirer`."""
-        rows = load_rows(self.fields, saved)
-        self.pool = RowPool(self.fields)
-        self.list = PlainList()
-        if len(rows):
-            self.list.fill(cast("I64", rows.exp), self.pool.add(rows.ts, rows.columns))
-
-    def check(self) -> None:
-        """See `Expirer`."""
-        self.pool.check()
-        self.list.check()
         assert np.array_equal(np.sort(self.list.rows()), self.pool.live()), "rows differ"
 
+    def _clear(self) -> None:
+        self.pool = RowPool(self.fields)
+        self.list = PlainList()
 
-def save_rows(rows: Delta) -> Saved:
-    """Return waiting rows as plain values."""
-    return {"ts": rows.ts, "exp": rows.exp, "columns": save_columns(rows.columns)}
-
-
-def load_rows(fields: tuple[Field, ...], saved: Saved) -> Delta:
-    """Return the waiting rows that were saved."""
-    columns = load_columns(fields, cast("Saved", saved["columns"]))
-    return Delta(cast("I64", saved["ts"]), columns, cast("I64", saved["exp"]))
+    def _fill(self, rows: Delta) -> None:
+        self.list.fill(cast("I64", rows.exp), self.pool.add(rows.ts, rows.columns))

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from operator import attrgetter
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
 
+from windrow.core.schema import Field
 from windrow.kernels.hashing import (
     BLOCK,
     ENTRIES,
@@ -17,8 +21,10 @@ from windrow.kernels.hashing import (
     release_codes,
 )
 from windrow.operators.state.aligned import aligned
+from windrow.operators.state.fields import ArrayField, NestedField, ScratchField, State
+from windrow.operators.task import Saved
+from windrow.operators.vector import I64, is_interned
 
-I64 = npt.NDArray[np.int64]
 U64 = npt.NDArray[np.uint64]
 
 SMALLEST = 64
@@ -27,12 +33,14 @@ TAGS: I64 = np.empty(BLOCK, np.int64)
 """Room for the tags of a block: no lookup leaves anything there."""
 
 
-def grown(array: npt.NDArray[np.generic], size: int) -> npt.NDArray[np.generic]:
+def grown(array: npt.NDArray[np.generic], size: int, fill: int = 0) -> npt.NDArray[np.generic]:
     """Return the array with room for at least `size` rows: itself, or a copy twice as long."""
     if size <= len(array):
         return array
     bigger = aligned((max(size, 2 * len(array)), *array.shape[1:]), array.dtype)
     bigger[: len(array)] = array
+    if fill:
+        bigger[len(array) :] = fill
     return bigger
 
 
@@ -44,7 +52,7 @@ def with_room(saved: npt.NDArray[np.generic], size: int) -> npt.NDArray[np.gener
 
 
 @dataclass(slots=True)
-class KeyTable:
+class KeyTable(State):
     """Rows of `width` words, each with a dense code that stays until it is released.
 
     Invariants, asserted by `check`:
@@ -52,6 +60,15 @@ class KeyTable:
       2. slots are at most half full, so that a probe ends soon;
       3. live entries and free entries are all entries ever used.
     """
+
+    layout = "key-table", 1
+    state_fields = (
+        ArrayField("words", length="entries"),
+        ArrayField("hashes", length="entries", room="capacity"),
+        ArrayField("free", length="freed", room="capacity"),
+        ArrayField("meta"),
+        ScratchField("slots"),
+    )
 
     width: int
     slots: I64 = field(default_factory=lambda: np.zeros(2 * SMALLEST, np.int64))
@@ -112,40 +129,56 @@ class KeyTable:
             self.slots = np.zeros(size, np.int64)
             rebuild_slots(self.slots, self.hashes, self.live())
 
-    @property
-    def nbytes(self) -> int:
-        """Exact size of the arrays."""
-        arrays = (self.slots, self.words, self.hashes, self.free, self.meta)
-        return sum(a.nbytes for a in arrays)
-
-    def save(self) -> dict[str, object]:
-        """Return all that `load` needs."""
-        n = int(self.meta[ENTRIES])
-        return {
-            "words": self.words[:n].copy(),
-            "hashes": self.hashes[:n].copy(),
-            "free": self.free[: self.meta[FREE]].copy(),
-        }
-
-    @classmethod
-    def load(cls, saved: dict[str, object]) -> KeyTable:
-        """Rebuild a table with the same codes. Free entries may hold words of live ones."""
-        words, hashes, free = saved["words"], saved["hashes"], saved["free"]
-        assert isinstance(words, np.ndarray)
-        assert isinstance(hashes, np.ndarray)
-        assert isinstance(free, np.ndarray)
-        table = cls(words.shape[1])
-        table._reserve(len(words))
-        table.words[: len(words)] = words
-        table.hashes[: len(hashes)] = hashes
-        table.free[: len(free)] = free
-        table.meta[:] = len(words), len(free)
-        rebuild_slots(table.slots, table.hashes, table.live())
-        return table
-
-    def check(self) -> None:
+    def invariants(self) -> None:
         """Assert the invariants."""
         live = self.live()
         assert np.array_equal(self.find(self.words[live]), live), "invariant 1: an entry is lost"
         assert 2 * len(self) <= len(self.slots), "invariant 2: slots are too full"
         assert np.count_nonzero(self.slots) == len(live), "invariant 3: slots and entries differ"
+
+    @property
+    def entries(self) -> int:
+        """How many codes were ever used."""
+        return int(self.meta[ENTRIES])
+
+    @property
+    def freed(self) -> int:
+        """How many of them are free."""
+        return int(self.meta[FREE])
+
+    @classmethod
+    def loaded(cls, saved: Saved) -> KeyTable:
+        """Return a saved table."""
+        table = cls(cast("I64", saved["words"]).shape[1])
+        table.load(saved)
+        return table
+
+    def rebuild(self) -> None:
+        """Find slots for the entries. Free entries may hold words of live ones."""
+        size = 2 * SMALLEST
+        while size < 2 * len(self):
+            size *= 2
+        self.slots = np.zeros(size, np.int64)
+        rebuild_slots(self.slots, self.hashes, self.live())
+
+
+@dataclass(frozen=True)
+class TableField(NestedField):
+    """A `KeyTable`; `fields` names the attribute with the `Field`s of its words from `first` on."""
+
+    fields: str = ""
+    first: int = 0
+
+    def codes(self, owner: State) -> list[I64]:
+        """Return the words of interned columns of all live entries."""
+        fields: Iterable[Field] = attrgetter(self.fields)(owner)
+        return interned_words(fields, getattr(owner, self.name), self.first)
+
+
+def interned_words(fields: Iterable[Field], table: KeyTable, first: int = 0) -> list[I64]:
+    """Return the words of interned columns of all live entries; the columns begin at `first`."""
+    places = [first + i for i, f in enumerate(fields) if is_interned(f.type)]
+    if not places:
+        return []
+    live = table.live()
+    return [np.ascontiguousarray(table.words[live, i]) for i in places]

@@ -9,14 +9,14 @@ import numpy as np
 from windrow.core.time import FOREVER
 from windrow.kernels.expiring_distinct import NOT_THERE, emit_arrivals, emit_expirations
 from windrow.operators.state.calendar import CalendarQueue
-from windrow.operators.task import Saved
+from windrow.operators.state.fields import ArrayField, NestedField, State
 from windrow.operators.vector import I64
 
 SMALLEST = 64
 
 
 @dataclass(slots=True)
-class LatestEnds:
+class LatestEnds(State):
     """Of each code, until when some tuple of it is there.
 
     Only that matters: a tuple that ends before another of its code is never emitted. O(tuples +
@@ -24,6 +24,9 @@ class LatestEnds:
     by `check`:
       1. each code that ends is queued once, not later than it ends.
     """
+
+    layout = "latest-ends", 1
+    state_fields = (ArrayField("ends", fill=NOT_THERE), NestedField("queue"))
 
     ends: I64 = field(default_factory=lambda: np.full(SMALLEST, NOT_THERE))
     queue: CalendarQueue = field(default_factory=CalendarQueue)
@@ -78,30 +81,9 @@ class LatestEnds:
         """Return the codes that are there, ascending."""
         return np.flatnonzero(self.ends != NOT_THERE)
 
-    @property
-    def nbytes(self) -> int:
-        """Exact size of times and queue."""
-        return self.ends.nbytes + self.queue.nbytes
-
-    def save(self) -> Saved:
-        """Return times and queue."""
-        return {"ends": self.ends.copy(), "queue": self.queue.save()}
-
-    @classmethod
-    def load(cls, saved: Saved) -> LatestEnds:
-        """Return what was saved."""
-        ends, queue = saved["ends"], saved["queue"]
-        assert isinstance(ends, np.ndarray)
-        assert isinstance(queue, dict)
-        return cls(ends.copy(), CalendarQueue.load(queue))
-
-    def check(self) -> None:
+    def invariants(self) -> None:
         """Assert the invariant."""
-        self.queue.check()
-        waiting = self.queue.save()
-        queued, due = waiting["rows"], waiting["exp"]
-        assert isinstance(queued, np.ndarray)
-        assert isinstance(due, np.ndarray)
+        due, queued = self.queue.queued()
         assert len(np.unique(queued)) == len(queued), "invariant 1: a code is queued twice"
         ending = self.there()[self.ends[self.there()] < FOREVER]
         assert np.isin(ending, queued).all(), "invariant 1: a code that ends is not queued"

@@ -16,7 +16,7 @@ from typing import cast
 
 import numpy as np
 
-from windrow.core.schema import Field, Schema
+from windrow.core.schema import Field
 from windrow.core.time import FOREVER
 from windrow.core.types import BIGINT
 from windrow.kernels.withdrawals import idle_codes, note_withdrawals, pass_over
@@ -24,21 +24,14 @@ from windrow.operators.codec import RowCodec
 from windrow.operators.delta import NO_TIMES, Delta
 from windrow.operators.state.bag import encode_sparingly
 from windrow.operators.state.calendar import CalendarQueue
-from windrow.operators.state.expirer import (
-    insertions,
-    interned_codes,
-    kept_fields,
-    load_rows,
-    merged,
-    save_rows,
-)
+from windrow.operators.state.expirer import Expirer, insertions, merged
+from windrow.operators.state.fields import ArrayField, NestedField, ScratchField
 from windrow.operators.state.key_table import KeyTable, grown
 from windrow.operators.state.row_pool import RowPool
-from windrow.operators.task import Counters, Saved
 from windrow.operators.vector import I64, Bools, Vector
 
 
-class PartlySignedExpirer:
+class PartlySignedExpirer(Expirer):
     """For partly signed edges: a calendar queue of rows, and a hash table of those retracted early.
 
     Rows that never end are handed on and not kept, nor are their withdrawals. A row retracted
@@ -49,15 +42,15 @@ class PartlySignedExpirer:
       3. of each there are at least as many rows queued as withdrawals pending.
     """
 
-    def __init__(self, schema: Schema, keep: tuple[str, ...] | None = None) -> None:
-        self.counters = Counters()
-        self.fields = kept_fields(schema, keep)
-        self.codec = RowCodec((*self.fields, Field("exp", BIGINT, nullable=False)))
-        self.pool = RowPool(self.fields)
-        self.queue = CalendarQueue()
-        self.withdrawn = KeyTable(self.codec.width)
-        self.pending: I64 = np.zeros(self.withdrawn.capacity, np.int64)
-        self.marks: I64 = np.zeros(self.withdrawn.capacity, np.int64)
+    state_fields = (
+        NestedField("pool"),
+        NestedField("queue"),
+        NestedField("withdrawn"),
+        ArrayField("pending"),
+        ScratchField("marks"),
+    )
+    pending: I64
+    marks: I64
 
     def __len__(self) -> int:
         return len(self.queue) - int(self.pending.sum())
@@ -148,33 +141,8 @@ class PartlySignedExpirer:
             exp, rows = exp[kept != 0], rows[kept != 0]
         return Delta(self.pool.ts[rows], self.pool.take(rows), exp)
 
-    def live_codes(self) -> list[I64]:
-        """Return the interned codes that rows refer to; those of withdrawals are among them."""
-        return interned_codes(self.fields, self.pool.take(self.pool.live()))
-
-    @property
-    def nbytes(self) -> int:
-        """Exact size of the arrays."""
-        table = self.withdrawn.nbytes + self.pending.nbytes + self.marks.nbytes
-        return self.pool.nbytes + self.queue.nbytes + table
-
-    def save(self) -> Saved:
-        """Return the rows that are there."""
-        return save_rows(self.live())
-
-    def load(self, saved: Saved) -> None:
-        """Take over saved rows."""
-        rows = load_rows(self.fields, saved)
-        self.pool, self.queue = RowPool(self.fields), CalendarQueue()
-        self.withdrawn = KeyTable(self.codec.width)
-        self.pending, self.marks = np.zeros((2, self.withdrawn.capacity), np.int64)
-        self.queue.push(cast("I64", rows.exp), self.pool.add(rows.ts, rows.columns))
-
-    def check(self) -> None:
+    def invariants(self) -> None:
         """Assert the invariants."""
-        self.pool.check()
-        self.queue.check()
-        self.withdrawn.check()
         exp, rows = self.queue.queued()
         assert np.array_equal(np.sort(rows), self.pool.live()), "invariant 1: rows differ"
         live = np.flatnonzero(self.pending)
@@ -183,3 +151,12 @@ class PartlySignedExpirer:
         codes = self.withdrawn.find(self._words(self.pool.take(rows), exp))
         waiting = np.bincount(codes[codes >= 0], minlength=len(self.pending))
         assert (waiting >= self.pending).all(), "invariant 3: a withdrawal without its row"
+
+    def _clear(self) -> None:
+        self.codec = RowCodec((*self.fields, Field("exp", BIGINT, nullable=False)))
+        self.pool, self.queue = RowPool(self.fields), CalendarQueue()
+        self.withdrawn = KeyTable(self.codec.width)
+        self.pending, self.marks = np.zeros((2, self.withdrawn.capacity), np.int64)
+
+    def _fill(self, rows: Delta) -> None:
+        self.queue.push(cast("I64", rows.exp), self.pool.add(rows.ts, rows.columns))

@@ -8,6 +8,7 @@ import numpy as np
 
 from windrow.core.time import FOREVER
 from windrow.kernels.rings import COMPARISONS, FIRST_END, LENGTH, scan_list
+from windrow.operators.state.fields import ArrayField, State
 from windrow.operators.state.key_table import grown
 from windrow.operators.vector import I64
 
@@ -20,13 +21,15 @@ def empty_meta() -> I64:
 
 
 @dataclass(slots=True)
-class PlainList:
+class PlainList(State):
     """Row numbers with their ends, in order of arrival; each instant scans all of them.
 
     Invariants, asserted by `check`:
       1. `first_end` is the smallest end in the list;
       2. a row is in the list once.
     """
+
+    state_fields = (ArrayField("exp"), ArrayField("kept"), ArrayField("meta"))
 
     exp: I64 = field(default_factory=lambda: np.zeros(SMALLEST, np.int64))
     kept: I64 = field(default_factory=lambda: np.zeros(SMALLEST, np.int64))
@@ -69,12 +72,7 @@ class PlainList:
         self.exp[:count], self.kept[:count] = exp, rows
         self.meta[LENGTH], self.meta[FIRST_END] = count, exp.min()
 
-    @property
-    def nbytes(self) -> int:
-        """Exact size of the arrays."""
-        return self.exp.nbytes + self.kept.nbytes + self.meta.nbytes
-
-    def check(self) -> None:
+    def invariants(self) -> None:
         """Assert the invariants."""
         exp = self.exp[: len(self)]
         first_end = int(exp.min()) if len(exp) else FOREVER

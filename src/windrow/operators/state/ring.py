@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from windrow.core.schema import Field
-from windrow.operators.state.row_columns import RowColumns
+from windrow.operators.state.fields import ArrayField, NestedField, State
+from windrow.operators.state.row_columns import RowColumns, interned_codes
 from windrow.operators.vector import I64, Vector
 
 SMALLEST = 64
@@ -16,7 +17,7 @@ NOTHING = slice(0, 0)
 
 
 @dataclass(slots=True)
-class Ring:
+class Ring(State):
     """Rows by number, from `tail` up to but not including `head`, each with arrival and end.
 
         place = row & (capacity - 1)       [ 8  9  .  .  .  5  6  7 ]   tail 5, head 10
@@ -26,6 +27,8 @@ class Ring:
       1. capacity is a power of two and holds all rows;
       2. a ring of more than `SMALLEST` places is at least an eighth full after `drop_to`.
     """
+
+    state_fields = (ArrayField("ts"), ArrayField("exp"), NestedField("columns"))
 
     fields: tuple[Field, ...]
     ts: I64 = field(default_factory=lambda: np.empty(SMALLEST, np.int64))
@@ -112,15 +115,13 @@ class Ring:
         self.columns.resize(capacity, kept, places)
         self.ts, self.exp = ts, exp
 
-    @property
-    def nbytes(self) -> int:
-        """Exact size of the arrays."""
-        return self.ts.nbytes + self.exp.nbytes + self.columns.nbytes
-
-    def check(self) -> None:
+    def invariants(self) -> None:
         """Assert the invariants."""
         capacity = len(self.exp)
         assert capacity & (capacity - 1) == 0, "invariant 1: capacity is no power of two"
         assert 0 <= len(self) <= capacity, "invariant 1: more rows than places"
         assert self.columns.capacity == len(self.ts) == capacity, "invariant 1: lengths differ"
-        self.columns.check()
+
+    def live_codes(self) -> list[I64]:
+        """Return the interned codes that rows refer to."""
+        return interned_codes(self.fields, self.columns.take(self.at(self.tail, self.head)))

@@ -10,12 +10,13 @@ import numpy as np
 from windrow.core.schema import Field
 from windrow.core.types import is_float
 from windrow.kernels.rings import gather_rows, scatter_words
+from windrow.operators.state.fields import ArrayField, State
 from windrow.operators.task import Saved
-from windrow.operators.vector import I64, Bools, Vector
+from windrow.operators.vector import I64, Bools, Vector, is_interned
 
 
 @dataclass(slots=True)
-class RowColumns:
+class RowColumns(State):
     """Columns of `capacity` places; which places hold rows is the owner's business.
 
         words   [k]  the values of column k, floats as their bits
@@ -24,6 +25,8 @@ class RowColumns:
     A column gets its line in `valid` when its first NULL comes. Invariant, asserted by
     `check`: all lines are `capacity` long, and `nullable` names each column at most once.
     """
+
+    state_fields = (ArrayField("words"), ArrayField("valid"))
 
     fields: tuple[Field, ...]
     words: I64 = field(init=False)
@@ -84,12 +87,7 @@ class RowColumns:
         valid[:, target] = self.valid[:, source]
         self.words, self.valid = words, valid
 
-    @property
-    def nbytes(self) -> int:
-        """Exact size of the arrays."""
-        return self.words.nbytes + self.valid.nbytes
-
-    def check(self) -> None:
+    def invariants(self) -> None:
         """Assert the invariant."""
         assert self.words.shape == (len(self.fields), self.capacity), "a line of words is short"
         assert self.valid.shape == (len(self.nullable), self.capacity), "a line of bits is short"
@@ -109,3 +107,8 @@ def load_columns(fields: tuple[Field, ...], saved: Saved) -> dict[str, Vector]:
         valid = cast("Bools | None", column["valid"])
         loaded[f.name] = Vector(f.type, cast("I64", column["data"]), valid)
     return loaded
+
+
+def interned_codes(fields: tuple[Field, ...], columns: dict[str, Vector]) -> list[I64]:
+    """Return the codes in columns of interned types."""
+    return [cast("I64", columns[f.name].data) for f in fields if is_interned(f.type)]

@@ -8,14 +8,15 @@ import numpy as np
 
 from windrow.core.schema import Field
 from windrow.kernels.rings import scatter_words, take_places
-from windrow.operators.state.row_columns import RowColumns
+from windrow.operators.state.fields import ArrayField, NestedField, State
+from windrow.operators.state.row_columns import RowColumns, interned_codes
 from windrow.operators.vector import I64, Vector
 
 SMALLEST = 64
 
 
 @dataclass(slots=True)
-class RowPool:
+class RowPool(State):
     """Rows at numbered places, each with its arrival. A released place is given out again.
 
         places  [ a  .  b  c  .  | never used ]       free [ 1 4 ], newest last
@@ -25,6 +26,8 @@ class RowPool:
       1. free places are below `used` and distinct;
       2. all arrays have room for `used` rows.
     """
+
+    state_fields = (ArrayField("ts"), ArrayField("free"), NestedField("columns"))
 
     fields: tuple[Field, ...]
     ts: I64 = field(default_factory=lambda: np.empty(SMALLEST, np.int64))
@@ -84,12 +87,7 @@ class RowPool:
         self.columns.resize(capacity, kept, kept)
         self.ts, self.free = ts, free
 
-    @property
-    def nbytes(self) -> int:
-        """Exact size of the arrays."""
-        return self.ts.nbytes + self.free.nbytes + self.columns.nbytes
-
-    def check(self) -> None:
+    def invariants(self) -> None:
         """Assert the invariants."""
         free = self.free[: self.freed]
         assert len(np.unique(free)) == len(free), "invariant 1: a place is free twice"
@@ -98,4 +96,7 @@ class RowPool:
         )
         assert len(self.ts) == len(self.free) == self.columns.capacity, "invariant 2: lengths"
         assert self.used <= len(self.ts), "invariant 2: more rows than places"
-        self.columns.check()
+
+    def live_codes(self) -> list[I64]:
+        """Return the interned codes that rows refer to."""
+        return interned_codes(self.fields, self.take(self.live()))

@@ -10,6 +10,7 @@ from windrow.core.schema import Field
 from windrow.core.types import is_float
 from windrow.kernels.records import gather_bits, gather_words
 from windrow.operators.state.aligned import aligned, row_words
+from windrow.operators.state.fields import ArrayField, State
 from windrow.operators.vector import I64, Bools, Vector
 
 Moves = list[tuple[slice, slice]]
@@ -17,7 +18,7 @@ Moves = list[tuple[slice, slice]]
 
 
 @dataclass(slots=True)
-class RowRecords:
+class RowRecords(State):
     """Rows of `capacity` places; which places hold rows is the owner's business.
 
         words   [place, k]  the value of column k, floats as their bits; then words of no use
@@ -28,6 +29,8 @@ class RowRecords:
     its first NULL is announced. Invariant, asserted by `check`: all places are there, and
     `nullable` names each column at most once.
     """
+
+    state_fields = (ArrayField("words"), ArrayField("valid"))
 
     fields: tuple[Field, ...]
     capacity: int
@@ -89,12 +92,7 @@ class RowRecords:
             valid[:, target] = self.valid[:, source]
         self.words, self.valid, self.capacity = words, valid, capacity
 
-    @property
-    def nbytes(self) -> int:
-        """Exact size of the arrays."""
-        return self.words.nbytes + self.valid.nbytes
-
-    def check(self) -> None:
+    def invariants(self) -> None:
         """Assert the invariant."""
         words = row_words(len(self.fields))
         assert self.words.shape == (self.capacity, words), "a place has no words"

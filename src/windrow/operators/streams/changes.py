@@ -16,17 +16,22 @@ from windrow.operators.interner import Interner
 from windrow.operators.netting import net_per_instant
 from windrow.operators.ordering import RowOrder
 from windrow.operators.state.backlog import Backlog
-from windrow.operators.task import Counters, Saved
+from windrow.operators.state.fields import NestedField
+from windrow.operators.stateless import StatefulTask
+from windrow.operators.task import Counters
 from windrow.operators.vector import I64
 from windrow.operators.window.slide import next_multiples
 
 
-class ClosingTask(ABC):
+class ClosingTask(StatefulTask, ABC):
     """The common part: changes wait until their instant is past.
 
     A subclass says in `_spoken` what closed instants amount to. Stores the open instant.
     At the root of a plan nobody asks for an order inside an instant: then `ordered` is False.
     """
+
+    layout = "open-instants", 1
+    state_fields = (NestedField("_open"),)
 
     lags = True
 
@@ -43,10 +48,6 @@ class ClosingTask(ABC):
     def _timed(self, delta: Delta) -> Delta:
         """Return the changes at the instants they are reported for."""
         return delta
-
-    def begin(self, start: int) -> Delta | None:
-        """Nothing is said before an instant has passed."""
-        return None
 
     def step(self, inputs: tuple[Delta, ...], clock: int) -> Delta:
         """Take changes; return what instants before `clock` amount to."""
@@ -74,26 +75,6 @@ class ClosingTask(ABC):
     def state_rows(self) -> int:
         """Return the changes of instants that are still open."""
         return len(self._open)
-
-    def state_bytes(self) -> int:
-        """Return the exact size of what waits."""
-        return self._open.nbytes
-
-    def save(self) -> Saved:
-        """Return what waits."""
-        return self._open.save()
-
-    def load(self, saved: Saved) -> None:
-        """Take over what waits."""
-        self._open.load(saved)
-
-    def check(self) -> None:
-        """Assert the invariants of what waits."""
-        self._open.check()
-
-    def live_codes(self) -> list[I64]:
-        """Return the interned codes of what waits."""
-        return self._open.live_codes()
 
 
 class IstreamTask(ClosingTask):

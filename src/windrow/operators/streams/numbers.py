@@ -6,58 +6,44 @@ SlideInstants   step 2: a  b┊c  d┊     instants of b and d, once each
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 from windrow.core.schema import Field, Schema
 from windrow.core.time import BEGINNING
 from windrow.core.types import BIGINT
 from windrow.operators.delta import Delta
-from windrow.operators.task import Counters, Saved
-from windrow.operators.vector import I64, Vector
+from windrow.operators.state.fields import ScalarField, StateField
+from windrow.operators.stateless import StatefulTask
+from windrow.operators.task import Counters
+from windrow.operators.vector import Vector
 
 SHARD_NUMBERS = 1 << 48
 """Numbers that a shard has for itself: a year of eight million tuples a second."""
 
 
-class CountingTask:
+class CountingTask(StatefulTask):
     """The common part: how many tuples of the stream have arrived."""
+
+    layout = "counted-tuples", 1
+    state_fields: ClassVar[tuple[StateField, ...]] = (ScalarField("arrived"),)
 
     def __init__(self) -> None:
         self.counters = Counters()
         self.arrived = 0
 
-    def begin(self, start: int) -> Delta | None:
-        """Nothing is there before any tuple is."""
-        return None
-
     def _counted(self, given: Delta, made: Delta) -> Delta:
-        self.counters.tuples_in += len(given)
-        self.counters.tuples_out += len(made)
+        self._count(given, made)
         return made
 
     def state_rows(self) -> int:
         """No tuple is kept."""
         return 0
 
-    def state_bytes(self) -> int:
-        """No tuple is kept."""
-        return 0
-
-    def check(self) -> None:
+    def invariants(self) -> None:
         """Assert that the count has not gone back."""
         assert self.arrived >= 0, "tuples arrive, and do not return"
-
-    def live_codes(self) -> list[I64]:
-        """No tuple is kept."""
-        return []
-
-    def save(self) -> Saved:
-        """Return the count."""
-        return {"arrived": self.arrived}
-
-    def load(self, saved: Saved) -> None:
-        """Go on from a saved count."""
-        self.arrived = int(saved["arrived"])  # type: ignore[call-overload]
 
 
 class NumberTask(CountingTask):
@@ -84,6 +70,9 @@ class SlideInstantsTask(CountingTask):
     O(tuples); keeps the count, and the last instant that was emitted.
     """
 
+    layout = "slide-instants", 1
+    state_fields = (*CountingTask.state_fields, ScalarField("last"))
+
     def __init__(self, column: str, step: int) -> None:
         super().__init__()
         self.schema = Schema((Field(column, BIGINT, nullable=False),))
@@ -101,12 +90,3 @@ class SlideInstantsTask(CountingTask):
             self.last = int(slides[-1])
         out = Delta(slides, {self.schema.names[0]: Vector(BIGINT, slides)})
         return self._counted(delta, out)
-
-    def save(self) -> Saved:
-        """Return the count and the last instant."""
-        return {**super().save(), "last": self.last}
-
-    def load(self, saved: Saved) -> None:
-        """Go on from a saved count."""
-        super().load(saved)
-        self.last = int(saved["last"])  # type: ignore[call-overload]

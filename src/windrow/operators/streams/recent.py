@@ -15,12 +15,13 @@ from windrow.core.time import FOREVER, last_multiple, next_multiple
 from windrow.operators.delta import Delta
 from windrow.operators.state.backlog import Backlog
 from windrow.operators.state.bag import Bag
-from windrow.operators.task import Counters, Saved
-from windrow.operators.vector import I64
+from windrow.operators.state.fields import NestedField, ScalarField
+from windrow.operators.stateless import StatefulTask
+from windrow.operators.task import Counters
 from windrow.operators.window.slide import next_multiples
 
 
-class RecentAnswersTask:
+class RecentAnswersTask(StatefulTask):
     """⊎ { Q(k·d) | τ - width < k·d <= τ }: signed in, signed out.
 
     At k·d the answer changes by Q(k·d) - Q(k·d - width). A change of Q enters that difference at
@@ -29,6 +30,14 @@ class RecentAnswersTask:
       1. what leaves the difference later is what it is made of: it ends up empty;
       2. refreshes are multiples of the slide.
     """
+
+    layout = "recent-answers", 1
+    state_fields = (
+        ScalarField("next"),
+        NestedField("_difference"),
+        NestedField("_changes"),
+        NestedField("_leaving"),
+    )
 
     lags = True
 
@@ -101,32 +110,8 @@ class RecentAnswersTask:
         """Return the rows of the difference and the changes that wait."""
         return len(self._difference) + len(self._changes) + len(self._leaving)
 
-    def state_bytes(self) -> int:
-        """Return the exact size of these."""
-        return self._difference.nbytes + self._changes.nbytes + self._leaving.nbytes
-
-    def save(self) -> Saved:
-        """Return the difference and the changes that wait."""
-        return {
-            "next": self.next,
-            "difference": self._difference.save(),
-            "changes": self._changes.save(),
-            "leaving": self._leaving.save(),
-        }
-
-    def load(self, saved: Saved) -> None:
-        """Take over a saved state."""
-        following = saved["next"]
-        assert following is None or isinstance(following, int)
-        self.next = following
-        self._difference.load(saved["difference"])  # type: ignore[arg-type]
-        self._changes.load(saved["changes"])  # type: ignore[arg-type]
-        self._leaving.load(saved["leaving"])  # type: ignore[arg-type]
-
-    def check(self) -> None:
+    def invariants(self) -> None:
         """Assert the invariants."""
-        self._changes.check()
-        self._leaving.check()
         rest = Bag(self.schema)
         columns, counts = self._difference.rows()
         rest.add(columns, counts)
@@ -134,8 +119,3 @@ class RecentAnswersTask:
             rest.add(batch.columns, batch.weights())
         assert not len(rest), "invariant 1: something would stay in the difference"
         assert self.next is None or self.next % self.slide == 0, "invariant 2: no multiple"
-
-    def live_codes(self) -> list[I64]:
-        """Return the interned codes that the difference and the changes refer to."""
-        parts = (self._difference, self._changes, self._leaving)
-        return [codes for part in parts for codes in part.live_codes()]

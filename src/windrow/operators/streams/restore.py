@@ -22,14 +22,13 @@ from windrow.kernels.streams import (
 )
 from windrow.operators.codec import RowCodec
 from windrow.operators.delta import Delta
-from windrow.operators.state.bag import interned_words
-from windrow.operators.state.key_table import KeyTable, grown
-from windrow.operators.task import Saved
+from windrow.operators.state.fields import ArrayField, ScratchField, State
+from windrow.operators.state.key_table import KeyTable, TableField, grown
 from windrow.operators.vector import I64, Vector
 from windrow.operators.window.slide import next_multiples
 
 
-class RestoredChanges:
+class RestoredChanges(State):
     """The changes of an answer that holds p + m copies of a row at each multiple of `slide`.
 
     O(changes) a step; stores the answer and what it shows. Invariants, asserted by `check`:
@@ -37,6 +36,14 @@ class RestoredChanges:
       2. the lists of dirty and settled codes are those that are marked;
       3. a row that is in neither list shows what it has.
     """
+
+    layout = "restored-changes", 1
+    state_fields = (
+        TableField("table", fields="schema"),
+        ArrayField("rows", length="table.entries", room="table.capacity"),
+        ArrayField("work"),
+        ScratchField("lists"),
+    )
 
     def __init__(self, schema: Schema, slide: int) -> None:
         self.schema = schema
@@ -90,41 +97,8 @@ class RestoredChanges:
     def __len__(self) -> int:
         return len(self.table)
 
-    @property
-    def nbytes(self) -> int:
-        """Exact size of the arrays."""
-        return self.table.nbytes + self.rows.nbytes + self.lists.nbytes
-
-    def live_codes(self) -> list[I64]:
-        """Return the interned codes that rows refer to."""
-        return interned_words(self.schema, self.table)
-
-    def save(self) -> Saved:
-        """Return rows, lists and the current interval."""
-        return {
-            "table": self.table.save(),
-            "rows": self.rows.copy(),
-            "lists": self.lists.copy(),
-            "work": self.work.copy(),
-        }
-
-    def load(self, saved: Saved) -> None:
-        """Take over saved rows."""
-        table, rows, lists, work = (saved[k] for k in ("table", "rows", "lists", "work"))
-        assert isinstance(table, dict)
-        assert isinstance(rows, np.ndarray)
-        assert isinstance(lists, np.ndarray)
-        assert isinstance(work, np.ndarray)
-        self.table = KeyTable.load(table)
-        self.rows, self.lists, self.work = rows.copy(), lists.copy(), work.copy()
-        if self.table.capacity > len(self.rows):
-            self.rows = grown(self.rows, self.table.capacity)  # type: ignore[assignment]
-            self.lists = np.zeros((3, len(self.rows)), np.int64)
-            self.lists[:, : lists.shape[1]] = lists
-
-    def check(self) -> None:
+    def invariants(self) -> None:
         """Assert the invariants."""
-        self.table.check()
         idle = np.ones(len(self.rows), np.bool_)
         idle[self.table.live()] = False
         rows, work = self.rows, self.work
@@ -134,3 +108,10 @@ class RestoredChanges:
             assert np.array_equal(listed, np.flatnonzero(rows[:, mark])), "invariant 2: lists"
         calm = (rows[:, DIRTY] == 0) & (rows[:, SETTLED] == 0)
         assert (rows[calm, SHOWN] == rows[calm, COPIES]).all(), "invariant 3: not emitted"
+
+    def rebuild(self) -> None:
+        """List the codes that are marked."""
+        self.lists = np.zeros((3, len(self.rows)), np.int64)
+        for line, mark in enumerate((DIRTY, SETTLED)):
+            marked = np.flatnonzero(self.rows[:, mark])
+            self.lists[line, : len(marked)] = marked

@@ -13,19 +13,24 @@ from windrow.operators.interner import Interner
 from windrow.operators.ordering import RowOrder
 from windrow.operators.state.backlog import Backlog
 from windrow.operators.state.bag import Bag
+from windrow.operators.state.fields import NestedField, ScalarField
+from windrow.operators.stateless import StatefulTask
 from windrow.operators.streams.changes import copies
-from windrow.operators.task import Counters, Saved
+from windrow.operators.task import Counters
 from windrow.operators.vector import I64
 from windrow.operators.window.slide import next_multiples
 
 
-class RstreamTask:
+class RstreamTask(StatefulTask):
     """Q(k·d) at each k·d from the first event on: signed in, stream out.
 
     The answer of a multiple leaves once the clock has passed it. O(changes + rows emitted);
     keeps the answer as of the last multiple, and the changes since. `seen` and `by`: see the
     plan's node.
     """
+
+    layout = "whole-answers", 1
+    state_fields = (ScalarField("next"), NestedField("_bag"), NestedField("_changes"))
 
     lags = True
 
@@ -111,30 +116,6 @@ class RstreamTask:
         """Return the rows of the answer and the changes since."""
         return len(self._bag) + len(self._changes)
 
-    def state_bytes(self) -> int:
-        """Return the exact size of both."""
-        return self._bag.nbytes + self._changes.nbytes
-
-    def save(self) -> Saved:
-        """Return the answer and the changes since."""
-        return {"next": self.next, "bag": self._bag.save(), "changes": self._changes.save()}
-
-    def load(self, saved: Saved) -> None:
-        """Take over a saved answer."""
-        following, bag, changes = saved["next"], saved["bag"], saved["changes"]
-        assert following is None or isinstance(following, int)
-        assert isinstance(bag, dict)
-        assert isinstance(changes, dict)
-        self.next = following
-        self._bag.load(bag)
-        self._changes.load(changes)
-
-    def check(self) -> None:
+    def invariants(self) -> None:
         """Assert the invariants."""
-        self._bag.check()
-        self._changes.check()
         assert self.next is None or self.next % self.slide == 0, "only multiples are emitted"
-
-    def live_codes(self) -> list[I64]:
-        """Return the interned codes that the answer and its changes refer to."""
-        return self._bag.live_codes() + self._changes.live_codes()

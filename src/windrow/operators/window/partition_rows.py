@@ -8,15 +8,17 @@ from windrow.core.schema import Schema
 from windrow.kernels.windows import HELD, NEWER, NUMBER, OLDEST, newest_rows
 from windrow.operators.codec import RowCodec
 from windrow.operators.delta import Delta
+from windrow.operators.state.fields import ArrayField, NestedField, ScalarField
 from windrow.operators.state.key_table import KeyTable, grown
-from windrow.operators.task import Counters, Saved
-from windrow.operators.vector import I64, is_interned
+from windrow.operators.stateless import StatefulTask
+from windrow.operators.task import Counters
+from windrow.operators.vector import I64
 from windrow.operators.window.slide import SlidChanges
 
 SMALLEST = 64
 
 
-class PartitionRowsWindow:
+class PartitionRowsWindow(StatefulTask):
     """For each key its `count` newest tuples: stream in, signed out.
 
     O(tuples) a step; stores at most `count` tuples a key, in slots that are linked from the
@@ -25,6 +27,17 @@ class PartitionRowsWindow:
       1. a key's chain has HELD slots, of ascending arrival numbers, and at most `count`;
       2. every used slot is in one chain.
     """
+
+    layout = "newest-rows-by-key", 1
+    state_fields = (
+        NestedField("table"),
+        ArrayField("keys", length="table.entries", room="table.capacity"),
+        ScalarField("used"),
+        ScalarField("arrived"),
+        ArrayField("links", length="used"),
+        ArrayField("words", length="used", fields="schema"),
+        NestedField("_slid"),
+    )
 
     def __init__(
         self, schema: Schema, keys: tuple[str, ...], count: int, slide: int | None = None
@@ -46,22 +59,14 @@ class PartitionRowsWindow:
         self._slid = None if slide is None else SlidChanges(schema, slide)
         self._empty = Delta.empty(schema, signed=True)
 
-    def begin(self, start: int) -> Delta | None:
-        """Nothing is there before any tuple is."""
-        return None
-
     def step(self, inputs: tuple[Delta, ...], clock: int) -> Delta:
         """Let new tuples in and the oldest of their keys out."""
         (delta,) = inputs
         out = self._turned(delta) if len(delta) else self._empty
         if self._slid is not None:
             out = self._slid.turn(out, clock)
-        counters = self.counters
-        counters.tuples_in += len(delta)
-        counters.tuples_out += len(out)
-        counters.probes += len(delta)
-        if out.weight is not None:
-            counters.negatives_out += int(np.count_nonzero(out.weight < 0))
+        self._count(delta, out)
+        self.counters.probes += len(delta)
         return out
 
     def _turned(self, delta: Delta) -> Delta:
@@ -90,45 +95,10 @@ class PartitionRowsWindow:
 
     def state_rows(self) -> int:
         """Return how many tuples are stored."""
-        return self.used + (0 if self._slid is None else len(self._slid.waiting))
+        return self.used + (0 if self._slid is None else len(self._slid))
 
-    def state_bytes(self) -> int:
-        """Return the exact size of keys, chains, tuples and of what waits."""
-        arrays = (self.keys, self.links, self.words)
-        waiting = 0 if self._slid is None else self._slid.waiting.nbytes
-        return self.table.nbytes + sum(a.nbytes for a in arrays) + waiting
-
-    def save(self) -> Saved:
-        """Return keys, chains and tuples."""
-        return {
-            "table": self.table.save(),
-            "keys": self.keys[: self.table.capacity].copy(),
-            "links": self.links[: self.used].copy(),
-            "words": self.words[: self.used].copy(),
-            "arrived": self.arrived,
-            "slid": None if self._slid is None else self._slid.save(),
-        }
-
-    def load(self, saved: Saved) -> None:
-        """Take over a saved window."""
-        table, slid = saved["table"], saved["slid"]
-        keys, links, words = saved["keys"], saved["links"], saved["words"]
-        assert isinstance(table, dict)
-        assert isinstance(keys, np.ndarray)
-        assert isinstance(links, np.ndarray)
-        assert isinstance(words, np.ndarray)
-        self.table = KeyTable.load(table)
-        self.keys, self.links, self.words = keys.copy(), links.copy(), words.copy()
-        self.used = len(links)
-        self.arrived = int(saved["arrived"])  # type: ignore[call-overload]
-        self._reserve(SMALLEST)
-        if self._slid is not None:
-            assert isinstance(slid, dict)
-            self._slid.load(slid)
-
-    def check(self) -> None:
+    def invariants(self) -> None:
         """Assert the invariants."""
-        self.table.check()
         held = self.keys[: len(self.table), HELD]
         assert (held > 0).all(), "invariant 1: a key has no tuples"
         assert (held <= self.count).all(), "invariant 1: a key has too many tuples"
@@ -143,11 +113,3 @@ class PartitionRowsWindow:
             at = self.links[at, NEWER]
         slots = np.concatenate(seen) if seen else np.empty(0, np.int64)
         assert len(np.unique(slots)) == len(slots) == self.used, "invariant 2: slots are lost"
-        if self._slid is not None:
-            self._slid.waiting.check()
-
-    def live_codes(self) -> list[I64]:
-        """Return the interned codes that stored tuples refer to."""
-        places = [i for i, f in enumerate(self.schema) if is_interned(f.type)]
-        codes = [np.ascontiguousarray(self.words[: self.used, i]) for i in places]
-        return codes + ([] if self._slid is None else self._slid.waiting.live_codes())

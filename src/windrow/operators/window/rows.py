@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
 
 from windrow.core.schema import Schema
 from windrow.kernels.windows import turn_ring
 from windrow.operators.codec import RowCodec
 from windrow.operators.delta import Delta
+from windrow.operators.state.fields import NestedField, ScalarField, ScratchField
+from windrow.operators.stateless import StatefulTask
 from windrow.operators.task import Counters, Saved
 from windrow.operators.vector import I64, is_interned
 from windrow.operators.window.slide import SlidChanges
@@ -15,7 +19,7 @@ from windrow.operators.window.slide import SlidChanges
 SMALLEST = 64
 
 
-class RowsWindow:
+class RowsWindow(StatefulTask):
     """The `count` newest of the first k·step tuples, k as large as can be: stream in, signed out.
 
         arrival a enters with arrival   ⌈a / step⌉ · step
@@ -27,6 +31,9 @@ class RowsWindow:
       1. capacity is a power of two, or the ring is still empty;
       2. the tuples from `oldest` to `arrived` fit in it.
     """
+
+    layout = "newest-rows", 1
+    state_fields = (ScalarField("arrived"), ScratchField("words"), NestedField("_slid"))
 
     def __init__(self, schema: Schema, count: int, step: int = 1, slide: int | None = None) -> None:
         assert count > 0, "a count window holds at least one tuple"
@@ -48,21 +55,13 @@ class RowsWindow:
         shown = self.arrived - self.arrived % self.step_rows
         return max(1, shown - self.count + 1)
 
-    def begin(self, start: int) -> Delta | None:
-        """Nothing is there before any tuple is."""
-        return None
-
     def step(self, inputs: tuple[Delta, ...], clock: int) -> Delta:
         """Let new tuples in and the oldest out."""
         (delta,) = inputs
         out = self._turned(delta) if len(delta) else self._empty
         if self._slid is not None:
             out = self._slid.turn(out, clock)
-        counters = self.counters
-        counters.tuples_in += len(delta)
-        counters.tuples_out += len(out)
-        if out.weight is not None:
-            counters.negatives_out += int(np.count_nonzero(out.weight < 0))
+        self._count(delta, out)
         return out
 
     def _turned(self, delta: Delta) -> Delta:
@@ -108,47 +107,34 @@ class RowsWindow:
 
     def state_rows(self) -> int:
         """Return how many tuples are stored."""
-        waiting = 0 if self._slid is None else len(self._slid.waiting)
+        waiting = 0 if self._slid is None else len(self._slid)
         return self.arrived - self.oldest + 1 + waiting
 
-    def state_bytes(self) -> int:
-        """Return the exact size of the ring and of what waits."""
-        return self.words.nbytes + (0 if self._slid is None else self._slid.waiting.nbytes)
+    def content(self, rows: int) -> Saved:
+        """Return the fields, and the tuples in order."""
+        return {**super().content(rows), "kept": self._kept()}
+
+    def take_over(self, saved: Saved) -> None:
+        """Take over fields and tuples."""
+        super().take_over(saved)
+        kept = cast("I64", saved["kept"])
+        self._resize(self.arrived + 1, self.arrived, len(kept))
+        places = np.arange(self.oldest, self.arrived + 1) & (len(self.words) - 1)
+        self.words[places] = kept
+
+    def live_codes(self) -> list[I64]:
+        """Return the interned codes that stored tuples refer to."""
+        places = [i for i, f in enumerate(self.schema) if is_interned(f.type)]
+        kept = self._kept() if places else self.words
+        return super().live_codes() + [np.ascontiguousarray(kept[:, i]) for i in places]
 
     def _kept(self) -> I64:
         places = np.arange(self.oldest, self.arrived + 1) & (len(self.words) - 1)
         kept: I64 = self.words[places]
         return kept
 
-    def save(self) -> Saved:
-        """Return the tuples of the window and the number of arrivals."""
-        slid = None if self._slid is None else self._slid.save()
-        return {"words": self._kept(), "arrived": self.arrived, "slid": slid}
-
-    def load(self, saved: Saved) -> None:
-        """Take over a saved window."""
-        words, slid = saved["words"], saved["slid"]
-        assert isinstance(words, np.ndarray)
-        self.words = np.zeros((SMALLEST, self.codec.width), np.int64)
-        self.arrived = int(saved["arrived"])  # type: ignore[call-overload]
-        self._resize(self.arrived + 1, self.arrived, len(words))
-        places = np.arange(self.oldest, self.arrived + 1) & (len(self.words) - 1)
-        self.words[places] = words
-        if self._slid is not None:
-            assert isinstance(slid, dict)
-            self._slid.load(slid)
-
-    def check(self) -> None:
+    def invariants(self) -> None:
         """Assert the invariants."""
         capacity = len(self.words)
         assert capacity & (capacity - 1) == 0, "invariant 1: capacity is no power of two"
         assert self.arrived - self.oldest + 1 <= capacity, "invariant 2: tuples do not fit"
-        if self._slid is not None:
-            self._slid.waiting.check()
-
-    def live_codes(self) -> list[I64]:
-        """Return the interned codes that stored tuples refer to."""
-        places = [i for i, f in enumerate(self.schema) if is_interned(f.type)]
-        kept = self._kept() if places else self.words
-        codes = [np.ascontiguousarray(kept[:, i]) for i in places]
-        return codes + ([] if self._slid is None else self._slid.waiting.live_codes())

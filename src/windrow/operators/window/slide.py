@@ -11,7 +11,7 @@ from windrow.core.time import FOREVER
 from windrow.operators.delta import Delta
 from windrow.operators.netting import net_per_instant
 from windrow.operators.state.backlog import Backlog
-from windrow.operators.task import Saved
+from windrow.operators.state.fields import NestedField, State
 from windrow.operators.vector import I64
 
 SPARE = 4096
@@ -31,8 +31,11 @@ def next_multiples(times: I64, slide: int) -> I64:
     return up
 
 
-class SlidChanges:
+class SlidChanges(State):
     """Signed changes that wait for the next multiple of `slide`, netted."""
+
+    layout = "slid-changes", 1
+    state_fields = (NestedField("waiting"),)
 
     def __init__(self, schema: Schema, slide: int) -> None:
         self.slide = slide
@@ -52,11 +55,9 @@ class SlidChanges:
             self._netted = len(self.waiting)
         return self.waiting.pop(clock)
 
-    def save(self) -> Saved:
-        """Return what waits."""
-        return self.waiting.save()
+    def __len__(self) -> int:
+        return len(self.waiting)
 
-    def load(self, saved: Saved) -> None:
-        """Take over what waits."""
-        self.waiting.load(saved)
+    def rebuild(self) -> None:
+        """Nothing is known to be netted."""
         self._netted = 0

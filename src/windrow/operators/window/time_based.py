@@ -17,16 +17,21 @@ from windrow.core.time import FOREVER
 from windrow.core.types import BIGINT
 from windrow.operators.delta import Delta
 from windrow.operators.state.backlog import Backlog
-from windrow.operators.task import Counters, Saved
+from windrow.operators.state.fields import NestedField
+from windrow.operators.stateless import StatefulTask
+from windrow.operators.task import Counters
 from windrow.operators.vector import I64, Vector
 from windrow.operators.window.slide import next_multiples
 
 
-class TimeBasedWindow(ABC):
+class TimeBasedWindow(StatefulTask, ABC):
     """The common part: hold tuples back until the multiple of `slide` at which they enter.
 
     A subclass says in `_born` which tuples enter and when each leaves.
     """
+
+    layout = "time-window", 1
+    state_fields = (NestedField("_held"),)
 
     def __init__(self, schema: Schema, slide: int | None) -> None:
         assert slide is None or slide > 0, "a slide is positive"
@@ -40,10 +45,6 @@ class TimeBasedWindow(ABC):
     def _born(self, delta: Delta) -> Delta:
         """Return the tuples that enter, each with the time at which it leaves."""
 
-    def begin(self, start: int) -> Delta | None:
-        """Nothing is there before any tuple is."""
-        return None
-
     def step(self, inputs: tuple[Delta, ...], clock: int) -> Delta:
         """Give each tuple its time of leaving. O(tuples)."""
         (delta,) = inputs
@@ -51,33 +52,12 @@ class TimeBasedWindow(ABC):
         if self.slide is not None:
             self._held.push(_slid(out, self.slide))
             out = self._held.pop(clock)
-        self.counters.tuples_in += len(delta)
-        self.counters.tuples_out += len(out)
+        self._count(delta, out)
         return out
 
     def state_rows(self) -> int:
         """Return how many tuples wait for a multiple of the slide."""
         return len(self._held)
-
-    def state_bytes(self) -> int:
-        """Return the exact size of what waits."""
-        return self._held.nbytes
-
-    def save(self) -> Saved:
-        """Return what waits."""
-        return self._held.save()
-
-    def load(self, saved: Saved) -> None:
-        """Take over what waits."""
-        self._held.load(saved)
-
-    def check(self) -> None:
-        """Assert the invariants of what waits."""
-        self._held.check()
-
-    def live_codes(self) -> list[I64]:
-        """Return the interned codes of what waits."""
-        return self._held.live_codes()
 
 
 class RangeWindow(TimeBasedWindow):

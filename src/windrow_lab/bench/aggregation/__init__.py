@@ -25,7 +25,7 @@ SETTINGS, QUICK = 200, 24
 @click.option(
     "--only", multiple=True, type=click.Choice(PARTS), help="Only this part; may be given again."
 )
-@click.option("--list", "tell", is_flag=True, help="Print a line of JSON for each setting, too.")
+@click.option("--list", "report", is_flag=True, help="Print a line of JSON for each setting, too.")
 @click.option("--fail/--no-fail", default=True, help="End with code 1 if a bar is missed.")
 @click.pass_context
 def aggregation(
@@ -33,22 +33,22 @@ def aggregation(
     quick: bool,
     repeats: int,
     only: tuple[str, ...],
-    tell: bool,
+    report: bool,
     fail: bool,
 ) -> None:
     """Measure aggregation joins: all placements of early aggregation, and the chosen one.
 
-    Ratios inside one run; all placements must tell the same. Prints one line of JSON a bar, then a
+    Ratios inside one run; all placements must emit the same. Prints one line of JSON a bar, then a
     table. Against Polars' join and group-by: `windrow bench kernel --only join_group`.
     """
     from windrow_lab.bench.aggregation import grid, paper, versions  # noqa: PLC0415 - fast --help
-    from windrow_lab.contest.report import told_bars  # noqa: PLC0415 - as above
+    from windrow_lab.contest.report import measured_bars  # noqa: PLC0415 - as above
 
     count = QUICK if quick else SETTINGS
     parts: dict[str, Callable[[], list[Bar]]] = {
         "paper": lambda: paper.measure(repeats),
         "versions": lambda: versions.measure(repeats),
-        "grid": lambda: grid.measure(count, repeats, click.echo if tell else None),
+        "grid": lambda: grid.measure(count, repeats, click.echo if report else None),
     }
-    found = told_bars(parts, only)
+    found = measured_bars(parts, only)
     ctx.exit(1 if fail and not all(bar.met for bar in found) else 0)

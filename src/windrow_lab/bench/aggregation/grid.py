@@ -22,16 +22,16 @@ median counts. The same plan twice was seen to differ by a tenth for as long as 
 memory lies is luck."""
 SEED = 7
 
-Tell = Callable[[str], None]
+Report = Callable[[str], None]
 
 
-def measure(count: int, repeats: int, tell: Tell | None = None) -> list[Bar]:
+def measure(count: int, repeats: int, report: Report | None = None) -> list[Bar]:
     """Run all placements of random settings, and `auto`; compare."""
     found = []
     for seed, setting in enumerate(settings(count, SEED)):
         found.append(_decided(setting, repeats, seed))
-        if tell:
-            tell(line_of(found[-1]))
+        if report:
+            report(line_of(found[-1]))
     return bars(found)
 
 
@@ -59,8 +59,8 @@ def line_of(took: Took) -> str:
             "windows": [round(s.window) for s in streams],
             "groups": [s.groups for s in streams],
             "selectivity": float(f"{streams[0].selectivity:.3g}"),
-            "micros_a_tuple": took.told(took.micros),
-            "contributions_a_tuple": took.told(took.met),
+            "micros_a_tuple": took.by_placement(took.micros),
+            "contributions_a_tuple": took.by_placement(took.met),
             "auto": asked(took.auto, took.setting.names),
             "auto_micros_a_tuple": float(f"{took.auto_micros:.4g}"),
             "watching_micros_a_tuple": float(f"{took.watching:.3g}"),

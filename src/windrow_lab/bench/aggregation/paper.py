@@ -28,8 +28,8 @@ CASES = {
     "early_default_refreshed_by_the_second": Case(StreamSetting(two(), slide=SECOND), batch=1.0),
     "early_selectivity_half": Case(StreamSetting(two(share=0.5)), 20.0),
 }
-"""λ 300, w 5000, g1 150, g2 1, σ 0.1 or 0.5. The answer is told at every change, in batches of ten
-seconds or of one; and at every second."""
+"""λ 300, w 5000, g1 150, g2 1, σ 0.1 or 0.5. The answer is emitted at every change, in batches of
+ten seconds or of one; and at every second."""
 
 
 def measure(repeats: int) -> list[Bar]:
@@ -54,10 +54,10 @@ def against(name: str, case: Case, repeats: int) -> Bar:
         seconds,
         rate / seconds,
         verdict_of(took.difference),
-        {"contributions_a_tuple": took.told(took.met)},
+        {"contributions_a_tuple": took.by_placement(took.met)},
         {
             "against": f"join, then GROUP BY, {took.micros[took.late]:.3g} µs a tuple",
-            "micros_a_tuple": took.told(took.micros),
+            "micros_a_tuple": took.by_placement(took.micros),
             "chosen": asked(took.chosen, setting.names),
         },
     )

@@ -34,7 +34,7 @@ class Took:
     """The fastest run of each placement, in µs a tuple, and its contributions a tuple.
 
     `chosen` is what the model takes for what is in the windows; `auto` what a query has come to
-    that was told nothing, after some tuples. `auto_micros` is what that query took, of which
+    that was given no placement, after some tuples. `auto_micros` is what that query took, of which
     `watching` for looks at its placement.
     """
 
@@ -73,7 +73,7 @@ class Took:
         """How many times as long `auto` takes as the fastest."""
         return self.auto_micros / self.micros[self.best]
 
-    def told(self, measure: dict[Placement, float]) -> dict[str, float]:
+    def by_placement(self, measure: dict[Placement, float]) -> dict[str, float]:
         """Return a measure by the names of placements."""
         return {asked(p, self.setting.names): float(f"{v:.4g}") for p, v in measure.items()}
 

@@ -23,11 +23,11 @@ PARTS = ("messages", "rate", "selectivity", "idle")
 def expiry(ctx: click.Context, repeats: int, only: tuple[str, ...], fail: bool) -> None:
     """Measure expiry: join messages by the clock, piggybacking by delays in virtual time.
 
-    All approaches must tell the same changes, and DuckDB's answer. Prints one line of JSON a bar,
+    All approaches must emit the same changes, and DuckDB's answer. Prints one line of JSON a bar,
     then a table.
     """
     from windrow_lab.bench.expiry import idle, messages, piggyback  # noqa: PLC0415 - --help stays fast
-    from windrow_lab.contest.report import told_bars  # noqa: PLC0415 - as above
+    from windrow_lab.contest.report import measured_bars  # noqa: PLC0415 - as above
 
     parts: dict[str, Callable[[], list[Bar]]] = {
         "messages": lambda: messages.measure(repeats),
@@ -35,5 +35,5 @@ def expiry(ctx: click.Context, repeats: int, only: tuple[str, ...], fail: bool) 
         "selectivity": lambda: piggyback.measure("selectivity"),
         "idle": lambda: [idle.measure()],
     }
-    found = told_bars(parts, only)
+    found = measured_bars(parts, only)
     ctx.exit(1 if fail and not all(bar.met for bar in found) else 0)

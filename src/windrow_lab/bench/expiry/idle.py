@@ -16,17 +16,17 @@ WIDTH, TUPLES = 1_000, 100
 TIMELY = (NTA, MESSAGES, PIGGYBACK)
 QUERY = f"SELECT COUNT(*) AS n FROM s1 [RANGE {WIDTH}], s2 [RANGE {WIDTH}] WHERE s1.k = s2.k"
 TRUTH = (
-    "SELECT now, COUNT(s1.k) AS n FROM told LEFT JOIN (s1 JOIN s2 USING (k)) "
+    "SELECT now, COUNT(s1.k) AS n FROM shown LEFT JOIN (s1 JOIN s2 USING (k)) "
     f"ON greatest(s1.t, s2.t) <= now AND now < least(s1.t, s2.t) + {WIDTH} GROUP BY now"
 )
-"""The query's answer at every instant that an answer was told at."""
+"""The query's answer at every instant that an answer was read at."""
 
 
 @dataclass(slots=True)
 class Idle:
-    """What an approach tells while nothing arrives: how late each end, and the answer at each tick.
+    """What an approach emits while nothing arrives: how late each end, and the answer at each tick.
 
-    `changes` are all that it has told by the end of the input.
+    `changes` are all that it has emitted by the end of the input.
     """
 
     late: list[int] = field(default_factory=list)
@@ -48,29 +48,29 @@ def measure() -> Bar:
         2 * TUPLES * len(found) / seconds,
         verdict_of(wrong_in(found)),
         {"ends_input_triggered": len(found[ITA].late)},
-        {"against": "ends at their own times, without input; ITA tells none of them"},
+        {"against": "ends at their own times, without input; ITA emits none of them"},
     )
 
 
 def wrong_in(found: dict[str, Idle]) -> str:
     """Return what is not as it should be; empty if all is.
 
-    Timely approaches have DuckDB's answer at every tick. ITA tells nothing while nothing arrives,
-    so it has the answer that there was at the last tuple; at the end of the input it has told what
-    the others have.
+    Timely approaches have DuckDB's answer at every tick. ITA emits nothing while nothing arrives,
+    so it has the answer that there was at the last tuple; at the end of the input it has emitted
+    what the others have.
     """
     for approach in TIMELY:
-        told = found[approach]
-        if len(told.late) != TUPLES:
-            return f"{approach} has told {len(told.late)} of {TUPLES} ends"
-        if differs := answer_difference(pa.Table.from_pylist(told.answers), TRUTH, tuples()):
+        shown = found[approach]
+        if len(shown.late) != TUPLES:
+            return f"{approach} has emitted {len(shown.late)} of {TUPLES} ends"
+        if differs := answer_difference(pa.Table.from_pylist(shown.answers), TRUTH, tuples()):
             return f"{approach}: the answer differs from DuckDB's: {differs}"
     if found[ITA].late:
-        return f"{ITA} has told {len(found[ITA].late)} ends, and nothing has arrived"
+        return f"{ITA} has emitted {len(found[ITA].late)} ends, and nothing has arrived"
     if {row["n"] for row in found[ITA].answers} != {TUPLES}:
         return f"{ITA} has changed its answer, and nothing has arrived"
-    for approach, told in found.items():
-        if differs := net_difference(told.changes, found[NTA].changes):
+    for approach, shown in found.items():
+        if differs := net_difference(shown.changes, found[NTA].changes):
             return f"{approach}: the changes differ from those of {NTA}: {differs}"
     return ""
 
@@ -82,7 +82,7 @@ def tuples() -> dict[str, pa.Table]:
 
 
 def idle(approach: str) -> Idle:
-    """Return what is told where time goes on tick by tick, and nothing arrives."""
+    """Return what is emitted where time goes on tick by tick, and nothing arrives."""
     db = Database()
     for name in ("s1", "s2"):
         db.execute(f"CREATE STREAM {name} (t BIGINT, k BIGINT) TIMESTAMP BY t")

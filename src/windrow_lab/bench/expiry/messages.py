@@ -15,7 +15,7 @@ from windrow_lab.experiments.negatives.model import MESSAGES, NTA
 
 MULTIPLICITIES = (1, 3, 5)
 SMALL = BATCH / 5
-"""Seconds of a small batch: 6,000 tuples. Calls weigh more there; told without a bar."""
+"""Seconds of a small batch: 6,000 tuples. Calls weigh more there; shown without a bar."""
 TIME_BAR, COUNT_BAR = 1 / 0.6, 0.9
 
 

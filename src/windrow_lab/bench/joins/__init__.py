@@ -26,11 +26,11 @@ def joins(
 ) -> None:
     """Measure joins of many streams: orders, changes of order, algorithms.
 
-    Ratios inside one run; all orders and algorithms must tell the same. Prints one line of JSON a
+    Ratios inside one run; all orders and algorithms must emit the same. Prints one line of JSON a
     bar, then a table.
     """
     from windrow_lab.bench.joins import batch, methods, orders, swap, windows  # noqa: PLC0415 - --help stays fast
-    from windrow_lab.contest.report import told_bars  # noqa: PLC0415 - as above
+    from windrow_lab.contest.report import measured_bars  # noqa: PLC0415 - as above
 
     parts: dict[str, Callable[[], list[Bar]]] = {
         "orders": lambda: [orders.measure(samples, repeats)],
@@ -40,5 +40,5 @@ def joins(
         "windows": lambda: windows.measure(repeats),
         "batch": lambda: batch.measure(repeats),
     }
-    found = told_bars(parts, only)
+    found = measured_bars(parts, only)
     ctx.exit(1 if fail and not all(bar.met for bar in found) else 0)

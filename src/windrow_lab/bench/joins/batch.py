@@ -82,19 +82,19 @@ def joined(tables: Tables, scale: Scale, *, checked: bool) -> JoinTiming:
         for name in NAMES:
             db.push(name, tables[name].slice(start, scale.batch))
         db.advance(min(START + (start + scale.batch) * MILLISECOND, scale.end + MILLISECOND))
-        told = query.changes()
+        changes = query.changes()
         seconds += perf_counter() - begin
-        results += len(told)
-        digest += digest_of(in_milliseconds(told)) if checked else 0
+        results += len(changes)
+        digest += digest_of(in_milliseconds(changes)) if checked else 0
     return JoinTiming(seconds, len(NAMES) * scale.rows, results, digest & (2**64 - 1))
 
 
-def in_milliseconds(told: pa.Table) -> pa.Table:
+def in_milliseconds(changes: pa.Table) -> pa.Table:
     """Return a changelog with its times as numbers."""
     for name in ("ats", "bts", "cts"):
-        times = told[name].cast(pa.int64()).to_numpy() // MILLISECOND
-        told = told.set_column(told.column_names.index(name), name, pa.array(times))
-    return told
+        times = changes[name].cast(pa.int64()).to_numpy() // MILLISECOND
+        changes = changes.set_column(changes.column_names.index(name), name, pa.array(times))
+    return changes
 
 
 def batch(tables: Tables, text: str, repeats: int) -> JoinTiming:

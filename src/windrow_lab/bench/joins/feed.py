@@ -81,7 +81,7 @@ class JoinCase:
 
 @dataclass(frozen=True, slots=True)
 class JoinTiming:
-    """Seconds, tuples and results of the timed stretch, and what tells the results apart."""
+    """Seconds, tuples and results of the timed stretch, and what distinguishes the results."""
 
     seconds: float
     rows: int

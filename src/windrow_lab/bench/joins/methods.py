@@ -82,7 +82,7 @@ SIGNED = {
 
 
 def shapes(repeats: int) -> list[Bar]:
-    """Tell how many times as long a tree takes as one operator."""
+    """Say how many times as long a tree takes as one operator."""
     found = []
     for name, case in (SHAPES | SIGNED).items():
         hashed, tree = contest(case, ("hash", "tree"), repeats)

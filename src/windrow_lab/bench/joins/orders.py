@@ -26,7 +26,7 @@ FASTEST = 3
 
 
 def measure(samples: int, repeats: int) -> Bar:
-    """Tell for which share of random joins the planner's orders are near the best of all."""
+    """Say for which share of random joins the planner's orders are near the best of all."""
     random = Random(6)
     factors: list[float] = []
     differences: list[str] = []

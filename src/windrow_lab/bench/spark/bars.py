@@ -15,7 +15,14 @@ from windrow_lab.bench.spark import baselines
 from windrow_lab.bench.spark.data import FULL, SMALLER, Feed, add_empty, make_feed, shape
 from windrow_lab.bench.spark.idle import idle_expiry
 from windrow_lab.bench.spark.restart import restart, snapshot
-from windrow_lab.bench.spark.runs import Batches, Shot, checked, run_frame, run_windrow, told
+from windrow_lab.bench.spark.runs import (
+    Batches,
+    Shot,
+    changelog_of,
+    checked,
+    run_frame,
+    run_windrow,
+)
 from windrow_lab.bench.spark.startup import startup
 from windrow_lab.bench.workloads import WORKLOADS, Workload
 from windrow_lab.contest.report import Bar, Facts, verdict_of
@@ -108,13 +115,13 @@ def join(bench: Bench) -> Iterator[Bar]:
         few = feed.first(WARM + THEIRS - (part == 1))
         own = baselines.own_join(bench.session, few)
         theirs = spark_alone(bench, own, f"own-join-{part}", warm=few.batches - THEIRS)
-        told = f"Spark's join, {theirs.rows_per_second:,.0f} rows/s"
+        against = f"Spark's join, {theirs.rows_per_second:,.0f} rows/s"
         difference = difference or more_results(theirs, ours)
-        yield bar_of(f"join_{name}", limit, ours, theirs, difference, {"against": told})
+        yield bar_of(f"join_{name}", limit, ours, theirs, difference, {"against": against})
         bare = baselines.bare_pass(bench.session, feed, feed.scale.window // feed.scale.keys)
         passed = run_frame(bare, bench.checkpoint(f"bare-{part}"), warm=WARM)
-        told = f"a bare pass, {passed.rows_per_second:,.0f} rows/s"
-        yield bar_of(f"bare_{name}", BARE_BAR, ours, passed, difference, {"against": told})
+        against = f"a bare pass, {passed.rows_per_second:,.0f} rows/s"
+        yield bar_of(f"bare_{name}", BARE_BAR, ours, passed, difference, {"against": against})
 
 
 def internal(bench: Bench) -> Iterator[Bar]:
@@ -123,7 +130,9 @@ def internal(bench: Bench) -> Iterator[Bar]:
     texts = internal_texts(INTERNAL_COLUMNS["internal_join_narrow"], feed.scale)
     small = feed.first(WARM)
     shots = [shot(bench, small, f"internal-{i}-check", q=t) for i, t in enumerate(texts)]
-    difference = "" if told(shots[0]) == told(shots[1]) else "other results than ISTREAM"
+    difference = (
+        "" if changelog_of(shots[0]) == changelog_of(shots[1]) else "other results than ISTREAM"
+    )
     # One before the other, then the other before the one: whoever is first warms Spark for both.
     order = (0, 1, 1, 0)
     runs: tuple[list[Batches], list[Batches]] = ([], [])
@@ -224,8 +233,8 @@ def two_queries(bench: Bench) -> Iterator[Bar]:
     difference = checked(SLIDE, shot(bench, small, "two-check", q=text, other=other))
     one = run_windrow(shot(bench, feed, "one", q=text), warm=WARM)
     two = run_windrow(shot(bench, feed, "two", q=text, other=other), warm=WARM)
-    told = f"one query, {one.rows_per_second:,.0f} rows/s"
-    yield bar_of("two_queries", TWO_BAR, two, one, difference, {"against": told})
+    against = f"one query, {one.rows_per_second:,.0f} rows/s"
+    yield bar_of("two_queries", TWO_BAR, two, one, difference, {"against": against})
 
 
 def partials(bench: Bench) -> Iterator[Bar]:
@@ -252,7 +261,9 @@ def partials(bench: Bench) -> Iterator[Bar]:
         )
         for mode in modes
     }
-    difference = "" if told(few["on"]) == told(few["off"]) else "other changes than without"
+    difference = (
+        "" if changelog_of(few["on"]) == changelog_of(few["off"]) else "other changes than without"
+    )
     facts: Facts = {"against": f"single tuples, {single.rows_per_second:,.0f} rows/s"}
     yield bar_of("partials", PARTIALS_BAR, merged, single, difference, facts)
     io: Facts = {"against": f"single tuples: {single.state_io:,.0f} bytes a batch"}
@@ -288,7 +299,7 @@ def early(bench: Bench) -> Iterator[Bar]:
     again = (
         replace(shots[mode], checkpoint=bench.checkpoint(f"early-{mode}-check")) for mode in modes
     )
-    mine, theirs = map(told, again)
+    mine, theirs = map(changelog_of, again)
     difference = "" if mine == theirs else "other changes than joining first"
     facts: Facts = {"against": f"join, then GROUP BY, {late.rows_per_second:,.0f} rows/s"}
     yield bar_of(f"early_{size(bench, SMALLER)}", None, followed, late, difference, facts)

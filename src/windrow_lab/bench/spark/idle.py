@@ -4,7 +4,7 @@
 
 Tuples come once to warm up and once more, of times that are spread over some triggers; then
 nothing. The delay should be one interval of the trigger at most, and the time of the batch that
-tells.
+emits it.
 """
 
 from __future__ import annotations

@@ -195,5 +195,5 @@ class Drafts(Looking):
             self.times.append(time.time())
 
     def overlap(self, began: float, ended: float) -> bool:
-        """Tell whether a snapshot was being written in an interval."""
+        """Return whether a snapshot was being written in an interval."""
         return any(began <= at <= ended for at in self.times)

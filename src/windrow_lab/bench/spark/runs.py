@@ -151,7 +151,7 @@ def batches_of(query: Any, warm: int, written: int = 0, run: Any = None) -> Batc
     return Batches(tuple(batch_of(report, run) for report in reports), warm, written)
 
 
-def told(shot: Shot) -> pa.Table:
+def changelog_of(shot: Shot) -> pa.Table:
     """Run query `q` into Parquet files; return its changes in an order of their own."""
     folder = shot.checkpoint.with_suffix(".results")
     with shot.started(f"parquet:{folder}") as (run, _):
@@ -187,7 +187,7 @@ class Watch(Looking):
         return sum(self.sizes.values())
 
     def look(self) -> None:
-        """Remember how large each file is."""
+        """Note how large each file is."""
         for path in (self.folder / "shards").glob("*/*/*"):
             try:
                 size = path.stat().st_size

@@ -70,17 +70,17 @@ def run_one(kind: ExperimentType, options: Options, out: Path) -> Result:
 
 
 def watched(experiment: Experiment[Any]) -> Result:
-    """Run with a progress bar that tells what is measured now."""
+    """Run with a progress bar that shows what is measured now."""
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
     with Progress(
         *columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True
     ) as progress:
         task = progress.add_task("prepares", total=count_steps(experiment))
 
-        def tell(done: int, now: str) -> None:
+        def report(done: int, now: str) -> None:
             progress.update(task, completed=done, description=now)
 
-        return run(experiment, tell)
+        return run(experiment, report)
 
 
 def print_verdict(console: Console, experiment: Experiment[Any], result: Result) -> None:
@@ -93,8 +93,8 @@ def print_verdict(console: Console, experiment: Experiment[Any], result: Result)
             console.print(Text(f"  {TITLES[kind]}:"))
         for finding in found:
             mark = MARKS[finding.outcome]
-            told = f"{finding.outcome.value}: {finding.claim} {finding.by}"
-            console.print(Text.assemble("  ", mark, told))
+            text = f"{finding.outcome.value}: {finding.claim} {finding.by}"
+            console.print(Text.assemble("  ", mark, text))
     for level, reason in experiment.missing.items():
         console.print(Text(f"  – missing: {level}. {reason}", "dim"))
 
@@ -107,8 +107,8 @@ def run_all(kinds: Sequence[ExperimentType], options: Options, out: Path) -> Non
     usual = options.trace == Options().trace
     for kind in (k for k in kinds if usual or options.trace in k.traces):
         result = run_one(kind, options, out)
-        told = (result.verdict, tally(result.findings), f"{result.seconds:.0f}")
-        table.add_row(kind.name, *told)
+        text = (result.verdict, tally(result.findings), f"{result.seconds:.0f}")
+        table.add_row(kind.name, *text)
     console = console_of()
     console.print(table)
     console.print(Text(f"wrote {write_index(out)}", "dim"))

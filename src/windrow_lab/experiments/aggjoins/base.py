@@ -31,7 +31,7 @@ from windrow_lab.experiments.library.verdict import Finding, Kind, Outcome, abov
 
 MODEL, ENGINE, CHOSEN = "model_us", "engine_model_us", "chosen"
 ALIKE = 1.05
-"""Costs within this factor are alike: the model does not tell the plans apart."""
+"""Costs within this factor are alike: the model does not distinguish the plans."""
 NEAR = 1.15
 """A plan is near the best if it takes at most so many times as long."""
 MOSTLY = 0.9
@@ -68,7 +68,7 @@ class AggregationExperiment(Experiment[PlacementContestant]):
         """Return what a setting varies, by the name of the measure that has it."""
 
     def prepare(self, levels: Levels) -> PlacementContestant:
-        """Fill the windows. Plans of a setting share what the first of them told."""
+        """Fill the windows. Plans of a setting share the answer of the first of them."""
         name, plan = str(levels["setting"]), str(levels["plan"])
         runs = self.warmups + self.repeats
         if self.block != name:
@@ -137,7 +137,7 @@ def ranking(table: Table) -> list[Finding]:
 
 
 def _ranked(table: Table, model: str, claim: str, kind: Kind) -> Finding:
-    """Judge each pair of plans of a setting that the model tells apart."""
+    """Judge each pair of plans of a setting that the model distinguishes."""
     judged: list[Outcome] = []
     taus, counted = [], []
     work = MET if table.rows[0].has(MET) else LOOKED
@@ -152,7 +152,7 @@ def _ranked(table: Table, model: str, claim: str, kind: Kind) -> Finding:
         taus.append(kendall_tau(said, took, ALIKE))
         counted.append(kendall_tau(said, met, ALIKE))
     by = (
-        f"Of {len(judged)} pairs that it tells apart {judged.count(Outcome.HELD)} are so, "
+        f"Of {len(judged)} pairs that it distinguishes {judged.count(Outcome.HELD)} are so, "
         f"{judged.count(Outcome.REFUTED)} the other way, {judged.count(Outcome.CLOSE)} too close; "
         f"Kendall's τ of a setting is {fmean(taus):.2f} on average, {min(taus):.2f} at least, "
         f"with what is counted {fmean(counted):.2f}."
@@ -183,6 +183,6 @@ def early_names(count: int) -> tuple[str, ...]:
     return tuple(name_of(p) for p in aggregation_costs.placements(count))
 
 
-def told(rows: Sequence[tuple[Level, Ratio]], what: str) -> str:
-    """Tell a ratio at each of some settings."""
+def in_words(rows: Sequence[tuple[Level, Ratio]], what: str) -> str:
+    """State a ratio at each of some settings."""
     return f"{what}: " + "; ".join(f"{level} {ratio}" for level, ratio in rows) + "."

@@ -24,7 +24,7 @@ CASES: dict[str, tuple[tuple[float, float], float, float]] = {
     "EAP01": ((1_500, 1), 0.01, 500),
     "EAP11": ((150, 150), 0.1, 2_000),
 }
-"""By the plan that is best: g1 and g2, σ, w. Of (a) and (b) the paper's words tell: both g high, or
+"""By the plan that is best: g1 and g2, σ, w. Of (a) and (b) the paper's words say: both g high, or
 g1 low and g2 high."""
 RATES = (100, 300, 500)
 PLANS = early_names(2)

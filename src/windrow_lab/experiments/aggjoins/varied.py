@@ -13,10 +13,10 @@ from windrow_lab.experiments.aggjoins.base import (
     AggregationExperiment,
     early_names,
     growth,
+    in_words,
     pictures,
     ranking,
     times,
-    told,
 )
 from windrow_lab.experiments.library.experiment import Panel
 from windrow_lab.experiments.library.table import Level, Table
@@ -142,7 +142,7 @@ class VariedExperiment(AggregationExperiment):
         return Finding(
             "As w1 is varied, EAPs are always better than LAP.",
             all_of(above(ratio, 1) for _, ratio in found),
-            told(found[-len(others) :], "LAP over each at the widest window")
+            in_words(found[-len(others) :], "LAP over each at the widest window")
             + f" The least of all is {min(r.value for _, r in found):.2f} times.",
         )
 
@@ -181,7 +181,7 @@ def shares_grow(experiment: VariedExperiment, table: Table, plans: tuple[str, ..
     return Finding(
         "As σ grows, the costs of all plans increase.",
         all_of(above(ratio, 1) for _, ratio in found),
-        told(found, f"{high} over {low}"),
+        in_words(found, f"{high} over {low}"),
     )
 
 
@@ -199,7 +199,7 @@ class AggJoinFigure6(VariedExperiment):
     Claim    the ranking of plans is the same by cost model and prototype almost all the time; EAPs
              beat LAP as w1 varies; EAP10 and EAP11 lose their advantage as g1 grows; LAP and
              EAP10 grow faster with λ1; all grow with σ.
-    Refuted  if more than a tenth of the pairs that the model tells apart are the other way, or if
+    Refuted  if more than a tenth of the pairs that the model distinguishes are the other way, or if
              one of the trends is not there.
     Source   [AGGJOIN 7.2.1, 7.2.2, figure 6].
     """
@@ -214,7 +214,7 @@ class AggJoinFigure6(VariedExperiment):
 
     @property
     def set_up(self) -> str:
-        """Tell the streams."""
+        """Describe the streams."""
         w = 5_000 if self.options.full else 2_000
         return SET_UP.format(w=w, narrow=w * 2 / 5) + RIGHT
 
@@ -265,7 +265,7 @@ class AggJoinFigure8(VariedExperiment):
     """Does early aggregation of a three-way hash join do what it does for two streams, and more?
 
     Claim    trends and ranks are those of two-way joins.
-    Refuted  if more than a tenth of the pairs that the model tells apart are the other way, or if
+    Refuted  if more than a tenth of the pairs that the model distinguishes are the other way, or if
              one of the trends is not there.
     Source   [AGGJOIN 7.2.2, figure 8].
     """
@@ -301,7 +301,7 @@ class AggJoinFigure9(AggJoinFigure8):
     """Does early aggregation of a three-way nested loop join do what it does for two streams?
 
     Claim    trends and ranks are those of two-way joins.
-    Refuted  if more than a tenth of the pairs that the model tells apart are the other way, or if
+    Refuted  if more than a tenth of the pairs that the model distinguishes are the other way, or if
              one of the trends is not there.
     Source   [AGGJOIN 7.2.2, figure 9].
     """

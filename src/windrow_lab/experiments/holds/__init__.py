@@ -1,1 +1,1 @@
-"""Results of negations that wait before they are told [THESIS 9.2]."""
+"""Results of negations that wait before they are emitted [THESIS 9.2]."""

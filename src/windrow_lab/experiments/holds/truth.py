@@ -13,11 +13,11 @@ from windrow_lab.contest.truth import net_difference
 Span = tuple[int, int]
 
 NEGATION = """
-    SELECT id, begins, ends FROM told
+    SELECT id, begins, ends FROM emitted
 """
 JOIN = """
     SELECT t.id, o.port, greatest(t.begins, o.ts) AS begins, least(t.ends, o.ts + {window}) AS ends
-    FROM told t JOIN link3 o ON t.dst = o.dst
+    FROM emitted t JOIN link3 o ON t.dst = o.dst
     WHERE greatest(t.begins, o.ts) < least(t.ends, o.ts + {window})
 """
 
@@ -52,8 +52,8 @@ def _free(begin: int, end: int, seen: list[int], window: int) -> Iterator[Span]:
         yield begin, end
 
 
-def told(stretches: pa.Table, hold: int) -> pa.Table:
-    """Return what is told of stretches: those that last for longer than the hold, from then on."""
+def emitted(stretches: pa.Table, hold: int) -> pa.Table:
+    """Return what is emitted of stretches: those that outlast the hold, from then on."""
     begins = stretches["begins"].to_numpy() + hold
     later = stretches.set_column(2, "begins", pa.array(begins))
     return later.filter(pa.array(begins < stretches["ends"].to_numpy()))
@@ -67,7 +67,7 @@ def difference(
 
     low, high = within
     with duckdb.connect() as connection:
-        connection.register("told", shown)
+        connection.register("emitted", shown)
         connection.register("link3", links["link3"])
         names = ", ".join(f'"{n}"' for n in changes.column_names if not n.startswith("_"))
         truth = connection.sql(f"""

@@ -18,7 +18,7 @@ from windrow_lab.contest.contestant import Contestant, Run
 from windrow_lab.contest.measurement import Measurement
 from windrow_lab.contest.pushing import push_parts
 from windrow_lab.experiments.holds.streams import SECOND, STATEMENTS, Traffic, part
-from windrow_lab.experiments.holds.truth import JOIN, NEGATION, difference, told, valid
+from windrow_lab.experiments.holds.truth import JOIN, NEGATION, difference, emitted, valid
 from windrow_lab.experiments.library.experiment import Experiment, Options, Panel
 from windrow_lab.experiments.library.table import Levels, Table
 from windrow_lab.experiments.library.verdict import Finding, Kind, above, known
@@ -43,7 +43,7 @@ TRUTHS = {ALONE: NEGATION, JOINED: JOIN.format(window=WINDOW)}
 OWN_ENDS = {ALONE: (("link1", "id"),), JOINED: (("link1", "id"), ("link3", "port"))}
 """Whose tuples a result is made of, and the column of the changelog that numbers them."""
 CLOCK = "ms_per_1000"
-TOLD, CHANGELOG, EARLY = "results_told", "changelog_negatives", "early_negatives"
+EMITTED, CHANGELOG, EARLY = "results_told", "changelog_negatives", "early_negatives"
 ABOVE, READ = "changes_above", "negatives_above"
 EVERYWHERE = "negatives_everywhere"
 
@@ -74,7 +74,7 @@ class HoldContestant(Contestant[pa.Table]):
     shown: pa.Table = field(init=False)
 
     def __post_init__(self) -> None:
-        self.shown = told(self.arena.stretches, self.hold)
+        self.shown = emitted(self.arena.stretches, self.hold)
 
     def stretch(self) -> Run[pa.Table]:
         """Push the tuples of the next stretch, and read the changes."""
@@ -95,9 +95,9 @@ class HoldContestant(Contestant[pa.Table]):
     def counts(self, done: Run[pa.Table], more: Mapping[str, float]) -> dict[str, float]:
         """Return negatives and results per thousand tuples of the first link, delay and state."""
         first = len(part(self.arena.links, done.low, done.high)["link1"])
-        counts = {**more, **told_by(done.output, self.name, self.arena.links)}
+        counts = {**more, **results_of(done.output, self.name, self.arena.links)}
         counts = {name: n * 1e3 / first for name, n in counts.items()}
-        counts["early_per_result"] = counts[EARLY] / max(1, counts[TOLD])
+        counts["early_per_result"] = counts[EARLY] / max(1, counts[EMITTED])
         stats: Any = self.query.stats()
         return counts | {"delay_s": self.hold / SECOND, "state_bytes": int(stats["state_bytes"])}
 
@@ -107,18 +107,18 @@ class HoldContestant(Contestant[pa.Table]):
         return difference(done.output, TRUTHS[self.name], self.shown, self.arena.links, span)
 
 
-def told_by(changes: pa.Table, name: str, links: dict[str, pa.Table]) -> dict[str, float]:
+def results_of(changes: pa.Table, name: str, links: dict[str, pa.Table]) -> dict[str, float]:
     """Count a changelog's rows: results, negatives, and negatives before a tuple has left."""
     gone = changes.filter(pc.less(changes["_sign"], 0))
     ends = [
         links[link]["ts"].to_numpy()[gone[column].to_numpy()] for link, column in OWN_ENDS[name]
     ]
     early = gone["_ts"].to_numpy() < np.min(ends, axis=0) + WINDOW
-    return {TOLD: len(changes) - len(gone), CHANGELOG: len(gone), EARLY: int(early.sum())}
+    return {EMITTED: len(changes) - len(gone), CHANGELOG: len(gone), EARLY: int(early.sum())}
 
 
 def work_of(stats: Mapping[str, Any]) -> dict[str, float]:
-    """Return the negatives that all operators have told so far; of a join also what it has read."""
+    """Return the negatives that all operators have emitted; of a join also what it has read."""
     operators = stats["operators"]
     done = {EVERYWHERE: sum(op["negatives_out"] for op in operators)}
     joins = [op for op in operators if op["operator"] == "Join"]
@@ -140,7 +140,7 @@ class ThesisHold(Experiment[HoldContestant]):
              speeds up queries over them.
     Refuted  if with a longer hold the join above the negation reads more negative tuples, or a
              changelog has more negative rows, or with one of a second over half of those without;
-             if with any hold all operators together tell more than without; if the join's query
+             if with any hold all operators together emit more than without; if the join's query
              takes longer with a hold of a second than without.
     Source   [THESIS 9.2; streams of our own, the thesis has none].
     """
@@ -153,7 +153,7 @@ class ThesisHold(Experiment[HoldContestant]):
     panels = (
         panel(CHANGELOG, "Negative rows of the changelog", "per 1,000 tuples of link 1"),
         panel(READ, "Negative tuples that the join reads", "per 1,000 tuples of link 1"),
-        panel(EVERYWHERE, "Negative tuples that all operators tell", "per 1,000 tuples of link 1"),
+        panel(EVERYWHERE, "Negative tuples that all operators emit", "per 1,000 tuples of link 1"),
         panel(CLOCK, "Time", "ms per 1,000 tuples"),
     )
 
@@ -163,7 +163,7 @@ class ThesisHold(Experiment[HoldContestant]):
 
     @property
     def set_up(self) -> str:
-        """Tell queries and streams."""
+        """Describe queries and streams."""
         traffic = Traffic()
         return (
             f"`{TEXTS[ALONE]}`, and `{TEXTS[JOINED]}`; a tick is a millisecond, windows are "
@@ -172,14 +172,14 @@ class ThesisHold(Experiment[HoldContestant]):
             f"seen on link 2 after {traffic.delay} seconds in the mean, exponentially "
             "distributed. The strategy is `upa`, so that the negation stands below the join in "
             "all cases. The changes of every run are those of a plain reference, which works out "
-            "for every tuple when it is not seen on link 2, and lets it be told after the hold. "
+            "for every tuple when it is not seen on link 2, and emits it after the hold. "
             "What is counted is counted in the engine, per 1,000 tuples of link 1: of the query's "
-            f"changelog `{TOLD}` are the positive rows, `{CHANGELOG}` the negative ones, "
+            f"changelog `{EMITTED}` are the positive rows, `{CHANGELOG}` the negative ones, "
             f"`{EARLY}` those of them before a tuple of the result has left its window; "
-            f"`{ABOVE}` are changes that the join reads, `{READ}` those of them that take a row "
-            f"back, and `{EVERYWHERE}` what all operators tell each other and the changelog: those "
+            f"`{ABOVE}` are changes that the join reads, `{READ}` those of them that retract a "
+            f"row, and `{EVERYWHERE}` what all operators emit, to each other or to the user: those "
             "below the negation as well, and those that end and hold its results. "
-            "`delay_s` is how much later a result is told than it is valid, the same for all."
+            "`delay_s` is how much later a result is emitted than it is valid, the same for all."
         )
 
     def prepare(self, levels: Levels) -> HoldContestant:
@@ -213,7 +213,8 @@ class ThesisHold(Experiment[HoldContestant]):
         taken = table.ratio(ABOVE, "hold", 0, 1, query=JOINED)
         price = table.ratio(CLOCK, "hold", 1, 0, query=ALONE)
         early = table.ratio(EARLY, "hold", 1, 0, query=ALONE)
-        lost = 1 - table.number(TOLD, query=ALONE, hold=1) / table.number(TOLD, query=ALONE, hold=0)
+        shown = [table.number(EMITTED, query=ALONE, hold=hold) for hold in (0, 1)]
+        lost = 1 - shown[1] / shown[0]
         read = over_holds(table, READ, JOINED)
         rows = {name: over_holds(table, CHANGELOG, name) for name in (ALONE, JOINED)}
         edges = {name: over_holds(table, EVERYWHERE, name) for name in (ALONE, JOINED)}
@@ -228,8 +229,8 @@ class ThesisHold(Experiment[HoldContestant]):
                 "To wait reduces the negative rows of the changelog.",
                 known(*map(falls, rows.values()), *map(halved, rows.values())),
                 "; ".join(f"{name}: {shares(found)}" for name, found in rows.items())
-                + f". With a hold of 1 s {lost:.0%} of the negation's results are never told, and "
-                f"{early.value:.1%} as many are taken back before their tuples leave.",
+                + f". With a hold of 1 s {lost:.0%} of the negation's results are never "
+                f"emitted, and {early.value:.1%} as many are retracted before their tuples expire.",
             ),
             Finding(
                 "To wait reduces the negative tuples of all operators together: no hold has more "
@@ -237,7 +238,7 @@ class ThesisHold(Experiment[HoldContestant]):
                 known(*(max(found.values()) <= found[0] for found in edges.values())),
                 "; ".join(f"{name}: {shares(found)}" for name, found in edges.items())
                 + ". The hold is an operator of its own, below which nothing is saved: what the "
-                "negation takes back, and what leaves the windows, is told to it as ever.",
+                "negation retracts, and what expires, still reaches it.",
             ),
             Finding(
                 "To wait speeds up a query with a join above the negation.",
@@ -260,16 +261,16 @@ def over_holds(table: Table, name: str, query: str) -> dict[float, float]:
 
 
 def falls(found: dict[float, float]) -> bool:
-    """Tell whether no longer hold has more."""
+    """Return whether no longer hold has more."""
     return bool((np.diff(list(found.values())) <= 0).all())
 
 
 def halved(found: dict[float, float]) -> bool:
-    """Tell whether a long hold has at most half of what there is without."""
+    """Return whether a long hold has at most half of what there is without."""
     return found[LONG] <= found[0] / 2
 
 
 def shares(found: dict[float, float]) -> str:
-    """Tell a measure without a hold, and by the hold what is left of it."""
+    """State a measure without a hold, and by the hold what is left of it."""
     left = ", ".join(f"{n / found[0]:.1%} at {hold:g} s" for hold, n in found.items() if hold)
     return f"of {found[0]:,.0f} there are {left}"

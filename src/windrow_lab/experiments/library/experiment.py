@@ -67,7 +67,7 @@ class Experiment(ABC, Generic[CaseT]):
 
     `turns` names the factor whose levels are contestants: measured by turns in one block; those of
     the factors `together` are in the block as well, where claims compare them, too.
-    `full` replaces levels of `factors` at the paper's size. `missing` tells levels of the paper
+    `full` replaces levels of `factors` at the paper's size. `missing` names levels of the paper
     that windrow cannot run, with the reason. What a paper claims of them is a finding that waits;
     what is measured in their place is a claim of ours, and marked so.
     """
@@ -99,7 +99,7 @@ class Experiment(ABC, Generic[CaseT]):
 
     @classmethod
     def words(cls) -> Words:
-        """Return question, claim, refutation and source, as the docstring tells them."""
+        """Return question, claim, refutation and source, as the docstring has them."""
         return read_words(cls.__doc__ or "")
 
     def levels(self) -> dict[str, tuple[Level, ...]]:

@@ -37,7 +37,7 @@ APART = 0.055
 
 
 def require_packages() -> None:
-    """Tell what to install where something that experiments need is missing."""
+    """Say what to install where something that experiments need is missing."""
     missing = [name for name in ("matplotlib", "duckdb") if find_spec(name) is None]
     if missing:
         raise InputError(

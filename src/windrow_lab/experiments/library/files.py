@@ -40,10 +40,10 @@ def write_index(folder: Path) -> Path:
     for page in sorted(folder.glob("*/README.md")):
         text = page.read_text(encoding="utf-8")
         title = re.search(r"^# (\S+): (.*)$", text, re.MULTILINE)
-        told = re.search(r"^## Verdict: (.*)\n\nFindings: (.*)\.$", text, re.MULTILINE)
-        if title and told:
+        verdict = re.search(r"^## Verdict: (.*)\n\nFindings: (.*)\.$", text, re.MULTILINE)
+        if title and verdict:
             link = f"[{title[1]}]({page.parent.name}/README.md)"
-            rows.append(f"| {link} | {title[2]} | {told[1]} | {told[2]} |")
+            rows.append(f"| {link} | {title[2]} | {verdict[1]} | {verdict[2]} |")
     index = folder / "README.md"
     index.write_text("\n".join([*INDEX, *rows]) + "\n", encoding="utf-8")
     return index

@@ -1,6 +1,6 @@
 """Where and when numbers were measured: commit, day, processor, memory, load, versions.
 
-No host name and no path: what is told can be published.
+No host name and no path: what is reported can be published.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def git(*words: str) -> str:
 
 
 def processor() -> str:
-    """Return the processor's model, or the kind of machine where that is not told."""
+    """Return the processor's model, or the kind of machine where that is not known."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
@@ -67,7 +67,7 @@ def processor() -> str:
 
 
 def memory() -> str:
-    """Return the size of the memory; empty where the system does not tell."""
+    """Return the size of the memory; empty where the system does not say."""
     try:
         size = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
@@ -76,7 +76,7 @@ def memory() -> str:
 
 
 def load() -> str:
-    """Return how many processes wanted a core over the last minute; empty where nobody tells.
+    """Return how many processes wanted a core over the last minute; empty where it is not known.
 
     Clocks of a machine that was busy beforehand are to be taken with care.
     """

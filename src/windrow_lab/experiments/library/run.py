@@ -21,7 +21,7 @@ from windrow_lab.experiments.library.verdict import Finding, verdict
 
 CaseT = TypeVar("CaseT")
 Progress = Callable[[int, str], None]
-"""Is told how many steps are done, and what is measured now."""
+"""Gets how many steps are done, and what is measured now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Result:
 
 
 def silent(_done: int, _now: str) -> None:
-    """Tell nobody."""
+    """Report to nobody."""
 
 
 def run(experiment: Experiment[CaseT], progress: Progress = silent) -> Result:

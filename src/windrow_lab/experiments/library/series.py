@@ -13,7 +13,7 @@ COLOURS = (
     "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000",
     "#999999", "#882255", "#44AA99",
 )  # fmt: skip
-"""Okabe and Ito's colours, which the colour-blind can tell apart; then some of Tol's."""
+"""Okabe and Ito's colours, which the colour-blind can distinguish; then some of Tol's."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,13 +75,13 @@ class Ratio:
         return Ratio(1 / self.value, 1 / self.high, 1 / self.low, self.runs)
 
     def __str__(self) -> str:
-        """Tell the ratio in words, with its bounds if it has noise.
+        """State the ratio in words, with its bounds if it has noise.
 
         >>> str(Ratio(2.15, 1.98, 2.314, 5)), str(Ratio(14.84, 14.84, 14.84))
         ('2.15 times (1.98 to 2.31)', '14.8 times')
         """
-        told = f"{short(self.value)} times"
-        return f"{told} ({short(self.low)} to {short(self.high)})" if self.runs > 1 else told
+        text = f"{short(self.value)} times"
+        return f"{text} ({short(self.low)} to {short(self.high)})" if self.runs > 1 else text
 
 
 def short(ratio: float) -> str:

@@ -20,7 +20,7 @@ class Row:
     counts: dict[str, float] = field(default_factory=dict)
 
     def has(self, name: str) -> bool:
-        """Tell whether it has such a level, clock or count."""
+        """Return whether it has such a level, clock or count."""
         return name in self.levels or name in self.clocks or name in self.counts
 
     def value(self, name: str) -> Level:

@@ -145,10 +145,10 @@ def tally(findings: Sequence[Finding]) -> str:
     >>> tally([Finding("a", Outcome.HELD, ""), Finding("b", Outcome.CLOSE, "", Kind.OURS)])
     'paper: 1 held; ours: 1 too close to call'
     """
-    told = []
+    counts = []
     for kind in Kind:
         seen = Counter(finding.outcome for finding in of_kind(findings, kind))
         if seen:
             parts = [f"{seen[outcome]} {outcome.value}" for outcome in Outcome if seen[outcome]]
-            told.append(f"{kind.value}: {', '.join(parts)}")
-    return "; ".join(told)
+            counts.append(f"{kind.value}: {', '.join(parts)}")
+    return "; ".join(counts)

@@ -78,9 +78,9 @@ class LinkExperiment(Experiment[LinkContestant]):
 
     @property
     def set_up(self) -> str:
-        """Tell query, trace and what is timed."""
+        """Describe query, trace and what is timed."""
         return (
-            f"`{self.query_text(self.text, 'W')}`\n\n{self.trace.told} "
+            f"`{self.query_text(self.text, 'W')}`\n\n{self.trace.description} "
             f"A run is a stretch of at most {STRETCH:,} ticks after all windows (of W ticks) have "
             "filled, pushed as one batch a link; timed are the pushes and the reading of all "
             f"changes. {ANSWERS} The changes of every run are equal for all contestants, and the "

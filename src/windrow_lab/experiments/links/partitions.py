@@ -166,7 +166,7 @@ class Query1Partitions(Experiment[QueueCase]):
 
 
 def results(trace: Trace, window: int) -> tuple[I64, I64]:
-    """Return births and ends of all results of Query 1 on telnet, in order of birth."""
+    """Return when all results of Query 1 on telnet arrive and expire, in order of arrival."""
     import duckdb  # noqa: PLC0415 - not everybody has it
 
     text = (

@@ -105,7 +105,7 @@ class Query1Telnet(LinkExperiment):
             Finding(
                 "UPA is up to ten times as fast as NT (at least twice counts).",
                 above(nt, 2),
-                f"NT takes {nt} as long; its operators tell {negatives:,.0f} negative tuples per "
+                f"NT takes {nt} as long; its operators emit {negatives:,.0f} negative tuples per "
                 "1,000 tuples.",
             ),
         ]

@@ -17,7 +17,7 @@ class Query2Source(LinkExperiment):
     """What does δ* save, in time and in space, where few distinct values are alive?
 
     Claim    UPA is ten times as fast as NT and DIRECT, and takes up to a hundred times less space,
-             as δ* remembers what it shows and not what it reads.
+             as δ* stores what it shows and not what it reads.
     Refuted  if at the largest window either takes less than 5 times as long as UPA, or less than
              10 times its space.
     Source   [THESIS 3.6.3, figures 3.10 and 3.12].
@@ -75,21 +75,21 @@ class Query2Pairs(LinkExperiment):
 
 
 def slower(table: Table, others: tuple[str, ...], bar: float, claim: str) -> Finding:
-    """Tell how many times as long as UPA others take at the largest window."""
+    """Say how many times as long as UPA others take at the largest window."""
     window = largest(table)
     found = {o: table.ratio("ms_per_1000", "strategy", o, "UPA", window=window) for o in others}
-    told = ", ".join(f"{other} takes {ratio} as long" for other, ratio in found.items())
+    ratios = ", ".join(f"{other} takes {ratio} as long" for other, ratio in found.items())
     outcome = all_of(above(ratio, bar) for ratio in found.values())
-    return Finding(f"{claim} at window {window:,}.", outcome, f"{told}.")
+    return Finding(f"{claim} at window {window:,}.", outcome, f"{ratios}.")
 
 
 def larger(table: Table, bar: float, claim: str) -> Finding:
-    """Tell how many times the space of UPA the others take at the largest window."""
+    """Say how many times the space of UPA the others take at the largest window."""
     window = largest(table)
     found = {
         other: table.ratio("space_bytes", "strategy", other, "UPA", window=window)
         for other in ("NT", "DIRECT")
     }
-    told = ", ".join(f"{other} takes {ratio} its bytes" for other, ratio in found.items())
+    ratios = ", ".join(f"{other} takes {ratio} its bytes" for other, ratio in found.items())
     outcome = all_of(above(ratio, bar) for ratio in found.values())
-    return Finding(f"{claim} at window {window:,}.", outcome, f"{told}.")
+    return Finding(f"{claim} at window {window:,}.", outcome, f"{ratios}.")

@@ -80,17 +80,17 @@ class Query4(LinkExperiment):
             Finding(
                 f"UPA is the fastest of the three at window {high:,}.",
                 all_of(above(ratio, 1) for ratio in rest.values()),
-                told(rest),
+                in_words(rest),
             ),
             Finding(
                 f"NT(join up) is the fastest of the three at window {low:,}.",
                 all_of(above(ratio, 1) for ratio in first.values()),
-                told(first),
+                in_words(first),
             ),
             Finding(
                 f"windrow's own choice (AUTO) is within 1.25 times any plan at window {high:,}.",
                 all_of(above(ratio, 1 / 1.25) for ratio in auto.values()),
-                told(auto),
+                in_words(auto),
                 Kind.OURS,
             ),
         ]
@@ -105,6 +105,6 @@ def against(table: Table, one: str, others: tuple[str, ...], window: int) -> dic
     }
 
 
-def told(ratios: dict[str, Ratio]) -> str:
-    """Tell how long the others take."""
+def in_words(ratios: dict[str, Ratio]) -> str:
+    """Say how long the others take."""
     return ", ".join(f"{other} takes {ratio} as long" for other, ratio in ratios.items()) + "."

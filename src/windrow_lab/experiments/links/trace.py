@@ -1,6 +1,6 @@
 """The traces that the queries run on: links of an integer clock, one connection a tick on average.
 
-`lbl` is generated, with the proportions that the thesis tells of its trace; `lbl-zipf` is the same
+`lbl` is generated, with the proportions that the thesis states of its trace; `lbl-zipf` is the same
 but that ftp and telnet are used by all sources, not alike by some. `zeek` is real: three days at
 one host, cut into three links by the clients' port; its clock counts every third connection. It is
 not part of the project: it is read from the folder that ``WINDROW_DATA`` names.
@@ -33,7 +33,7 @@ class Trace:
     tables: dict[str, pa.Table]
     rare: str
     frequent: str
-    told: str
+    description: str
 
     @property
     def ticks(self) -> int:
@@ -76,8 +76,8 @@ def load(name: str, ticks: int, seed: int) -> Trace:
     users = name == "lbl"
     option = "" if users else " --no-users"
     tables = lbl(Lbl(ticks, LINKS, seed, users))
-    told = f"Trace: generated with LBL's proportions (`windrow generate lbl{option}`)."
-    return Trace(tables, "ftp", "telnet", told)
+    description = f"Trace: generated with LBL's proportions (`windrow generate lbl{option}`)."
+    return Trace(tables, "ftp", "telnet", description)
 
 
 def zeek() -> Trace:
@@ -105,11 +105,11 @@ def zeek() -> Trace:
     ).combine_chunks()
     number = read["id.orig_p"].to_numpy() % LINKS
     tables = {f"link{n + 1}": whole.filter(pa.array(number == n)) for n in range(LINKS)}
-    told = (
+    description = (
         "Trace: three days of Zeek's connections at one host, cut into links by client port; "
         "http stands for ftp, ssh for telnet."
     )
-    return Trace(tables, "http", "ssh", told)
+    return Trace(tables, "http", "ssh", description)
 
 
 def zeek_path() -> Path:

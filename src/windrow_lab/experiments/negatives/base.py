@@ -11,7 +11,7 @@ from windrow_lab.experiments.library.experiment import Experiment, Panel
 from windrow_lab.experiments.library.spread import Ratio
 from windrow_lab.experiments.library.table import Level, Levels, Table
 from windrow_lab.experiments.negatives.contestants import ExpiryArena, ExpiryContestant
-from windrow_lab.experiments.negatives.model import ITA, NTA, TOLD
+from windrow_lab.experiments.negatives.model import ITA, MODEL, NTA
 from windrow_lab.experiments.negatives.streams import Setting
 
 DELAY, MOST = "delay_ms", "max_delay_ms"
@@ -33,7 +33,7 @@ RIGHT = (
     "figures, another seed others."
 )
 Q2_TOLD = (
-    "windrow's aggregates tell changes only, the paper's a row for each entry read: beside MAX "
+    "windrow's aggregates emit changes only, the paper's a row for each entry read: beside MAX "
     "COUNT(*) is asked for, so that each effect shows."
 )
 
@@ -70,10 +70,10 @@ class DelayExperiment(Experiment[Iterator[Measurement]]):
 
     @property
     def set_up(self) -> str:
-        """Tell streams, model and checks."""
+        """Describe streams, model and checks."""
         return (
             f"{self.streams} Windows are {WINDOW} seconds, for the paper's 30 minutes; "
-            f"rates and results a second are the paper's. Arrivals are Poisson. {TOLD} {RIGHT} "
+            f"rates and results a second are the paper's. Arrivals are Poisson. {MODEL} {RIGHT} "
             f"A stretch has {TUPLES:,} tuples of a stream, after the windows have filled."
         )
 
@@ -94,8 +94,8 @@ def slower(table: Table, one: str = ITA, other: str = NTA, /, **levels: Level) -
     return table.ratio(DELAY, "approach", one, other, **levels)
 
 
-def told(table: Table, factor: str, name: str = DELAY) -> str:
-    """Tell a measure of all approaches at each level of a factor."""
+def in_words(table: Table, factor: str, name: str = DELAY) -> str:
+    """State a measure of all approaches at each level of a factor."""
     unit = " ms" if name in (DELAY, MOST) else ""
     lines = []
     for level in table.levels(factor):

@@ -17,8 +17,8 @@ from windrow_lab.experiments.negatives.base import (
     WINDOW,
     DelayExperiment,
     delays,
+    in_words,
     slower,
-    told,
 )
 from windrow_lab.experiments.negatives.model import ITA, NTA
 from windrow_lab.experiments.negatives.streams import Setting, TableSetting
@@ -52,7 +52,7 @@ class NegFigure10(DelayExperiment):
     )  # fmt: skip
     streams = (
         "COUNT over a stream of 50 tuples a second joined with a table of items; the table is not "
-        "retroactive, so that results tell their ends: under NTA the join reads each tuple, and a "
+        "retroactive, so that its results expire: under NTA the join reads each tuple, and a "
         "message as it ends, and negative tuples are made above it."
     )
 
@@ -74,12 +74,12 @@ class NegFigure10(DelayExperiment):
             Finding(
                 "Below 0.6 ITA's average delay is above NTA's.",
                 all_of(above(slower(table, selectivity=s), 1) for s in low),
-                told(table, "selectivity"),
+                in_words(table, "selectivity"),
             ),
             Finding(
                 "Below 0.6 ITA's maximum delay is above NTA's.",
                 all_of(above(ratio, 1) for ratio in most),
-                told(table, "selectivity", MOST),
+                in_words(table, "selectivity", MOST),
             ),
             Finding(
                 "Below 0.6 NTA does not depend on the selectivity: its average varies by less than "
@@ -104,7 +104,7 @@ class StreamJoin(DelayExperiment):
 
     @property
     def streams(self) -> str:  # type: ignore[override]
-        """Tell the query."""
+        """Describe the query."""
         fixed = f"selectivity {SELECTIVITY}" if self.factor == "rate" else f"{RATE} tuples a second"
         return f"MAX over the join of two streams, {fixed} (each). {Q2_TOLD}"
 
@@ -125,7 +125,7 @@ class StreamJoin(DelayExperiment):
             Finding(
                 f"Below {turn:g} ITA's delay is above NTA's.",
                 all_of(above(r, 1) for level, r in ratios.items() if level < turn),
-                told(table, factor),
+                in_words(table, factor),
             ),
             Finding(
                 f"At {turn:g} the two have the same performance: within {ALIKE} times.",

@@ -47,7 +47,7 @@ class NegFigure13(Experiment[ExpiryContestant]):
 
     @property
     def set_up(self) -> str:
-        """Tell streams and clock."""
+        """Describe streams and clock."""
         return (
             f"MAX over the join of two streams, {RATE} tuples a second each, windows of "
             f"{self.seconds / 60:g} minutes, selectivity {SELECTIVITY}: 45 results a second. Each "

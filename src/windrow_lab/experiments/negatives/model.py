@@ -37,7 +37,7 @@ APPROACHES: dict[str, dict[str, Any]] = {
 }
 """Settings by the paper's names."""
 
-TOLD = (
+MODEL = (
     f"Virtual time: MAX and COUNT take {MAX_ENTRY / 1e3:g} ms an entry and {EXPIRY / 1e3:g} ms for "
     f"a row that leaves by the clock, a join {JOIN_ENTRY / 1e3:g} ms an entry, all else nothing: "
     "in all figures. With these the two approaches meet at 27 results a second, where the paper "

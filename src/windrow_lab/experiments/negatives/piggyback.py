@@ -12,8 +12,8 @@ from windrow_lab.experiments.negatives.base import (
     RATES,
     SELECTIVITIES,
     delays,
+    in_words,
     slower,
-    told,
 )
 from windrow_lab.experiments.negatives.delays import StreamJoin
 from windrow_lab.experiments.negatives.model import ITA, NTA, PIGGYBACK
@@ -43,7 +43,7 @@ class Performance(StreamJoin):
             Finding(
                 "Piggybacking gives the least delay everywhere: never over 1.1 times the better.",
                 all_of(below(ratio, NEAR) for ratio in near.values()),
-                f"{near[worst]} at the worst, at {worst}. {told(table, self.factor)}",
+                f"{near[worst]} at the worst, at {worst}. {in_words(table, self.factor)}",
             ),
             Finding(
                 "At both ends it has at most half of the worse one's delay.",
@@ -110,7 +110,7 @@ class Overhead(StreamJoin):
             Finding(
                 f"Piggybacking reads the fewer, the higher the {self.factor}.",
                 known(*(ours[i + 1] < ours[i] for i in range(len(ours) - 1))),
-                told(table.where(approach=PIGGYBACK), self.factor, OVERHEAD),
+                in_words(table.where(approach=PIGGYBACK), self.factor, OVERHEAD),
             ),
         ]
 

@@ -1,6 +1,6 @@
 """Ways to join windows on one attribute: what the papers' algorithms are as windrow's operators.
 
-    when     new tuples are joined                 windows have       what is told
+    when     new tuples are joined                 windows have       what is emitted
     EAGER    each at its own time                  what is alive      all results
     LOSSY    every interval, equal keys together   what is alive      results alive then
     RESTORE  the same                              and what has died  all; times are looked at last
@@ -80,7 +80,7 @@ class Join(Protocol):
         """Return how many rows were looked at so far, those of outermost loops left out."""
 
     def state_rows(self) -> int:
-        """Return how many rows are remembered."""
+        """Return how many rows are stored."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,7 +78,7 @@ class MultiFigure4a(Experiment[JoinContestant]):
 
     @property
     def set_up(self) -> str:
-        """Tell the streams."""
+        """Describe the streams."""
         return (
             "Four streams with λ = 1, T = 100, v = 50, and a table of 2, 10 or 30 buckets on each; "
             f"`{HASH}` has a bucket for each value, which is windrow's. {BUCKETS_ARE_CHAINS} "
@@ -120,7 +120,7 @@ class MultiFigure4a(Experiment[JoinContestant]):
             table.ratio(COMPARED, "algorithm", few, many, interval=middle)
             for few, many in pairwise(METHODS)
         ]
-        told = "; ".join(
+        costs = "; ".join(
             f"{few} takes {step} as long as {many} and compares {less} as much"
             for (few, many), step, less in zip(pairwise(METHODS), steps, work, strict=True)
         )
@@ -128,7 +128,7 @@ class MultiFigure4a(Experiment[JoinContestant]):
             Finding(
                 "The NLJ is the slowest and the hash join with the largest hash table the fastest.",
                 all_of(above(gain, 1) for found in gains.values() for gain in found),
-                f"At τ = {middle}: {told}.",
+                f"At τ = {middle}: {costs}.",
             ),
             Finding(
                 "The greatest relative improvement is between the NLJ and two buckets; thereafter "
@@ -192,7 +192,7 @@ def later(few: Table, many: Table) -> Outcome:
 
 
 def each(ratios: dict[str, Ratio]) -> str:
-    """Tell a ratio for each of some names."""
+    """State a ratio for each of some names."""
     return ", ".join(f"{name} {ratio}" for name, ratio in ratios.items())
 
 
@@ -243,7 +243,7 @@ class MultiFigure4b(Experiment[JoinContestant]):
 
     @property
     def set_up(self) -> str:
-        """Tell the streams."""
+        """Describe the streams."""
         return (
             "Three streams with λ = 1 and one with 50, T = 100, v = 50; evaluated, and old tuples "
             "let go of, every five units of time, in the order that the model likes best for "

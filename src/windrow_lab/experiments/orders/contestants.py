@@ -32,22 +32,22 @@ COMPARED = "comparisons"
 RIGHT = (
     "Tuples go to the operators in batches, without a query around them. One tuple a tick, of "
     "stream i with probability λi/Σλ; a unit of time is Σλ ticks. The results of every run are "
-    "equal for all contestants that tell the same, and those of the last run are DuckDB's. "
+    "equal for all contestants that emit the same, and those of the last run are DuckDB's. "
     "Comparisons are the rows that loops look at, a unit of time."
 )
-TELLS = {
+SELECTED = {
     When.EAGER: "newest AS _ts, {times} FROM found WHERE newest < ends",
     When.LOSSY: "refresh AS _ts, {times} FROM found WHERE refresh < ends",
     When.RESTORE: "refresh AS _ts, {times} FROM found WHERE newest < ends",
 }
-"""What is told, and when, of all that have the same key. LATE tells what RESTORE does."""
+"""What is emitted, and when, of all that have the same key. LATE emits what RESTORE does."""
 
-Told = tuple[When, int]
+Emission = tuple[When, int]
 
 
 @dataclass(slots=True)
 class JoinArena:
-    """What contestants share: streams, when windows are full, and a digest of what the first told.
+    """What contestants share: streams, when windows are full, and a digest of the first answer.
 
     `start` and `stretch` are ticks, and multiples of all intervals.
     """
@@ -79,33 +79,33 @@ class JoinArena:
             for i, t in enumerate(part(self.tables, low + 1, high + 1).values())
         )
 
-    def wrong(self, told: Told, turn: int, results: pa.Table) -> str:
+    def wrong(self, output: Emission, turn: int, results: pa.Table) -> str:
         """Return how results of a run differ from what they should be; empty if not.
 
         Of those that emit the same, the first is compared with DuckDB in the last run, the others
         with the first.
         """
         mine = digest(results)
-        first = self.agreement.first_digest((told, turn), mine)
+        first = self.agreement.first_digest((output, turn), mine)
         if first is None:
-            wrong = self.difference(told, turn, results) if turn == self.runs - 1 else ""
+            wrong = self.difference(output, turn, results) if turn == self.runs - 1 else ""
             return f"the results differ from DuckDB's: {wrong}" if wrong else ""
         if first == mine:
             return ""
-        wrong = self.difference(told, turn, results) or "which is wrong"
+        wrong = self.difference(output, turn, results) or "which is wrong"
         return f"the results differ from the first contestant's: {wrong}"
 
-    def difference(self, told: Told, turn: int, results: pa.Table) -> str:
+    def difference(self, output: Emission, turn: int, results: pa.Table) -> str:
         """Return how results of a run differ from DuckDB's; empty if not."""
         low = self.start + turn * self.stretch
         high = low + self.stretch
-        truth = f"SELECT * FROM ({self.truth(told)}) WHERE _ts > {low} AND _ts <= {high}"
+        truth = f"SELECT * FROM ({self.truth(output)}) WHERE _ts > {low} AND _ts <= {high}"
         alive = part(self.tables, max(0, low - 2 * longest(self.streams)), high + 1)
         return answer_difference(results, truth, alive)
 
-    def truth(self, told: Told) -> str:
-        """Return the one-time query that tells all results with their times."""
-        when, interval = told
+    def truth(self, output: Emission) -> str:
+        """Return the one-time query that returns all results with their times."""
+        when, interval = output
         n = len(self.streams)
         times = [f"t{i + 1}" for i in range(n)]
         ends = ", ".join(f"t{i + 1} + {width(self.streams, i)}" for i in range(n))
@@ -114,7 +114,7 @@ class JoinArena:
         return (
             f"WITH found AS (SELECT *, {newest} AS newest, LEAST({ends}) AS ends, "
             f"{refresh} AS refresh FROM ({truth_text(self.streams)})) "
-            f"SELECT {TELLS[when].format(times=', '.join(times))}"
+            f"SELECT {SELECTED[when].format(times=', '.join(times))}"
         )
 
 
@@ -168,16 +168,16 @@ class JoinContestant(Contestant[Delta]):
 
     def check(self, done: Run[Delta], counts: dict[str, float]) -> str:
         """Compare with the first contestant, or with DuckDB."""
-        return self.arena.wrong(self.tells(), self.turns, self.table(done.output))
+        return self.arena.wrong(self.emission(), self.turns, self.table(done.output))
 
-    def tells(self) -> Told:
-        """Return what is told, and at multiples of how many ticks."""
+    def emission(self) -> Emission:
+        """Return what is emitted, and at multiples of how many ticks."""
         when = self.algorithm.when
         interval = self.algorithm.interval * ticks_a_unit(self.arena.streams)
         return When.RESTORE if when is When.LATE else when, interval
 
     def table(self, found: Delta) -> pa.Table:
-        """Return results as a table: when they are told, and the times of their tuples."""
+        """Return results as a table: when they are emitted, and the times of their tuples."""
         columns: dict[str, Any] = {
             f"t{i + 1}": found.columns[f"t{i + 1}"].data for i in range(len(self.arena.streams))
         }

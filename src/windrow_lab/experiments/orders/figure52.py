@@ -29,8 +29,8 @@ from windrow_lab.experiments.orders.ranking import (
     best_is_fastest,
     extremes,
     of_algorithm,
+    pairs_in_words,
     pairs_ranked,
-    told_pairs,
     worst_over_best,
 )
 from windrow_lab.experiments.orders.streams import THESIS_5_5
@@ -79,11 +79,11 @@ class ThesisFigure52(OrderExperiment):
 
     @property
     def set_up(self) -> str:
-        """Tell the algorithms, too."""
+        """Describe the algorithms, too."""
         return (
             f"{super().set_up} Lazy expiry and lazy evaluation are every ten units of time, hash "
             "tables have ten buckets. Predicted is the cost of eager nested loops, as in the "
-            "thesis, which does not tell its fourth order: 4312 is one of the worst. There are "
+            "thesis, which does not name its fourth order: 4312 is one of the worst. There are "
             "many results a tuple, and to make their rows costs the same in all orders."
         )
 
@@ -162,7 +162,7 @@ class ThesisFigure52(OrderExperiment):
         """Judge the orders of what windrow runs."""
         own, tree = of_algorithm(table, HASH), of_algorithm(table, TREE)
         quick, slow = extremes(own, CLOCK)
-        told = told_pairs(tree)
+        pairs = pairs_in_words(tree)
         return [
             Finding(
                 f"With a bucket for each value the order does not matter: within {ANY} times.",
@@ -174,7 +174,7 @@ class ThesisFigure52(OrderExperiment):
             Finding(
                 "As trees, orders are in the order that their own model says, every two of them.",
                 all_of(pairs_ranked(tree)),
-                f"{told[:1].upper()}{told[1:]}; the worst takes {worst_over_best(tree)} as long "
+                f"{pairs[:1].upper()}{pairs[1:]}; the worst takes {worst_over_best(tree)} as long "
                 "as the best.",
                 Kind.OURS,
             ),

@@ -83,13 +83,13 @@ class MultiFigure3(Experiment[Team]):
 
     @property
     def set_up(self) -> str:
-        """Tell the streams."""
+        """Describe the streams."""
         return (
             "Four streams with T = 100, v = 50 and λ = 1, but for λ4: 1 (figure 3a, `equal`) or 10 "
             "(3b, `fast`). Each algorithm, by nested loops, has the best of its orders at each "
             "interval, by the model; `cost` is the model's. A run is "
-            f"{self.arenas['equal'].units:g} units of time, and old tuples are let go of when the "
-            "join is evaluated. Rows that never were alive together are told apart in every loop, "
+            f"{self.arenas['equal'].units:g} units of time, and old tuples are removed when the "
+            "join is evaluated. Rows that never were alive together are passed over in each loop, "
             f"so that at large intervals fewer are looked at than the model says. {RIGHT}"
         )
 

@@ -67,7 +67,7 @@ class ThesisLazy(Experiment[Team]):
         panel(TWO, "Figure 5.4: two buckets"),
         panel(FIVE, "Figure 5.4: five buckets"),
         Panel(
-            "interval", f"results_{LOOPS}", "algorithm", "Results told", "interval Δ",
+            "interval", f"results_{LOOPS}", "algorithm", "Results emitted", "interval Δ",
             "results per 1,000 tuples", log_y=False,
         ),
     )  # fmt: skip
@@ -79,7 +79,7 @@ class ThesisLazy(Experiment[Team]):
 
     @property
     def set_up(self) -> str:
-        """Tell algorithms and streams."""
+        """Describe algorithms and streams."""
         return (
             "The order is S2, S1, S3, S4, windows are 100 units of time, and a run is "
             f"{self.arena.units:g}. Δ is the interval of expiry of eager evaluation, and that of "
@@ -207,7 +207,7 @@ def five_buckets(table: Table) -> list[Finding]:
 
 
 def ours(table: Table) -> list[Finding]:
-    """Judge what windrow runs, and tell what is lost."""
+    """Judge what windrow runs, and say what is lost."""
     high = table.levels("interval")[-1]
     kept = table.ratio(f"results_{LOOPS}", "algorithm", LAZY, LAST, interval=high).value
     gain = times_longer(table, VALUE, EAGER, LAZY, high)

@@ -59,13 +59,13 @@ class OrderExperiment(Experiment[JoinContestant]):
 
     @property
     def set_up(self) -> str:
-        """Tell the streams."""
-        told = "; ".join(
+        """Describe the streams."""
+        streams = "; ".join(
             f"S{i + 1}: λ={s.rate:g}, T={s.window:g}, v={s.values:g}"
             for i, s in enumerate(self.streams)
         )
         return (
-            f"Streams {told}. A run is {self.arena.stretch:,} ticks after all windows have filled. "
+            f"Streams {streams}. A run is {self.arena.stretch:,} ticks after all windows are full. "
             f"{RIGHT} `{HASH}` has a bucket for each value, and follows each chain once, as "
             f"windrow's joins on one key do; `{TREE}` joins two at a time and keeps results "
             "between. `model cost` is the papers'; for these two "
@@ -149,7 +149,7 @@ def best_is_fastest(table: Table) -> tuple[Outcome, str]:
 
 
 def pairs_ranked(table: Table) -> list[Outcome]:
-    """Judge each pair of orders that the model tells apart: does the dearer one take longer?"""
+    """Judge each pair of orders that the model distinguishes: does the dearer one take longer?"""
     ordered = sorted(table.rows, key=lambda row: row.number("model_cost"))
     return [
         above(dear.over(cheap, CLOCK), 1)
@@ -158,8 +158,8 @@ def pairs_ranked(table: Table) -> list[Outcome]:
     ]
 
 
-def told_pairs(table: Table) -> str:
-    """Count what the clock says of pairs of orders, and tell Spearman's ρ of work and time."""
+def pairs_in_words(table: Table) -> str:
+    """Count what the clock says of pairs of orders, and report Spearman's ρ of work and time."""
     pairs = pairs_ranked(table)
     work, time = (
         rank_correlation(

@@ -41,7 +41,7 @@ class MultiFigure2(Experiment[JoinContestant]):
              the naive one.
     Refuted  if the naive one does not make at least ten times as many comparisons, and take three
              times as long, from three windows on; if the difference in comparisons does not grow
-             with each window. How the ratio grows is told, not judged: the paper shows the costs.
+             with each window. How the ratio grows is shown, not judged: the paper shows the costs.
     Source   [MULTI 4.2, figure 2].
     """
 
@@ -64,7 +64,7 @@ class MultiFigure2(Experiment[JoinContestant]):
 
     @property
     def set_up(self) -> str:
-        """Tell the streams."""
+        """Describe the streams."""
         return (
             "All streams have λ = 1, T = 100, v = 50; the order is that of the streams. MULTI-WAY "
             f"and NAIVE are nested loops. A run is {STRETCH} units of time. {RIGHT} `model cost` "
@@ -72,7 +72,7 @@ class MultiFigure2(Experiment[JoinContestant]):
         )
 
     def prepare(self, levels: Levels) -> JoinContestant:
-        """Fill the windows. Contestants of a block share what the first of them told."""
+        """Fill the windows. Contestants of a block share the answer of the first of them."""
         n, name = int(levels["windows"]), str(levels["algorithm"])
         streams, order = (JoinStream(1, 100, 50),) * n, tuple(range(n))
         if name == next(iter(ALGORITHMS)):

@@ -25,8 +25,8 @@ from windrow_lab.experiments.orders.ranking import (
     best_is_fastest,
     extremes,
     of_algorithm,
+    pairs_in_words,
     pairs_ranked,
-    told_pairs,
     worst_over_best,
 )
 from windrow_lab.experiments.orders.streams import TABLE_5
@@ -72,7 +72,7 @@ class MultiTable8(OrderExperiment):
 
     @property
     def set_up(self) -> str:
-        """Tell the algorithms, too."""
+        """Describe the algorithms, too."""
         return f"{super().set_up} The papers' hash tables have five buckets each."
 
     def findings(self, table: Table) -> list[Finding]:
@@ -98,7 +98,7 @@ class MultiTable8(OrderExperiment):
         ratios = {name: worst_over_best(of) for name, of in tables.items()}
         work = {name: worst_over_best(of, COMPARED) for name, of in tables.items()}
         model = {name: worst_over_best(of, "model_cost") for name, of in tables.items()}
-        told = "; ".join(
+        costs = "; ".join(
             f"{name} {ratios[name]}, {work[name]} the comparisons, predicted {model[name]}"
             for name in tables
         )
@@ -111,7 +111,7 @@ class MultiTable8(OrderExperiment):
             Finding(
                 f"The worst plan takes at least {FAR} times as long (the paper: 4.1 to 4.9).",
                 all_of(above(ratio, FAR) for ratio in ratios.values()),
-                f"It takes {told}.",
+                f"It takes {costs}.",
             ),
             Finding(
                 "The difference is somewhat smaller than predicted.",
@@ -141,7 +141,7 @@ class MultiTable8(OrderExperiment):
         ]
 
     def ours(self, table: Table, order: str) -> list[Finding]:
-        """Tell how model and clock agree on all orders, and what an index by value gives."""
+        """Say how model and clock agree on all orders, and what an index by value gives."""
         loops, tree = of_algorithm(table, NLJS[0]), of_algorithm(table, TREE)
         rows = {name: table.row(algorithm=name, order=order) for name in (NLJS[0], HASH, TREE)}
         gain, lead = rows[NLJS[0]].over(rows[HASH], CLOCK), rows[TREE].over(rows[HASH], CLOCK)
@@ -149,8 +149,8 @@ class MultiTable8(OrderExperiment):
             Finding(
                 "By nested loops, the model puts three quarters of all pairs as the clock does.",
                 share_of(pairs_ranked(loops), RANKED),
-                f"By nested loops, {told_pairs(loops)}; as trees, by their own model, "
-                f"{told_pairs(tree)}. With a bucket for each value the order does not matter.",
+                f"By nested loops, {pairs_in_words(loops)}; as trees, by their own model, "
+                f"{pairs_in_words(tree)}. With a bucket for each value the order does not matter.",
                 Kind.OURS,
             ),
             Finding(

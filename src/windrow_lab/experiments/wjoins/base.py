@@ -1,4 +1,4 @@
-"""What the experiments with W-joins share: contestants by turns, and how their results are told."""
+"""What the experiments with W-joins share: contestants by turns, and reports of their results."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def looked_at(x: str, x_label: str, by: str, title: str, *, log_x: bool = False)
 
 
 class WJoinExperiment(Experiment[WJoinContestant]):
-    """Measures W-joins over generated streams; `arena` tells which."""
+    """Measures W-joins over generated streams; `arena` says which."""
 
     turns = "algorithm"
     ways: ClassVar[dict[str, Make]] = ALGORITHMS
@@ -48,7 +48,7 @@ class WJoinExperiment(Experiment[WJoinContestant]):
         return self.warmups + self.repeats
 
     def prepare(self, levels: Levels) -> WJoinContestant:
-        """Fill the windows. Contestants of a block share what the first of them told."""
+        """Fill the windows. Contestants of a block share the answer of the first of them."""
         others = tuple((k, v) for k, v in levels.items() if k != self.turns)
         if self.block != others:
             self.block, self.shared = others, self.arena(levels)
@@ -64,8 +64,8 @@ def times_longer(table: Table, one: str, other: str, **levels: Level) -> Ratio:
     return table.ratio(CLOCK, "algorithm", one, other, **levels)
 
 
-def told_ratios(table: Table, one: str, other: str, factor: str, **levels: Level) -> str:
-    """Tell how many times longer one takes than another at each level of a factor."""
+def ratios_in_words(table: Table, one: str, other: str, factor: str, **levels: Level) -> str:
+    """Say how many times longer one takes than another at each level of a factor."""
     found = [
         f"{level}: {times_longer(table, one, other, **{factor: level, **levels})}, "
         f"{table.ratio(LOOKED, 'algorithm', one, other, **{factor: level, **levels})} the rows"

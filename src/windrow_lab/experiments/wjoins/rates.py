@@ -20,9 +20,9 @@ from windrow_lab.experiments.wjoins.base import (
     RIGHT,
     WJoinExperiment,
     looked_at,
+    ratios_in_words,
     service_time,
     times_longer,
-    told_ratios,
 )
 from windrow_lab.experiments.wjoins.contestants import HW, MW, MW_FROM, NLW, NLW_LAST, WJoinArena
 from windrow_lab.experiments.wjoins.streams import SECOND, Source, generate, one_window
@@ -51,7 +51,7 @@ class ManyStreams(WJoinExperiment):
 
     @property
     def set_up(self) -> str:
-        """Tell the streams."""
+        """Describe the streams."""
         return (
             f"{self.kind} The window is 1 second, and {self.values:,} keys are about as many as a "
             f"stream has rows in it. A run is {self.seconds} seconds, in steps of one. "
@@ -75,7 +75,7 @@ class ManyStreams(WJoinExperiment):
                 for n in table.levels("streams")
                 for other in (NLW, MW)
             ),
-            told_ratios(table, MW, HW, "streams"),
+            ratios_in_words(table, MW, HW, "streams"),
         )
 
 
@@ -107,7 +107,7 @@ class WJoinFigure9a(ManyStreams):
                 "MW-join is far better than NLW-join: 5 times from three streams on (the paper: "
                 "more than an order of magnitude).",
                 all_of(above(times_longer(table, NLW, MW, streams=n), 5) for n in several),
-                told_ratios(table, NLW, MW, "streams"),
+                ratios_in_words(table, NLW, MW, "streams"),
             ),
             self.hash_finding(table),
         ]
@@ -139,7 +139,7 @@ class WJoinFigure9b(ManyStreams):
                 "The performance of NLW-join and MW-join converges: at the most streams they look "
                 "at about as many rows, and are within 5 times.",
                 all_of([below(rows, 2), below(times_longer(table, NLW, MW, streams=most), 5)]),
-                told_ratios(table, NLW, MW, "streams"),
+                ratios_in_words(table, NLW, MW, "streams"),
             ),
             self.hash_finding(table),
         ]
@@ -161,7 +161,7 @@ class OneSlow(WJoinExperiment):
 
     @property
     def set_up(self) -> str:
-        """Tell the streams."""
+        """Describe the streams."""
         return (
             "Four streams of 1,000 tuples a second; the last one swings between that and a slow "
             "rate, every 100 of its tuples. Keys are half of what a window has of an even stream, "
@@ -194,7 +194,7 @@ class WJoinFigure9c(OneSlow):
         looked_at("slow_rate", "slow rate, tuples a second", "algorithm", "Rows looked at",
                   log_x=True),
     )  # fmt: skip
-    window = "The paper does not tell its window here; ours is 1 second, as in its figure 13."
+    window = "The paper does not state its window here; ours is 1 second, as in its figure 13."
 
     def arena(self, levels: Levels) -> WJoinArena:
         """Return streams of a slow rate."""
@@ -217,7 +217,7 @@ class WJoinFigure9c(OneSlow):
             Finding(
                 "NLW-join takes at least 5 times as long as MW-join.",
                 above(lead, 5),
-                told_ratios(table, NLW, MW, "slow_rate"),
+                ratios_in_words(table, NLW, MW, "slow_rate"),
             ),
             Finding(
                 "NLW-join and HW-join are not changed significantly: under 3 times as fast.",
@@ -235,7 +235,7 @@ class WJoinFigure9c(OneSlow):
                 "NLW-join takes at least 5 times as long also in the planner's order, which begins "
                 "with the slow stream.",
                 above(times_longer(table, NLW_LAST, MW, slow_rate=slow), 5),
-                told_ratios(table, NLW_LAST, MW, "slow_rate"),
+                ratios_in_words(table, NLW_LAST, MW, "slow_rate"),
                 Kind.OURS,
             ),
         ]
@@ -287,4 +287,4 @@ class WJoinWindows(OneSlow):
         return table.ratio(LOOKED, "algorithm", NLW, name, window_ms=width).value
 
     def _finding(self, table: Table, name: str, outcome: Outcome, claim: str) -> Finding:
-        return Finding(claim, outcome, told_ratios(table, NLW, name, "window_ms"), Kind.OURS)
+        return Finding(claim, outcome, ratios_in_words(table, NLW, name, "window_ms"), Kind.OURS)

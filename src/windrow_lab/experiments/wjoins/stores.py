@@ -9,9 +9,9 @@ from windrow_lab.experiments.wjoins.base import (
     RIGHT,
     WJoinExperiment,
     looked_at,
+    ratios_in_words,
     service_time,
     times_longer,
-    told_ratios,
 )
 from windrow_lab.experiments.wjoins.contestants import HW, MW, NLW, RIPPLE, XJOIN, WJoinArena
 from windrow_lab.experiments.wjoins.streams import HOUR, one_window, stores
@@ -49,7 +49,7 @@ class WJoinFigures78(WJoinExperiment):
 
     @property
     def set_up(self) -> str:
-        """Tell streams and contestants."""
+        """Describe streams and contestants."""
         return (
             f"Each stream has {self.an_hour:,} tuples an hour and as many items; the window is an "
             "hour. A run is a day, in steps of two hours. Ripple join and XJoin let go of what "
@@ -71,17 +71,17 @@ class WJoinFigures78(WJoinExperiment):
             Finding(
                 "NLW-join outperforms the ripple join in all cases.",
                 all_of(above(times_longer(table, RIPPLE, NLW, streams=n), 1) for n in counts),
-                told_ratios(table, RIPPLE, NLW, "streams"),
+                ratios_in_words(table, RIPPLE, NLW, "streams"),
             ),
             Finding(
                 "HW-join outperforms XJoin in all cases.",
                 all_of(above(times_longer(table, XJOIN, HW, streams=n), 1) for n in counts),
-                told_ratios(table, XJOIN, HW, "streams"),
+                ratios_in_words(table, XJOIN, HW, "streams"),
             ),
             Finding(
                 "MW-join is almost an order of magnitude faster than NLW-join (5 times at least).",
                 all_of(above(times_longer(table, NLW, MW, streams=n), 5) for n in counts),
-                told_ratios(table, NLW, MW, "streams"),
+                ratios_in_words(table, NLW, MW, "streams"),
             ),
             Finding(
                 "MW-join looks at no more rows than NLW-join.",

@@ -9,9 +9,9 @@ from windrow_lab.experiments.wjoins.base import (
     RIGHT,
     WJoinExperiment,
     looked_at,
+    ratios_in_words,
     service_time,
     times_longer,
-    told_ratios,
 )
 from windrow_lab.experiments.wjoins.contestants import WJoinArena
 from windrow_lab.experiments.wjoins.streams import SECOND, Source, generate, joined, path
@@ -72,7 +72,7 @@ class WJoinFigure13(WJoinExperiment):
             Finding(
                 f"LCA outperforms GCA at {int(width) / 1_000:g} s against 1 s.",
                 above(times_longer(table, GCA, LCA, window_ms=width), 1),
-                told_ratios(table.where(window_ms=width), GCA, LCA, "window_ms"),
+                ratios_in_words(table.where(window_ms=width), GCA, LCA, "window_ms"),
             )
             for width in table.levels("window_ms")
         ]
@@ -102,11 +102,11 @@ class WJoinFigure14(WJoinExperiment):
 
     @property
     def set_up(self) -> str:
-        """Tell streams and windows."""
-        told = "; ".join(f"{', '.join(map(str, r))}" for r in RATES.values())
+        """Describe streams and windows."""
+        rates = "; ".join(f"{', '.join(map(str, r))}" for r in RATES.values())
         return (
             "The path A, B, C, D and back: two joins with windows of half a second between "
-            f"neighbours, whose results count together. Tuples a second: {told}; 250 keys. NLW "
+            f"neighbours, whose results count together. Tuples a second: {rates}; 250 keys. NLW "
             "goes along the path, LCA is MW with the windows of all pairs by the shortest path. "
             f"A run is {self.seconds} seconds, in steps of one. {RIGHT}"
         )
@@ -126,11 +126,11 @@ class WJoinFigure14(WJoinExperiment):
             Finding(
                 "For small variations NLW-join outperforms LCA.",
                 above(times_longer(table, LCA, PATH, variation=SMALL), 1),
-                told_ratios(table.where(variation=SMALL), LCA, PATH, "variation"),
+                ratios_in_words(table.where(variation=SMALL), LCA, PATH, "variation"),
             ),
             Finding(
                 "For large variations LCA performs best.",
                 above(times_longer(table, PATH, LCA, variation=LARGE), 1),
-                told_ratios(table.where(variation=LARGE), PATH, LCA, "variation"),
+                ratios_in_words(table.where(variation=LARGE), PATH, LCA, "variation"),
             ),
         ]

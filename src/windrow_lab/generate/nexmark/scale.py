@@ -26,8 +26,8 @@ FIRST_ID = 1_000
 """Of persons and of auctions."""
 IN_FLIGHT = 100
 """Auctions that bids choose from; an auction lives while so many others open, on average."""
-REMEMBERED = 20 * SECOND
-"""How long q4, q6 and q9 remember auctions for the bids to come."""
+STORED_FOR = 20 * SECOND
+"""How long q4, q6 and q9 store auctions for the bids to come."""
 STRIDE = 953
 """Steps by which events of a group come out of order."""
 LARGEST_STEP = 1 << 62
@@ -97,16 +97,16 @@ def forgetting(scale: Nexmark) -> str:
     """Return that queries forget auctions that still run; empty if none runs so long.
 
     >>> forgetting(Nexmark(rate=100))
-    'auctions run for up to 34 seconds at this rate; q4, q6 and q9 remember them for 20'
+    'auctions run for up to 34 seconds at this rate; q4, q6 and q9 store them for 20'
     >>> forgetting(Nexmark())
     ''
     """
-    if scale.longest_auction < REMEMBERED:
+    if scale.longest_auction < STORED_FOR:
         return ""
-    longest, kept = -(-scale.longest_auction // SECOND), REMEMBERED // SECOND
+    longest, kept = -(-scale.longest_auction // SECOND), STORED_FOR // SECOND
     return (
         f"auctions run for up to {longest} seconds at this rate; "
-        f"q4, q6 and q9 remember them for {kept}"
+        f"q4, q6 and q9 store them for {kept}"
     )
 
 

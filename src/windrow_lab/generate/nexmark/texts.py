@@ -29,7 +29,7 @@ STATES = ("AZ", "CA", "ID", "OR", "WA", "WY")
 HOT_CHANNELS = ("Google", "Facebook", "Baidu", "Apple")
 COLD_CHANNELS = 10_000
 WITH_CHANNEL_ID = 0.9
-"""The share of cold channels whose addresses tell their number."""
+"""The share of cold channels whose addresses have their number."""
 POOL = 4_096
 """Texts of a pool of filler."""
 SPREAD = 0.2
@@ -79,14 +79,14 @@ def channels(seed: int) -> tuple[pa.Array, pa.Array]:
     """Return the channels and the address of each: four hot ones, then ten thousand others."""
     count = len(HOT_CHANNELS) + COLD_CHANNELS
     draws = pool_draws(seed, count, 100)
-    told = draws.unit(0) < WITH_CHANNEL_ID
-    told[: len(HOT_CHANNELS)] = False
+    has_id = draws.unit(0) < WITH_CHANNEL_ID
+    has_id[: len(HOT_CHANNELS)] = False
     folders = [as_texts(letters(draws, 1 + 5 * n, 5)).to_pylist() for n in range(3)]
     names = [*HOT_CHANNELS, *(f"channel-{k}" for k in range(COLD_CHANNELS))]
     urls = [
         f"https://www.nexmark.com/{a}/{b}/{c}/item.htm?query=1"
-        + (f"&channel_id={n - len(HOT_CHANNELS)}" if tell else "")
-        for n, (a, b, c, tell) in enumerate(zip(*folders, told, strict=True))
+        + (f"&channel_id={n - len(HOT_CHANNELS)}" if named else "")
+        for n, (a, b, c, named) in enumerate(zip(*folders, has_id, strict=True))
     ]
     return pa.array(names), pa.array(urls)
 

@@ -29,7 +29,7 @@ def write_nexmark(folder: Path, scale: Nexmark, *, files: int) -> Iterator[int]:
     for name in (*STREAMS, SIDE_INPUT):
         refuse_used(folder / name)
     write_piece(folder / SIDE_INPUT / "00000.parquet", side_input(), FIRST_WRITTEN)
-    note = f"-- Note: {told}.\n" if (told := forgetting(scale)) else ""
+    note = f"-- Note: {warning}.\n" if (warning := forgetting(scale)) else ""
     (folder / SCRIPT).write_text(note + declarations(scale, folder.resolve()), encoding="utf-8")
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         yield from pool.map(lambda n: write_stretch(folder, scale, n, files), range(files))

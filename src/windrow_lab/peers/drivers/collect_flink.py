@@ -1,4 +1,4 @@
-"""Flink SQL, its changes read by Python: answers that are taken back in part can be compared.
+"""Flink SQL, its changes read by Python: answers that are retracted in part can be compared.
 
 A request is as for `run_flink`, and a run may have ``"select": text, "answer": path`` instead of
 an INSERT. Its answer is JSON lines: the names of the columns, then ``[sign, value, ...]`` for
@@ -38,10 +38,10 @@ def main(path: str) -> None:
     start = perf_counter()
     request = json.loads(Path(path).read_text())
     environment = run_flink.open_environment(request["settings"])
-    run_flink.tell({"event": "ready", "seconds": perf_counter() - start})
+    run_flink.report({"event": "ready", "seconds": perf_counter() - start})
     for each in request["runs"]:
         done = (collect if "answer" in each else run_flink.run)(environment, each)
-        run_flink.tell({"event": "run", "name": each["name"], **done})
+        run_flink.report({"event": "run", "name": each["name"], **done})
 
 
 if __name__ == "__main__":

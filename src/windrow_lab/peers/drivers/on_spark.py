@@ -11,7 +11,7 @@ from typing import Any
 
 Request = dict[str, Any]
 Run = Callable[[Any, Request, Request], Mapping[str, object]]
-"""Does one run of a request in a session, and tells what is worth telling."""
+"""Does one run of a request in a session, and returns what is to be reported."""
 
 
 def serve(path: str, run: Run, **conf: str) -> None:
@@ -24,15 +24,15 @@ def serve(path: str, run: Run, **conf: str) -> None:
     session = open_session(request["master"], request["shards"])
     for called, name in conf.items():
         session.conf.set(name, request[called])
-    tell({"event": "ready", "seconds": perf_counter() - start})
+    report({"event": "ready", "seconds": perf_counter() - start})
     try:
         for each in request["runs"]:
-            tell({"event": "run", "name": each["name"], **run(session, request, each)})
+            report({"event": "run", "name": each["name"], **run(session, request, each)})
     finally:
         session.stop()
 
 
-def told(batches: Any) -> dict[str, object]:
+def measured(batches: Any) -> dict[str, object]:
     """Return what counts of a run's micro-batches: the median."""
     return {
         "seconds": batches.seconds,
@@ -41,6 +41,6 @@ def told(batches: Any) -> dict[str, object]:
     }
 
 
-def tell(event: Mapping[str, object]) -> None:
+def report(event: Mapping[str, object]) -> None:
     """Write one line of JSON."""
     print(json.dumps(event), flush=True)

@@ -83,10 +83,10 @@ def flow_of(task: str, each: dict[str, Any], out: list[Any]) -> Any:
     builder, folder, merger = FOLDS[task]
     flow = Dataflow("bench")
     rows = op.input("read", flow, TestingSource(read(Path(each["folder"]) / "a"), BATCH))
-    told = windowing.fold_window(
+    emitted = windowing.fold_window(
         "fold", rows, clock, windower, builder, folder, merger, ordered=False
     )
-    op.output("told", told.down, TestingSink(out))
+    op.output("emitted", emitted.down, TestingSink(out))
     return flow
 
 
@@ -127,12 +127,12 @@ def main(path: str) -> None:
     request = json.loads(Path(path).read_text())
     import bytewax.run  # noqa: F401, PLC0415 - start-up is timed
 
-    tell({"event": "ready", "seconds": perf_counter() - start})
+    report({"event": "ready", "seconds": perf_counter() - start})
     for each in request["runs"]:
-        tell({"event": "run", "name": each["name"], **run(request["task"], each)})
+        report({"event": "run", "name": each["name"], **run(request["task"], each)})
 
 
-def tell(event: dict[str, object]) -> None:
+def report(event: dict[str, object]) -> None:
     """Write one line of JSON."""
     print(json.dumps(event), flush=True)
 

@@ -35,12 +35,12 @@ def main(path: str) -> None:
 
     connection = duckdb.connect()
     connection.execute(f"SET threads = {request['threads']}")
-    tell({"event": "ready", "seconds": perf_counter() - start})
+    report({"event": "ready", "seconds": perf_counter() - start})
     for each in request["runs"]:
-        tell({"event": "run", "name": each["name"], **run(connection, each)})
+        report({"event": "run", "name": each["name"], **run(connection, each)})
 
 
-def tell(event: dict[str, object]) -> None:
+def report(event: dict[str, object]) -> None:
     """Write one line of JSON."""
     print(json.dumps(event), flush=True)
 

@@ -44,12 +44,12 @@ def main(path: str) -> None:
     start = perf_counter()
     request = json.loads(Path(path).read_text())
     environment = open_environment(request["settings"])
-    tell({"event": "ready", "seconds": perf_counter() - start})
+    report({"event": "ready", "seconds": perf_counter() - start})
     for each in request["runs"]:
-        tell({"event": "run", "name": each["name"], **run(environment, each)})
+        report({"event": "run", "name": each["name"], **run(environment, each)})
 
 
-def tell(event: dict[str, object]) -> None:
+def report(event: dict[str, object]) -> None:
     """Write one line of JSON."""
     print(json.dumps(event), flush=True)
 

@@ -107,12 +107,12 @@ def run(pw: Any, task: str, each: dict[str, Any]) -> dict[str, object]:
         path.name: pw.io.csv.read(str(path), schema=schema, mode="static")
         for path in sorted(folder.iterdir())
     }
-    told = FLOWS[task](pw, tables, each["window"], each["slide"])
+    emitted = FLOWS[task](pw, tables, each["window"], each["slide"])
     if each["answer"]:
         Path(each["answer"]).mkdir(parents=True)
-        pw.io.csv.write(told, f"{each['answer']}/rows.csv")
+        pw.io.csv.write(emitted, f"{each['answer']}/rows.csv")
     else:
-        pw.io.null.write(told)
+        pw.io.null.write(emitted)
     pw.run(monitoring_level=pw.MonitoringLevel.NONE)
     return {"seconds": perf_counter() - start}
 
@@ -124,12 +124,12 @@ def main(path: str) -> None:
     os.environ["PATHWAY_THREADS"] = str(request["threads"])
     import pathway as pw  # noqa: PLC0415 - only Pathway's Python has it
 
-    tell({"event": "ready", "seconds": perf_counter() - start})
+    report({"event": "ready", "seconds": perf_counter() - start})
     for each in request["runs"]:
-        tell({"event": "run", "name": each["name"], **run(pw, request["task"], each)})
+        report({"event": "run", "name": each["name"], **run(pw, request["task"], each)})
 
 
-def tell(event: dict[str, object]) -> None:
+def report(event: dict[str, object]) -> None:
     """Write one line of JSON."""
     print(json.dumps(event), flush=True)
 

@@ -37,12 +37,12 @@ def main(path: str) -> None:
     request = json.loads(Path(path).read_text())
     import windrow_lab.peers.tasks  # noqa: F401, PLC0415 - start-up is timed
 
-    tell({"event": "ready", "seconds": perf_counter() - start})
+    report({"event": "ready", "seconds": perf_counter() - start})
     for each in request["runs"]:
-        tell({"event": "run", "name": each["name"], **run(request, each)})
+        report({"event": "run", "name": each["name"], **run(request, each)})
 
 
-def tell(event: dict[str, object]) -> None:
+def report(event: dict[str, object]) -> None:
     """Write one line of JSON."""
     print(json.dumps(event), flush=True)
 

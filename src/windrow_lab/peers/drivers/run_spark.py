@@ -7,7 +7,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from windrow_lab.peers.drivers.on_spark import serve, told
+from windrow_lab.peers.drivers.on_spark import measured, serve
 
 
 def run(session: Any, request: dict[str, Any], each: dict[str, Any]) -> dict[str, object]:
@@ -25,7 +25,7 @@ def run(session: Any, request: dict[str, Any], each: dict[str, Any]) -> dict[str
         writer = writer.option("checkpointLocation", each["checkpoint"])
         writer.trigger(availableNow=True).start().awaitTermination()
         return {"seconds": perf_counter() - start}
-    return told(run_frame(frame, Path(each["checkpoint"]), warm=each["warm"]))
+    return measured(run_frame(frame, Path(each["checkpoint"]), warm=each["warm"]))
 
 
 if __name__ == "__main__":

@@ -65,13 +65,13 @@ def main(path: str) -> None:
     import windrow  # noqa: PLC0415 - start-up is timed
 
     windrow.connect().close()
-    tell({"event": "ready", "seconds": perf_counter() - start})
+    report({"event": "ready", "seconds": perf_counter() - start})
     for each in request["runs"]:
         done = run(request, Path(each["folder"]), each["answer"])
-        tell({"event": "run", "name": each["name"], **done})
+        report({"event": "run", "name": each["name"], **done})
 
 
-def tell(event: dict[str, object]) -> None:
+def report(event: dict[str, object]) -> None:
     """Write one line of JSON."""
     print(json.dumps(event), flush=True)
 

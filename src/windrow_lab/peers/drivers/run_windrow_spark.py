@@ -7,7 +7,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from windrow_lab.peers.drivers.on_spark import serve, told
+from windrow_lab.peers.drivers.on_spark import measured, serve
 
 
 def run(session: Any, request: dict[str, Any], each: dict[str, Any]) -> dict[str, object]:
@@ -25,7 +25,7 @@ def run(session: Any, request: dict[str, Any], each: dict[str, Any]) -> dict[str
             started.wait()
         return {"seconds": perf_counter() - start}
     batches = run_windrow(shot, warm=each["warm"])
-    return {**told(batches), "results": batches.results}
+    return {**measured(batches), "results": batches.results}
 
 
 if __name__ == "__main__":

@@ -93,14 +93,14 @@ def run(
         if answer is None
         else f"'connector' = 'filesystem', 'path' = '{answer}', 'format' = 'csv'"
     )
-    dropped = [f"DROP TABLE IF EXISTS {table}" for table in ("a", "b", "c", "told")]
-    made = f"CREATE TABLE told ({columns}) WITH ({target})"
+    dropped = [f"DROP TABLE IF EXISTS {table}" for table in ("a", "b", "c", "emitted")]
+    made = f"CREATE TABLE emitted ({columns}) WITH ({target})"
     return {"name": name, "statements": [*dropped, *sources, made], "insert": text}
 
 
-def columns(workload: str, told: Rows) -> str:
+def columns(workload: str, emitted: Rows) -> str:
     """Return the columns of an answer with their types."""
-    return ", ".join(f"`{name}` {type_of(name, workload)}" for name in told.columns)
+    return ", ".join(f"`{name}` {type_of(name, workload)}" for name in emitted.columns)
 
 
 def reading(name: str, folder: Path, reads: tuple[str, ...]) -> dict[str, Any]:
@@ -108,4 +108,4 @@ def reading(name: str, folder: Path, reads: tuple[str, ...]) -> dict[str, Any]:
     sources = [source(stream, folder) for stream in reads]
     text = " UNION ALL ".join(f"SELECT ms, k, src, v FROM {stream}" for stream in reads)
     columns = "ms BIGINT, k BIGINT, src STRING, v DOUBLE"
-    return run(name, f"INSERT INTO told {text}", sources, columns, None)
+    return run(name, f"INSERT INTO emitted {text}", sources, columns, None)

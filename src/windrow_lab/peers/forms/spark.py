@@ -27,7 +27,7 @@ SELECTS: dict[str, str | Cannot] = {
 }
 
 LAGS = {"W5": 1, "W6": 1}
-"""Windows before the last tuple from which on an answer is not told: watermarks hold it back."""
+"""Windows before the last tuple from which on an answer is not emitted: watermarks hold it back."""
 
 
 def select(workload: str, scale: Scale) -> str | Cannot:

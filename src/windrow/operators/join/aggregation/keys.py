@@ -31,8 +31,8 @@ from windrow.operators.codec import RowCodec
 from windrow.operators.delta import Delta
 from windrow.operators.join.aggregation.op import AggregationJoin
 from windrow.operators.join.aggregation.walk import ContributionBatch
-from windrow.operators.state.bag import encode_sparingly, interned_words
-from windrow.operators.state.key_table import KeyTable, grown
+from windrow.operators.state.bag import encode_sparingly
+from windrow.operators.state.key_table import KeyTable, grown, interned_words
 from windrow.operators.task import Saved
 from windrow.operators.vector import I64, Vector
 
@@ -94,7 +94,7 @@ class KeyParts:
 
     def load(self, saved: Saved) -> None:
         """Take over saved parts, under their codes."""
-        self.table = KeyTable.load(cast("Saved", saved["table"]))
+        self.table = KeyTable.loaded(cast("Saved", saved["table"]))
         self.parts = cast("I64", saved["parts"]).copy()
         counts = cast("I64", saved["counts"]).copy()
         self.counts = grown(counts, self.table.capacity)  # type: ignore[assignment]
@@ -196,7 +196,7 @@ class ContributionGroups:
 
     def load(self, saved: Saved) -> None:
         """Take over a saved state, under the same codes."""
-        self.table = KeyTable.load(cast("Saved", saved["table"]))
+        self.table = KeyTable.loaded(cast("Saved", saved["table"]))
         for keys, kept in zip(self.parts, cast("list[Saved]", saved["parts"]), strict=True):
             keys.load(kept)
 

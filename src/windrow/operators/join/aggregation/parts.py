@@ -65,6 +65,11 @@ class Contributions:
     def __len__(self) -> int:
         return int(self.events.shape[1])
 
+    @property
+    def met(self) -> tuple[I64, I64, I64]:
+        """Contributions as kernels take them: events, entries, change."""
+        return self.events, self.entries, self.change
+
 
 class EarlyFold(Protocol):
     """An early call: partial values by entry of its input, values by group."""

@@ -13,10 +13,8 @@ from windrow.operators.codec import RowCodec
 from windrow.operators.delta import Delta
 from windrow.operators.join.multi.held import HeldRows
 from windrow.operators.join.multi.rows import NONE
-from windrow.operators.state.bag import interned_words
-from windrow.operators.state.expirer import interned_codes
-from windrow.operators.state.key_table import KeyTable
-from windrow.operators.state.row_columns import load_columns, save_columns
+from windrow.operators.state.key_table import KeyTable, interned_words
+from windrow.operators.state.row_columns import interned_codes, load_columns, save_columns
 from windrow.operators.task import Saved
 from windrow.operators.vector import I64, Vector
 from windrow.physical.conditions import Form, JoinInput
@@ -118,7 +116,7 @@ class BagOfRows:
         del numbers
         table = saved["table"]
         assert isinstance(table, dict)
-        self.table = KeyTable.load(table)
+        self.table = KeyTable.loaded(table)
 
     def check(self, numbers: I64) -> None:
         """Assert that exactly the rows with copies are kept."""

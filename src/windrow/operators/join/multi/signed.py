@@ -16,8 +16,7 @@ from windrow.operators.join.multi.layout import RowLayout
 from windrow.operators.join.multi.loops import Loops, LoopStatistics
 from windrow.operators.join.multi.match import MultiMatch, Order, equality_codec
 from windrow.operators.join.multi.rows import NONE, MultiJoinRows
-from windrow.operators.state.bag import interned_words
-from windrow.operators.state.key_table import KeyTable
+from windrow.operators.state.key_table import KeyTable, interned_words
 from windrow.operators.task import Saved
 from windrow.operators.vector import I64
 from windrow.physical.conditions import Method
@@ -150,7 +149,7 @@ class SignedInputs:
     def load(self, saved: Saved) -> None:
         """Take over a saved state: rows are chained anew."""
         rows, parts = self.rows, cast("list[Saved]", saved["inputs"])
-        rows.tables = [KeyTable.load(t) for t in cast("list[Saved]", saved["tables"])]
+        rows.tables = [KeyTable.loaded(t) for t in cast("list[Saved]", saved["tables"])]
         rows.reserve_codes()
         for i, part in enumerate(parts):
             numbers = cast("I64", part["numbers"])

@@ -18,10 +18,8 @@ from windrow.operators.join.multi.loops import FEW, Loops, LoopStatistics, slice
 from windrow.operators.join.multi.match import MultiMatch, Order, equality_codec
 from windrow.operators.join.multi.results import GatheredResults
 from windrow.operators.join.multi.rows import MultiJoinRows
-from windrow.operators.state.bag import interned_words
-from windrow.operators.state.expirer import interned_codes
-from windrow.operators.state.key_table import KeyTable
-from windrow.operators.state.row_columns import load_columns, save_columns
+from windrow.operators.state.key_table import KeyTable, interned_words
+from windrow.operators.state.row_columns import interned_codes, load_columns, save_columns
 from windrow.operators.task import Counters, Saved
 from windrow.operators.vector import I64, Vector, is_interned
 from windrow.physical.conditions import Form, Method
@@ -195,7 +193,7 @@ class MultiJoin:
     def load(self, saved: Saved) -> None:
         """Take over a saved state: rows are chained anew, oldest first."""
         tables = cast("list[Saved]", saved["tables"])
-        self.rows.tables = [KeyTable.load(t) for t in tables]
+        self.rows.tables = [KeyTable.loaded(t) for t in tables]
         self.rows.reserve_codes()
         parts = cast("list[Saved]", saved["inputs"])
         sizes = [len(cast("I64", p["born"])) for p in parts]

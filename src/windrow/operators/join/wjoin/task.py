@@ -37,8 +37,7 @@ from windrow.operators.join.wjoin.index import KeyIndex
 from windrow.operators.join.wjoin.rows import StreamRows, stored_fields
 from windrow.operators.join.wjoin.terms import Terms
 from windrow.operators.join.wjoin.windows import Windows, reach_of, unfit
-from windrow.operators.state.expirer import interned_codes
-from windrow.operators.state.row_columns import load_columns, save_columns
+from windrow.operators.state.row_columns import interned_codes, load_columns, save_columns
 from windrow.operators.task import Counters, Saved
 from windrow.operators.vector import I64
 

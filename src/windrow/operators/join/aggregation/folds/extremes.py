@@ -9,6 +9,7 @@ from windrow.kernels.early_extremes import (
     CHANGE,
     CONTRIBUTION,
     FILLED,
+    ExtremeCall,
     early_extremes,
     move_extremes,
 )
@@ -65,21 +66,17 @@ class EarlyExtreme:
         """Change the bags of entries, then, where an extreme moves, those of groups."""
         given = Argument.of(self.call, self.which, part.changes)
         log, rows = given.log, (given.takes, given.bits(self.call))
-        comparing = (self.comparing.kind, self.sign, *self.comparing.bytes)
+        call = ExtremeCall(self.which, self.comparing.order, self.sign)
         moves = np.empty((len(part.changes), 4), np.int64)
         bags = self.values
         bags.pool.reserve(len(part.changes))
-        trees = (bags.roots, bags.pool.nodes, bags.pool.meta)
-        move_extremes(log, self.which, *rows, *comparing, *trees, self.bests, moves)
-        met = (part.events, part.entries, part.change, self.now)
+        move_extremes(log, call, *rows, bags.trees, self.bests, moves)
         cursor, bags = np.zeros(2, np.int64), self.extremes
         while cursor[CONTRIBUTION] < len(part) or cursor[CHANGE] < len(part.changes):
             bags.pool.reserve(max(MORE_NODES, len(bags.pool)))
-            trees = (bags.roots, bags.pool.nodes, bags.pool.meta)
             early_extremes(
-                cursor, log, self.which, moves, *met, *comparing, *trees,
-                self.shown, out, valid,
-            )  # fmt: skip
+                cursor, log, call, moves, part.met, self.now, bags.trees, self.shown, out, valid
+            )
 
     def release_entries(self, entries: I64) -> None:
         """Bags without values are empty already."""

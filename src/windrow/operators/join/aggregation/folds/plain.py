@@ -13,6 +13,7 @@ import numpy as np
 from windrow.core.types import MAX_PRECISION
 from windrow.kernels.early_folds import (
     COPIES,
+    SumWords,
     early_counts,
     early_whole,
     early_wide,
@@ -30,7 +31,7 @@ from windrow.physical.calls import AccumulatorCall
 
 NO_WORDS: I64 = np.empty(0, np.int64)
 
-Told = tuple[I64, I64, I64, I64, I64]
+ChangeColumns = tuple[I64, I64, I64, I64, I64]
 """Changes as kernels take them: origin, entry, row, weight, rows."""
 
 
@@ -41,7 +42,7 @@ class Argument:
     A part may be about a few rows of many, and the many be in several parts.
     """
 
-    log: Told
+    log: ChangeColumns
     takes: Bools
     columns: dict[str, Vector]
 
@@ -81,9 +82,8 @@ class Words:
         """Add rows of words; return the sums of each emission."""
         out = np.empty((part.emissions, words.shape[1]), np.int64)
         early_words(
-            given.log, self.which, given.takes, words,
-            part.events, part.entries, part.change, self.partials, self.sums, out,
-        )  # fmt: skip
+            given.log, self.which, given.takes, words, part.met, self.partials, self.sums, out
+        )
         return out
 
     def reserve(self, entries: int, groups: int) -> None:
@@ -148,8 +148,7 @@ class EarlyCount(Words):
     def fold(self, part: Contributions, out: I64, valid: Bools) -> None:
         """Count values times combinations."""
         given = Argument.of(self.call, self.which, part.changes)
-        met = (part.events, part.entries, part.change)
-        early_counts(given.log, self.which, given.takes, *met, self.partials, self.sums, out)
+        early_counts(given.log, self.which, given.takes, part.met, self.partials, self.sums, out)
 
 
 class EarlyTruths(Words):
@@ -200,9 +199,8 @@ class EarlyWhole(Words):
         high = np.empty(0 if narrow else part.emissions, np.int64)
         given = Argument.of(self.call, self.which, part.changes)
         early_whole(
-            given.log, self.which, given.takes, given.bits(self.call),
-            part.events, part.entries, part.change,
-            self.partials, self.sums, narrow, high, low, valid,
+            given.log, self.which, given.takes, given.bits(self.call), part.met,
+            self.partials, self.sums, narrow, SumWords(high, low, valid),
         )  # fmt: skip
         return high
 
@@ -238,7 +236,7 @@ class EarlyDecimals(EarlyWhole):
             upper, lower = self.wide.words(given.columns[self.call.args[0].name])
         high, low = np.empty(n, np.int64), np.empty(n, np.int64)
         early_wide(
-            given.log, self.which, given.takes, upper, lower,
-            part.events, part.entries, part.change, self.partials, self.sums, high, low, valid,
+            given.log, self.which, given.takes, upper, lower, part.met,
+            self.partials, self.sums, SumWords(high, low, valid),
         )  # fmt: skip
         return high, low

@@ -9,6 +9,7 @@ from windrow.kernels.early_reals import (
     MEAN,
     SUM,
     TALLIES,
+    RealState,
     early_reals,
     limbs_spanned,
 )
@@ -129,14 +130,10 @@ class EarlyReals:
             self.which,
             given.takes,
             bits,
-            part.events,
-            part.entries,
-            part.change,
-            self.base,
-            self.partials.arrays,
-            self.own.arrays,
-            self.sums.arrays,
-            self.work,
+            part.met,
+            RealState(
+                self.base, self.partials.arrays, self.own.arrays, self.sums.arrays, self.work
+            ),
             self.kind,
             out.view(np.float64),
             valid,
