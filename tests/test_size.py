@@ -1,16 +1,28 @@
-"""Functions stay under 60 lines (kernels 80), modules under 600, or pyproject.toml says why not."""
+"""Functions stay under 60 lines (kernels 80), modules under 600, or pyproject.toml says why not.
+
+Dense code has comments, and imports do not pile up: shares of lines are kept.
+"""
 
 import ast
+import io
+import tokenize
 import tomllib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src"
 FUNCTION_LINES = 60
 KERNEL_LINES = 80  # a compiled loop is one function, or it is slower
 MODULE_LINES = 600
+COMMENTED = {"kernels": 0.02, "operators": 0.0045}
+"""Least share of lines that have a comment, by folder; directives of tools do not count."""
+IMPORTS = 0.088
+"""Most lines of the product that are imports, as a share."""
+DIRECTIVES = ("# type:", "# noqa", "# fmt:")
 
 
 def functions(tree: ast.AST, prefix: str = "") -> Iterator[tuple[str, int]]:
@@ -63,3 +75,37 @@ def test_a_long_function_is_found() -> None:
     text = "class C:\n    def f(self):\n" + "        x = 1\n" * 60
     assert dict(oversized("m.py", text)) == {"m.py::C.f": 61}
     assert dict(oversized("m.py", "x = 1\n" * 601)) == {"m.py": 601}
+
+
+def commented(text: str) -> int:
+    """Return how many lines of a module have a comment for its reader."""
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    found = (token.string for token in tokens if token.type == tokenize.COMMENT)
+    return sum(not comment.startswith(DIRECTIVES) for comment in found)
+
+
+def imports(text: str) -> int:
+    """Return how many lines of a module are imports."""
+    found = (n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Import | ast.ImportFrom))
+    return sum((node.end_lineno or node.lineno) - node.lineno + 1 for node in found)
+
+
+def texts(folder: str) -> list[str]:
+    return [path.read_text() for path in (SOURCE / folder).rglob("*.py")]
+
+
+@pytest.mark.parametrize("folder", COMMENTED)
+def test_dense_code_has_comments(folder: str) -> None:
+    found = texts(f"windrow/{folder}")
+    assert sum(map(commented, found)) / sum(t.count("\n") for t in found) >= COMMENTED[folder]
+
+
+def test_imports_do_not_pile_up() -> None:
+    found = texts("windrow")
+    assert sum(map(imports, found)) / sum(t.count("\n") for t in found) <= IMPORTS
+
+
+def test_comments_and_imports_are_counted() -> None:
+    text = "from a import (\n    b,\n    c,\n)\nx = 1  # why\n# because\ny = 2  # noqa: E501\n"
+    assert commented(text) == 2
+    assert imports(text) == 4

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from windrow.runtime.spark.footers import footer_schema
+from windrow.runtime.spark.guessing import footer_schema
 
 pytestmark = pytest.mark.spark
 

@@ -8,8 +8,8 @@ from functools import cache
 import pytest
 from click.testing import CliRunner
 
-from windrow.cli.calibrate.settings import FEWEST, MOST
-from windrow.cli.calibrate.settings import settings as random_settings
+from windrow.cli.calibrate.samples import FEWEST, MOST
+from windrow.cli.calibrate.samples import settings as random_settings
 from windrow.cli.calibrate.streams import StreamSetting, two
 from windrow.cli.main import windrow
 from windrow.optimize.early_costs import EarlyFacts

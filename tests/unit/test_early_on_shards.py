@@ -26,7 +26,7 @@ from windrow.runtime.shards.clocks import BatchClock, InputTimes
 from windrow.runtime.shards.layout import layout_of
 from windrow.runtime.shards.ports import TIME
 from windrow.runtime.shards.program import Placements, Program
-from windrow.runtime.spark.stats import together
+from windrow.runtime.spark.own import together
 
 pytestmark = pytest.mark.long
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 from unittest.mock import patch
 
@@ -497,3 +498,23 @@ def test_explain_has_its_other_formats_and_scripts_return_all_that_they_ask_for(
     assert "strategy auto" in both
     assert "strategy negative" in both
     assert len(db.session.queries) == 1, "nothing is registered"
+
+
+@pytest.mark.parametrize("kind", ["RELATION", "NON RETROACTIVE RELATION"])
+@pytest.mark.parametrize("filled", [(), ("r",), ("n",), ("r", "n")], ids=str)
+@pytest.mark.parametrize("streams", ["", "CREATE STREAM s (ts BIGINT) TIMESTAMP BY ts;"])
+def test_of_relations_alone_the_changes_add_up_to_the_answer_from_the_start(
+    kind: str, filled: tuple[str, ...], streams: str
+) -> None:
+    db = windrow.connect()
+    db.execute(f"{streams} CREATE RELATION r (k BIGINT); CREATE {kind} n (k BIGINT)")
+    for name in filled:
+        db.push(name, [{"k": 1}])
+    query = db.query("SELECT n.k, c.m FROM (SELECT COUNT(*) AS m FROM r) AS c, n")
+    total: Counter[tuple[object, ...]] = Counter()
+    for name in (None, "r", "n"):
+        if name is not None:
+            db.push(name, [{"k": 2}])
+        for change in query.changes().to_pylist():
+            total[change["k"], change["m"]] += change["_sign"]
+        assert +total == Counter((row["k"], row["m"]) for row in rows(query)), name

@@ -223,7 +223,7 @@ def test_restore_loses_nothing_that_lazy_evaluation_loses() -> None:
 
 
 def test_a_lazy_answer_that_is_not_true_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(contestants.TELLS, When.LOSSY, contestants.TELLS[When.RESTORE])
+    monkeypatch.setitem(contestants.SELECTED, When.LOSSY, contestants.SELECTED[When.RESTORE])
     with pytest.raises(RunError) as caught:
         in_small(ThesisLazy, {"interval": (10,)})
     assert "0 rows should not be there" in caught.value.detail

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from windrow.cli.phases import CLEAR, Phases
 from windrow.cli.run_view import Compiling, RunLines, doing
+from windrow.cli.signals import CLEAR, Phases
 from windrow.runtime.shards.rebuilding import Rebuilding
 from windrow.runtime.spark.activity import RunWatch
 from windrow.runtime.spark.progress import Activity, Progress, Tally

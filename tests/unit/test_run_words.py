@@ -9,12 +9,11 @@ import pytest
 from windrow.core.errors import RunError, StateError
 from windrow.language.parse import parse_script
 from windrow.runtime.shards.program import Program
-from windrow.runtime.spark.activity import RunWatch
+from windrow.runtime.spark.activity import RunWatch, drains, ends, read_trigger
 from windrow.runtime.spark.failures import explained, will_repeat
+from windrow.runtime.spark.handle import Script
 from windrow.runtime.spark.metrics import MetricsServer, exposition
 from windrow.runtime.spark.progress import Activity, Progress, Tally, progress_of
-from windrow.runtime.spark.script import Script
-from windrow.runtime.spark.triggers import drains, ends, read_trigger
 
 SCRIPT = """
 CREATE STREAM s (ts TIMESTAMP, k BIGINT) TIMESTAMP BY ts;

@@ -17,8 +17,7 @@ from windrow.operators.aggregate.user_defined import REGISTERED
 from windrow.plan.functions import AGGREGATES
 from windrow.plan.session import Session
 from windrow.runtime.shards.checkpoint import open_checkpoint
-from windrow.runtime.shards.program import Program
-from windrow.runtime.shards.shipping import Shipped
+from windrow.runtime.shards.program import Program, Shipped
 from windrow.runtime.spark.shipping import shipped
 
 SCRIPT = """

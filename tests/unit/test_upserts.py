@@ -9,7 +9,7 @@ from windrow.core.time import BEGINNING
 from windrow.runtime.shards.layout import layout_of
 from windrow.runtime.shards.ports import Port
 from windrow.runtime.shards.program import Program
-from windrow.runtime.shards.upserts import Upserts
+from windrow.runtime.shards.shard import Upserts
 
 SCRIPT = """
 CREATE STREAM s (ts BIGINT, k DOUBLE) TIMESTAMP BY ts;

@@ -1,4 +1,7 @@
-"""`windrow explain FILE`: the plan of each query in a script."""
+"""`windrow explain FILE`: the plan of each query in a script.
+
+Also how commands read scripts: every query gets a name.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +14,37 @@ import click
 from rich.console import Console
 
 from windrow.cli.joins import join_notes
-from windrow.cli.scripts import named_queries
 from windrow.cli.terminal import print_notes, print_plan
 from windrow.core.errors import BindError, InputError
+from windrow.language.parse import parse_script
+from windrow.language.printing import print_statement, to_sql
+from windrow.language.statements import CreateQuery, Select
 from windrow.plan.explain import explain_text
 from windrow.plan.explain_formats import explain_dot, explain_json, explain_mermaid
 from windrow.plan.nodes import Query
 from windrow.plan.session import Session
 from windrow.plan.unused import unused
+
+
+def named_queries(text: str) -> tuple[str, list[str]]:
+    """Return the script with a name for every query, and the names.
+
+    >>> named_queries("CREATE STREAM s (ts BIGINT); SELECT * FROM s [NOW]")[1]
+    ['query_1']
+    """
+    lines: list[str] = []
+    names: list[str] = []
+    for statement in parse_script(text):
+        match statement:
+            case Select(query=tree):
+                names.append(f"query_{len(names) + 1}")
+                lines.append(f"CREATE QUERY {names[-1]} AS {to_sql(tree)}")
+                continue
+            case CreateQuery(name=name):
+                names.append(name)
+        lines.append(print_statement(statement))
+    return "".join(f"{line};\n" for line in lines), names
+
 
 DRAWINGS: dict[str, Callable[..., str]] = {"dot": explain_dot, "mermaid": explain_mermaid}
 

@@ -9,11 +9,10 @@ from typing import TextIO
 
 import click
 
-from windrow.cli.explain import read_text
-from windrow.cli.phases import Phases
+from windrow.cli.explain import named_queries, read_text
 from windrow.cli.run_spark import RunRequest, SparkSettings, run_spark
 from windrow.cli.run_view import Metrics
-from windrow.cli.scripts import named_queries
+from windrow.cli.signals import Phases
 from windrow.core.errors import InputError, RunError
 
 DEFAULT_SINK = "console"

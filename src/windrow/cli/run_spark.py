@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from windrow import connect
-from windrow.cli.phases import Phases
 from windrow.cli.run_view import Compiling, Metrics, watch
-from windrow.cli.signals import Signals, StopRequest, leave
+from windrow.cli.signals import Phases, Signals, StopRequest, leave
 
 if TYPE_CHECKING:
     from windrow.runtime.spark.database import SparkDatabase

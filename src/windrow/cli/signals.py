@@ -5,6 +5,10 @@
 | while the command starts | it is raised where it comes: nothing has been read yet |
 | while the command runs | it is noted; `check` raises it when the command asks |
 | a second time | `again` is called with it, or it is raised where it comes |
+
+What a command does while it starts (`Phases`) is shown on standard error. On a terminal it is one
+line that is replaced by the next, and gone when the command runs. With ``--verbose`` each phase has
+a line that stays, with the seconds since the start.
 """
 
 from __future__ import annotations
@@ -12,9 +16,46 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable
-from types import FrameType, TracebackType
+from dataclasses import dataclass, field
+from types import FrameType
 from typing import Any, NoReturn
+
+CLEAR = "\r\x1b[2K"
+
+
+@dataclass(slots=True)
+class Phases:
+    """Where phases are shown: in lines (`verbose`), in one line, or nowhere."""
+
+    verbose: bool = False
+    terminal: bool = False
+    began: float = field(default_factory=time.monotonic)
+    _open: bool = False
+
+    @classmethod
+    def shown(cls, *, verbose: bool) -> Phases:
+        """Return where phases are shown here."""
+        return cls(verbose, sys.stderr.isatty())
+
+    def begin(self, what: str) -> None:
+        """Show what is done next."""
+        seconds = time.monotonic() - self.began
+        if self.verbose:
+            sys.stderr.write(f"{seconds:6.2f} s  {what}\n")
+        elif self.terminal:
+            sys.stderr.write(f"{CLEAR}{what} ... ({seconds:.1f} s)")
+            self._open = True
+        sys.stderr.flush()
+
+    def end(self) -> None:
+        """Remove the line, if there is one: something else is shown now."""
+        if self._open:
+            sys.stderr.write(CLEAR)
+            sys.stderr.flush()
+            self._open = False
+
 
 CODE = 128
 """What shells add to the number of a signal for the exit code of a process that it has ended."""
@@ -68,12 +109,7 @@ class Signals:
         self._listen()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         for number, handler in self._before.items():
             signal.signal(number, handler)
 

@@ -168,15 +168,16 @@ def walk(origin, depth, state, program, stack, out, counts, made):
 
 
 @kernel
-def contribute(
-    arrivals, spans, state, form, program, live, dead, stack, walks, out, log, counts, work
-):  # fmt: skip
+def contribute(batch, state, form, program, room, stack, out, log, counts, work):
     """Store changes in time order, and write what they contribute; stop if `out` is full.
 
-    Arguments are those of `join_groups`; `log` has room for all changes, and gets the row of each
-    as they are stored. Goes on where `work` says: to be called again, with room in `out` from MADE
-    on, until ORIGIN is -1. A line of `stack` beyond the inputs holds the change.
+    `batch` is (arrivals, spans), `room` is (live, dead, walks); these and all others are as in
+    `join_groups`. `log` has room for all changes, and gets the row of each as they are stored. Goes
+    on where `work` says: to be called again, with room in `out` from MADE on, until ORIGIN is -1. A
+    line of `stack` beyond the inputs holds the change.
     """
+    arrivals, spans = batch
+    live, dead, walks = room
     ts, weight, _, refs, _, _, _ = arrivals
     rows, _, heads, shapes, _, bases = state
     steps, _, _ = program
@@ -233,6 +234,7 @@ def list_changes(log, start, first, arrivals, rows, changes):
     """
     _, weight, _, refs, _, _, _ = arrivals
     for c in range(changes.shape[1]):
+        # Rows of inputs stand one after the other: the last that begins at or before k.
         k = log[place(start + c)]
         origin = len(first) - 1
         while first[origin] > k:
@@ -253,6 +255,7 @@ def make_events(out, start, line, parts, log, ts, events):
     of, weights = place(out.shape[0] - BEYOND), place(out.shape[0] - 1)
     last, now = -1, 0
     for k in range(events.shape[1]):
+        # Contributions of a change stand together: its time is read once.
         change = out[of, k]
         if change != last:
             last, now = change, ts[place(log[place(start + change)])]

@@ -112,14 +112,17 @@ def early_counts(changes, which, takes, contributions, partials, counts, out):
         g, w = place(events[GROUP, i]), events[WEIGHT, i]
         if w != 0:
             c = place(change[i])
+            # 1. changes up to this one are in the partial values
             if at <= change[i]:
                 at = change_counts(changes, at, change[i] + 1, which, takes, partials)
+            # 2. the partial value of the entry that was met, or the change\'s own value
             if origin[c] != which:
                 p = place(entries[place(which), i])
                 times = weight[c] if pair else combinations(w, partials[p, COPIES])
                 counts[g] += partials[p, 1] * times
             elif all_taken or takes[place(row[c])]:
                 counts[g] += own_weight(w, weight[c], rows[c])
+        # 3. the last event of an emission writes last
         out[place(events[EMISSION, i])] = counts[g]
     change_counts(changes, at, len(origin), which, takes, partials)
 
@@ -160,8 +163,10 @@ def early_whole(changes, which, takes, data, contributions, partials, sums, narr
         g, w, e = place(events[GROUP, i]), events[WEIGHT, i], place(events[EMISSION, i])
         if w != 0:
             c = place(change[i])
+            # 1. changes up to this one are in the partial values
             if at <= change[i]:
                 at = change_whole(changes, at, change[i] + 1, which, takes, data, partials)
+            # 2. the partial value of the entry that was met, or the change\'s own value
             if origin[c] != which:
                 p = place(entries[place(which), i])
                 times = weight[c] if pair else combinations(w, partials[p, COPIES])
@@ -171,6 +176,7 @@ def early_whole(changes, which, takes, data, contributions, partials, sums, narr
                 x, times = data[place(row[c])], own_weight(w, weight[c], rows[c])
                 add_words(sums, g, 0, (x >> 63, x), times)
                 sums[g, 2] += times
+        # 3. the last event of an emission
         if events[CLOSES, e] == n:
             low[e] = sums[g, 1]
             valid[e] = sums[g, 2] > 0 and (not narrow or sums[g, 0] == sums[g, 1] >> 63)
@@ -212,8 +218,10 @@ def early_wide(changes, which, takes, upper, lower, contributions, partials, sum
         g, w, e = place(events[GROUP, i]), events[WEIGHT, i], place(events[EMISSION, i])
         if w != 0:
             c = place(change[i])
+            # 1. changes up to this one are in the partial values
             if at <= change[i]:
                 at = change_wide(changes, at, change[i] + 1, which, takes, upper, lower, partials)
+            # 2. the partial value of the entry that was met, or the change\'s own value
             if origin[c] != which:
                 p = place(entries[place(which), i])
                 times = weight[c] if pair else combinations(w, partials[p, COPIES])
@@ -223,6 +231,7 @@ def early_wide(changes, which, takes, upper, lower, contributions, partials, sum
                 r, times = place(row[c]), own_weight(w, weight[c], rows[c])
                 add_words(sums, g, 0, (upper[r] >> 63, upper[r], lower[r]), times)
                 sums[g, 3] += times
+        # 3. the last event of an emission
         if events[CLOSES, e] == n:
             high[e], low[e] = sums[g, 1], sums[g, 2]
             valid[e] = sums[g, 3] > 0 and sums[g, 0] == sums[g, 1] >> 63
@@ -262,8 +271,10 @@ def early_words(changes, which, takes, words, contributions, partials, sums, out
         g, w, e = place(events[GROUP, i]), events[WEIGHT, i], place(events[EMISSION, i])
         if w != 0:
             c = place(change[i])
+            # 1. changes up to this one are in the partial values
             if at <= change[i]:
                 at = change_words(changes, at, change[i] + 1, which, takes, words, partials)
+            # 2. the partial value of the entry that was met, or the change\'s own value
             if origin[c] != which:
                 p = place(entries[place(which), i])
                 times = weight[c] if pair else combinations(w, partials[p, COPIES])
@@ -273,6 +284,7 @@ def early_words(changes, which, takes, words, contributions, partials, sums, out
                 times = own_weight(w, weight[c], rows[c])
                 for k in range(width):
                     sums[g, place(k)] += words[place(row[c]), place(k)] * times
+        # 3. the last event of an emission
         if events[CLOSES, e] == n:
             for k in range(width):
                 out[e, place(k)] = sums[g, place(k)]

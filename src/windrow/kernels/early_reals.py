@@ -175,6 +175,7 @@ def early_reals(changes, which, takes, bits, contributions, state, kind, out, va
         g, w, e = events[GROUP, i], events[WEIGHT, i], place(events[EMISSION, i])
         if w != 0:
             c = place(change[i])
+            # The three steps of `early_folds.py`.
             if at <= change[i]:
                 at = change_reals(changes, at, change[i] + 1, which, takes, bits, base, partial)
             if origin[c] != which:

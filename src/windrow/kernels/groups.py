@@ -41,6 +41,7 @@ def name_emissions(events, rows, recent, emitted):
         if i > 0 and events[TIME, i] != events[TIME, i - 1]:
             first = count
         group = place(events[GROUP, i])
+        # The group's first event of the instant begins an emission.
         e = recent[group]
         if e < first:
             e = count
@@ -86,6 +87,7 @@ def changed_rows(emitted, count, values, valid, rows, always, out, out_valid, st
             if new:
                 out[line, after], out_valid[c, after] = word, has
                 last[group, c], last_valid[group, c] = word, has
+        # The same values as before: nothing is emitted.
         if not (differs and (old or new)):
             continue
         if old:

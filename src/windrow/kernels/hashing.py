@@ -145,6 +145,7 @@ def encode_rows(rows, slots, words, hashes, free, meta, tags, codes):
             if slots[at] != 0:
                 codes[i] = (slots[at] & ENTRY) - 1
                 continue
+            # The newest released number, or one never used.
             if meta[FREE] > 0:
                 meta[FREE] -= 1
                 code = free[meta[FREE]]

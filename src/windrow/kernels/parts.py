@@ -70,6 +70,7 @@ def take_out(limbs, g, base, value):
         m >>= 32 * base - place
         place = 32 * base
     limb, shift = (place >> 5) - base, place & 31
+    # It falls on two limbs, or on three if its highest bits are shifted over.
     highest = (m >> 32) << shift >> 32 != 0
     last = limb + 2 if highest else limb + 1
     if last >= limbs.shape[1]:
@@ -103,6 +104,7 @@ def part_real(base, limbs, tallies, heads, tails, spilled):
                 heads[g] = value
             else:
                 tails[g] = value
+        # Limbs that are not 0 now, and values that are not finite, are sent as words.
         more = settle(limbs, g) < limbs.shape[1]
         if more or tallies[g, NANS] != 0 or tallies[g, PLUS] != 0 or tallies[g, MINUS] != 0:
             spilled[n] = g

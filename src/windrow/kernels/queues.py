@@ -18,6 +18,7 @@ def weave(rows, messages, ts, at, is_row):
     i = j = 0
     came = BEGINNING
     for n in range(len(ts)):
+        # The earlier of both heads; a message before a row of its instant.
         is_row[n] = j == len(message_ts) or (i < len(row_ts) and row_ts[i] < message_ts[j])
         if is_row[n]:
             ts[n] = row_ts[i]

@@ -295,6 +295,7 @@ def thin_out(bags, record):
         n = count_of(words, x)
         if n >= SPARSE:
             return
+        # Empty: dropped. Sparse: merged with a neighbour, if both fit one block.
         values, siblings = values_at(words, parent), count_of(words, parent)
         if n == 0:
             if level == height:
@@ -371,6 +372,7 @@ def has_room(bags, g):
 def add_copies(bags, g, key, w, order):
     """Add w copies of a value to a group's bag. Needs room (see `has_room`)."""
     words = bags.words
+    # Find the leaf: a new one, the only one, or by the tree.
     leaf = bags.roots[g]
     if leaf == 0:
         leaf = take_extent(words, bags.meta, 0)
@@ -384,9 +386,11 @@ def add_copies(bags, g, key, w, order):
         first = words[cursor * LINE + FIRST]
         if cursor != leaf and compare(key, first, order) < 0:
             words[at + BELOW] += w
+    # Within the leaf, the last key that is not above.
     keys = leaf * LINE + FIRST
     i = up_to(words, keys, count_of(words, leaf), key, order, bags.meta)
     size = words[leaf * LINE + HEAD] & 3
+    # A value that is new to the bag.
     if i == 0 or words[keys + i - 1] != key:
         bags.meta[ENTRIES] += 1
         if count_of(words, leaf) < (4 << size) - 1:
@@ -394,6 +398,7 @@ def add_copies(bags, g, key, w, order):
         else:
             insert_into_full(bags, g, leaf, i, key, w)
         return
+    # A value that is there gets more copies, or fewer; with none it is removed.
     copies = values_at(words, leaf) + i - 1
     words[copies] += w
     if words[copies] == 0:
@@ -446,6 +451,7 @@ def read_quantile(bags, g, fraction, kind, e, out):
     out.valid[e] = n > 0
     if n <= 0:
         return
+    # Between the copies k and k + 1, `part` of the way.
     exact = (n - 1) * fraction
     k = int(exact)
     leaf, i, end = find_copy(bags, g, k)
@@ -471,6 +477,7 @@ def quantiles(events, takes, data, fraction, order, bags, out, start):
     all_taken = len(takes) == 0
     for i in range(start, events.shape[1]):
         g, w, e = events[GROUP, i], events[WEIGHT, i], events[EMISSION, i]
+        # Before anything is changed: a call that goes on begins with a whole event.
         if not has_room(bags, g):
             return i
         if w != 0 and (all_taken or takes[i]):

@@ -38,6 +38,7 @@ ONLY = np.int64(0)
 @kernel
 def add_product(limbs, g, limb, a, b, w):
     """Add w·a·b at a limb. a, b < 2^32; never more than 64 bits at work."""
+    # b in halves of 16 bits, so that each product has at most 48.
     inner = a * (b & 0xFFFF)
     outer = a * (b >> 16)
     limbs[g, limb] += ((inner & MASK) + ((outer & 0xFFFF) << 16)) * w
@@ -110,6 +111,7 @@ def spread(start, events, takes, bits, sums, squares, work, kind, out, valid):
     for i in range(start, events.shape[1]):
         g, w, e = events[GROUP, i], events[WEIGHT, i], events[EMISSION, i]
         if all_taken or takes[i]:
+            # No limb for it, or carries have waited too long: the caller makes room.
             b = bits[i]
             if not fits(b, base, limbs.shape[1], 8 * w, spent[0]):
                 return i

@@ -117,6 +117,7 @@ def settle(limbs, g):
     if lowest == 0:
         return 0
     row = place(g)
+    # From the lowest limb up: what is above 32 bits goes to the next, also if it is negative.
     carry = 0
     for k in range(top):
         s = limbs[row, place(k)] + carry
@@ -171,6 +172,7 @@ def rounded(limbs, g):
         d2 = digit(limbs, g, h, lowest)
     d1 = digit(limbs, g, h - 1, lowest)
     d0 = digit(limbs, g, h - 2, lowest)
+    # 53 bits, then 43 and a sticky bit: the sum of both doubles rounds as all limbs would.
     upper = (d2 << 21) | (d1 >> 11)
     lower = ((((d1 & 0x7FF) << 32) | d0) << 1) | (1 if lowest < h - 2 else 0)
     f = float(upper) * 2.0**-53 + float(lower) * 2.0**-97
@@ -196,6 +198,7 @@ def scaled(f, e):
 @kernel
 def tally(tallies, g, bits, w):
     """Count a value; return whether it is finite and not 0, so that it has limbs."""
+    # An exponent of all ones is NaN or infinite: these are counted, not added.
     tallies[g, VALUES] += w
     if (bits >> 52) & SPECIAL != SPECIAL:
         return bits & MAGNITUDE != 0
@@ -221,6 +224,7 @@ def fits(bits, base, limbs, w, spent):
 @kernel
 def real_sum(base, limbs, tallies, g, mean):
     """Return the sum of a group's doubles, or their mean. Takes the carries."""
+    # As in IEEE 754: NaN wins, and so do infinities of both signs together.
     plus, minus = tallies[g, PLUS] > 0, tallies[g, MINUS] > 0
     if tallies[g, NANS] > 0 or (plus and minus):
         return math.nan
@@ -241,6 +245,7 @@ def sum_real(start, events, takes, bits, sums, mean, out, valid):
     for i in range(start, events.shape[1]):
         g, w, e = events[GROUP, i], events[WEIGHT, i], events[EMISSION, i]
         if all_taken or takes[i]:
+            # No limb for it, or carries have waited too long: the caller makes room.
             b = bits[i]
             if not fits(b, base, limbs.shape[1], w, spent[0]):
                 return i

@@ -176,6 +176,7 @@ def find_bytes(data, start, length, tag, arena, starts, lengths, slots):
     mask = np.uint64(len(slots) - 1)
     at = tag & mask
     while slots[at] != 0:
+        # Bytes are compared only where tag and length agree.
         word = np.uint64(slots[at])
         if word >> np.uint64(32) == tag:
             code = np.int64(word & CODE_BITS) - 1
@@ -211,6 +212,7 @@ def encode_bytes(data, offsets, first, table, ahead, codes):
         if near == 0:
             stop = min(i + AHEAD, len(codes))
             look_ahead(data, offsets, i, stop, slots, starts, ahead)
+        # Known already: the code is in the slot.
         start = offsets[i]
         length = offsets[i + 1] - start
         tag = ahead[0, near]
@@ -222,6 +224,7 @@ def encode_bytes(data, offsets, first, table, ahead, codes):
         live = meta[ENTRIES] - meta[FREE]
         if meta[USED] + length + SPARE > len(arena) or 2 * (live + 1) > len(slots):
             return i
+        # A code that was released, or the next one.
         if meta[FREE] > 0:
             meta[FREE] -= 1
             code = free[meta[FREE]]
@@ -230,6 +233,7 @@ def encode_bytes(data, offsets, first, table, ahead, codes):
         else:
             code = meta[ENTRIES]
             meta[ENTRIES] += 1
+        # Its slot, and its bytes at the end of the arena.
         slots[at] = np.int64((tag << np.uint64(32)) | np.uint64(code + 1))
         starts[code] = meta[USED]
         lengths[code] = length

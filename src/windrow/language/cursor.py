@@ -16,8 +16,7 @@ from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from windrow.core.errors import ParseError, Span
-from windrow.language.spans import mark
-from windrow.language.suggestions import CLAUSE_WORDS, did_you_mean
+from windrow.language.spans import CLAUSE_WORDS, did_you_mean, mark
 
 Node = TypeVar("Node", bound=exp.Expr)
 

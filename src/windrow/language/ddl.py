@@ -12,7 +12,14 @@ from sqlglot.tokenizer_core import Token, TokenType
 from windrow.core.errors import Span
 from windrow.language.grammar import check
 from windrow.language.queries import QueryParser
-from windrow.language.spans import span_of
+from windrow.language.spans import (
+    STATEMENT_WORDS,
+    STREAM_WORDS,
+    TYPE_WORDS,
+    TYPES_HINT,
+    did_you_mean,
+    span_of,
+)
 from windrow.language.statements import (
     ColumnSpec,
     CreateQuery,
@@ -28,13 +35,6 @@ from windrow.language.statements import (
     Show,
     ShowKind,
     Statement,
-)
-from windrow.language.suggestions import (
-    STATEMENT_WORDS,
-    STREAM_WORDS,
-    TYPE_WORDS,
-    TYPES_HINT,
-    did_you_mean,
 )
 from windrow.language.syntax import Duration
 from windrow.language.windows import BARE_WINDOW, WINDOW_WORDS

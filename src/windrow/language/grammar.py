@@ -13,8 +13,7 @@ from typing import NoReturn
 from sqlglot import exp
 
 from windrow.core.errors import ParseError
-from windrow.language.spans import span_of
-from windrow.language.suggestions import TYPES_HINT
+from windrow.language.spans import TYPES_HINT, span_of
 from windrow.language.syntax import (
     Duration,
     PairWindow,

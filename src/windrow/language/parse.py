@@ -15,10 +15,10 @@ from windrow.core.errors import ParseError, Span
 from windrow.language.cursor import SqlglotSyntaxError
 from windrow.language.ddl import need_end, read_query, read_statement
 from windrow.language.depth import check_size, deep_recursion, too_deep
-from windrow.language.dialect import CQL
+from windrow.language.generator import CQL
 from windrow.language.queries import QueryParser
+from windrow.language.spans import TYPE_WORDS, TYPES_HINT, did_you_mean
 from windrow.language.statements import Statement
-from windrow.language.suggestions import TYPE_WORDS, TYPES_HINT, did_you_mean
 
 MAX_LENGTH = 1_000_000  # characters of a script
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from sqlglot import exp
 
 from windrow.language.depth import deep_recursion
-from windrow.language.dialect import CQL, Cql
+from windrow.language.generator import CQL, Cql
 from windrow.language.statements import (
     ColumnSpec,
     CreateQuery,

@@ -10,8 +10,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from windrow.language.expressions import ExpressionParser
-from windrow.language.spans import span_of
-from windrow.language.suggestions import STATEMENT_WORDS, STREAM_WORDS, did_you_mean
+from windrow.language.spans import STATEMENT_WORDS, STREAM_WORDS, did_you_mean, span_of
 from windrow.language.syntax import PairWindow, StreamFunction, StreamItems, Windowed
 from windrow.language.windows import BARE_WINDOW, WINDOW_WORDS
 

@@ -11,8 +11,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from windrow.core.errors import Span
 from windrow.language.cursor import Cursor
-from windrow.language.spans import mark
-from windrow.language.suggestions import did_you_mean
+from windrow.language.spans import did_you_mean, mark
 from windrow.language.syntax import UNIT_OF, UNITS, Duration, PairWindow, StreamWindow
 
 WINDOW_WORDS = ("RANGE", "ROWS", "PARTITION BY", "NOW", "UNBOUNDED", "SINCE", "TUMBLE", "WINDOW")

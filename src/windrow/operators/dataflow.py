@@ -33,7 +33,7 @@ class TaskWatch(Protocol):
     """Looks at a task after each step; may change how it works, never what it gives."""
 
     def look(self, rows: int) -> None:
-        """A step has taken so many rows."""
+        """Count the rows of a step."""
 
     def notes(self) -> list[str]:
         """Return in lines what EXPLAIN shows of the task beside its structure."""
@@ -71,7 +71,7 @@ class Stage:
 
     @property
     def edge_kind(self) -> tuple[bool, bool]:
-        """Which departures travel on the edge that leaves it."""
+        """Which expirations are emitted on the edge above it."""
         return self.signed, self.partly_signed
 
     @property
@@ -120,6 +120,7 @@ class Dataflow:
             for i, s in enumerate(self.stages)
             if s.task is None
         }
+        # A lag adds up from the leaves; where inputs differ in it, the faster ones wait.
         for i, stage in enumerate(self.stages):
             below = [lags[j] for j in stage.inputs]
             if len(below) > 1 and any(below):
@@ -196,6 +197,7 @@ class Dataflow:
         made = self._run(stage, inputs, at, start=start, ends=ends)
         if stage.watch is not None:
             stage.watch.look(sum(map(len, inputs)))
+        # A task that lags has closed the instants before the clock's.
         self.clocks[i] = at - 1 if stage.lags and not ends else at
         return self._ended(i, made, at) if i in self.ends else made
 

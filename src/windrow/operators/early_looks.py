@@ -52,7 +52,7 @@ def better_placements(at_work: CountedStages) -> dict[str, str]:
 
 
 def go_on(old: Iterable[Stage], new: Iterable[Stage]) -> None:
-    """Let the watches of a new plan know what those of the old one have measured."""
+    """Hand what the watches of an old plan have measured to those of a new one."""
     before = {watch.key: watch for watch in watches_of(old)}
     for watch in watches_of(new):
         if watch.key in before:

@@ -61,6 +61,7 @@ def measured_facts(
     early = early_calls(joined, everyone, watch.foldable)
     inputs: list[GraphInput] = []
     counts: list[Counts] = []
+    # Of each input: its live rows, and how many different values its columns have.
     for which, plan in enumerate(joined.flat.inputs):
         feed = _feed(stages, plan)
         rows = _rows(stages, feed, clock)
@@ -72,6 +73,7 @@ def measured_facts(
         values = tuple(max(1.0, count.distinct(m)) if m else 0.0 for m in classes)
         inputs.append(GraphInput(_arrival_rate(stages[feed]), max(1.0, count.rows), values))
         counts.append((count.distinct(columns.all), max(1.0, count.distinct(columns.grouped))))
+    # Without arrivals since the plan began, sizes stand for rates.
     elapsed = clock - since if since is not None and any(i.rate for i in inputs) else 0
     if not any(i.rate for i in inputs):
         inputs = [replace(i, rate=0.0 if i.size <= 1 else i.size) for i in inputs]

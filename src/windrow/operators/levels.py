@@ -126,6 +126,7 @@ class LeveledFlow:
         """Run one level up to a clock; `given` are changes of sources, or those that came in."""
         start = reach.start
         self._first = self.begun <= level
+        # A level's first step: what relations have before the first event comes first.
         if self._first:
             before, given = parted(given, start, self.physical.stages)
             self.flow.begun = False
@@ -135,6 +136,7 @@ class LeveledFlow:
         elif level == 0 and self.begun == self.height:
             self._forget()
         self._outputs = self._round(level, given, self._from_below(level, reach.clock), reach)
+        # What a higher level reads on the same shard waits for that level's step.
         for j, levels in self._readers.items():
             if self.levels[j] == level and len(self._outputs[j]):
                 for above in levels:

@@ -92,11 +92,13 @@ def _pieces(array: pa.Array, bounds: I64) -> Iterator[tuple[U8, I64]]:
     count, type_ = len(array), array.type
     valid = valid_of(array)
     there = np.ones(count, np.bool_) if valid is None else valid
+    # First, of each element, whether it is NULL: so NULL and the empty string differ.
     yield there.view(np.uint8), bounds
     if pa.types.is_struct(type_):
         for i in range(type_.num_fields):
             yield from _pieces(_masked(array.field(i), valid), bounds)
     elif pa.types.is_list(type_):
+        # Lengths before contents: else [[1], [2]] and [[1, 2], []] would have the same bytes.
         lengths = np.where(there, np.diff(_offsets(array)), 0)
         yield _bytes(lengths), 8 * bounds
         yield from _pieces(array.flatten(), _bounds(lengths)[bounds])
@@ -104,6 +106,7 @@ def _pieces(array: pa.Array, bounds: I64) -> Iterator[tuple[U8, I64]]:
         data = ordered_decimals(array).reshape(count, DECIMAL_BYTES)
         yield np.where(there[:, None], data, np.uint8(0)).reshape(-1), DECIMAL_BYTES * bounds
     elif is_interned(type_):
+        # Bytes below a NULL are not defined: only those of values count.
         data, offsets = string_bytes(array.filter(pa.array(there)))
         lengths = np.zeros(count, np.int64)
         lengths[there] = np.diff(offsets)
@@ -136,6 +139,7 @@ class _Reader:
     def read(self, type_: pa.DataType, counts: I64) -> pa.Array:
         """Return the elements of the next parts, of `counts` elements each, as one array."""
         valid: Bools | None = self._next(counts).view(np.bool_)
+        # Arrow's own arrays have no bitmap where nothing is NULL.
         if valid is not None and valid.all():
             valid = None
         total = int(counts.sum())

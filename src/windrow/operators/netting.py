@@ -33,7 +33,7 @@ def net_per_instant(delta: Delta) -> Delta:
 
 
 def _cancel(delta: Delta, rows: I64, most: int, weights: I64) -> int:
-    """Let the chosen rows cancel one another in `weights`; return how many copies do."""
+    """Cancel insertions and retractions of equal rows in `weights`; return how many copies."""
     words = row_words(delta.columns, rows)
     slots = np.zeros(1 << (2 * most - 1).bit_length(), np.int64)
     equals, left = np.empty((2, len(rows)), np.int64)

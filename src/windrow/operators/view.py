@@ -35,7 +35,7 @@ class View(State):
         self._shrinks = False
 
     def apply(self, delta: Delta) -> None:
-        """Take signed changes. As long as nothing leaves, folding would save nothing."""
+        """Count signed changes. While none is a retraction, folding would save nothing."""
         self._pending.push(delta)
         self._shrinks = self._shrinks or delta.weight is not None
         if self._shrinks and len(self._pending) > PENDING + 2 * len(self._bag):

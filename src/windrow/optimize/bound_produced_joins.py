@@ -35,7 +35,7 @@ def bound_produced_joins(plan: Plan) -> Plan:
 
 
 def _bounded(plan: Plan) -> Plan | None:
-    """Return tuple-wise nodes above the bounded join; None where there is no such join."""
+    """Return the plan with its join bounded, below filters and projections; None without a join."""
     match plan:
         case Filter(source) | Project(source):
             below = _bounded(source)

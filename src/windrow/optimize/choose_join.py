@@ -90,7 +90,7 @@ def _prefers(costs: JoinCosts) -> float:
 
 
 def _departures(flat: FlatJoin) -> tuple[JoinCosts, frozenset[int]]:
-    """Return what things cost by how rows expire, and the inputs that they expire in any order."""
+    """Return costs by how rows expire, and the inputs whose rows expire in any order."""
     strict = [i for i, p in enumerate(flat.inputs) if pattern_of(p).kind is PatternKind.STR]
     if not strict:
         return UNSIGNED, frozenset()

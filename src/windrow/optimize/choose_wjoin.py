@@ -50,7 +50,7 @@ class WJoinFacts:
         return self.rates[j] * self.windows[i][j]
 
     def quiet_rows(self, i: int, j: int) -> float:
-        """Return them while stream j is at its lowest rate: it is as often at the highest."""
+        """Return `rows` while stream j is at its lowest rate; it is at the highest as often."""
         return self.rows(i, j) * 2 / (1 + self.swings[j])
 
 

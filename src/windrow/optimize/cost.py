@@ -146,7 +146,7 @@ class Model:
         return signed, Estimate(rate, left.life, cost, EdgeKind.PARTLY_SIGNED, early)
 
     def _met(self, plan: AntiJoin, rate: float) -> float:
-        """Return how often a unit of time a right tuple has the key of a given left tuple."""
+        """Return how many right tuples a unit of time have the key of a given left tuple."""
         if not plan.on.left_keys:
             return rate
         names = {s.stream.name for s in scans_of(plan.left)}

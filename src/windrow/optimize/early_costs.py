@@ -155,7 +155,7 @@ def cost(facts: EarlyFacts, placement: Placement, constants: EarlyConstants = DE
 
 
 def nanoseconds(done: Work, constants: EarlyConstants) -> float:
-    """Return what steps take that are done so often."""
+    """Return the time of steps, given how often each is done."""
     return sum(float(getattr(constants, name)) * count for name, count in done.items())
 
 
@@ -176,7 +176,7 @@ def emitting(facts: EarlyFacts) -> Work:
 
 
 def late_work(facts: EarlyFacts) -> Work:
-    """Return the work of joining, by the cheaper algorithm, and grouping what comes of it."""
+    """Return the work of joining by the cheaper algorithm, then grouping the results."""
     graph = facts.graph
     born = sum(i.rate * met(graph, n) for n, i in enumerate(graph.inputs))
     tuples = sum(i.rate for i in graph.inputs)
@@ -268,5 +268,5 @@ def moving(facts: EarlyFacts, placement: Placement) -> float:
 
 
 def contributions(done: Work) -> float:
-    """Return what is counted as contributions a unit of time; of a late plan, its results twice."""
+    """Return the contributions a unit of time; of a late plan, twice its results."""
     return done["contribute"] if "contribute" in done else 2 * done["pair"]

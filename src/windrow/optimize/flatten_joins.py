@@ -154,7 +154,7 @@ class _Terms:
                 self.inputs.append(plan)
 
     def add_on(self, on: JoinOn) -> None:
-        """Note what a binary join asks."""
+        """Collect the conditions of a binary join."""
         pairs = list(zip(on.left_keys, on.right_keys, strict=True))
         self.mixed |= any(a.type != b.type for a, b in pairs)
         self.terms += [Call("eq", (a, b), BOOLEAN, a.nullable or b.nullable) for a, b in pairs]
@@ -162,7 +162,7 @@ class _Terms:
         self.bands += on.bands
 
     def sorted_out(self) -> FlatJoin | None:
-        """Return all of it as one join."""
+        """Return the collected conditions as one join."""
         if self.mixed:
             return None
         classes = _Classes()

@@ -163,7 +163,7 @@ def _why_not_applicable(plan: Aggregate, folding: Folding) -> str | None:
 def _why_not_worthwhile(
     plan: Aggregate, source: Plan, slide: int | None, folding: Folding
 ) -> str | None:
-    """Return why folding would not pay, if all results of a join come to it; None if it does."""
+    """Return why folding all results of a join would not pay; None if it would."""
     if folding.mode == "on":
         return None
     if slide is None:

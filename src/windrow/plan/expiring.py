@@ -28,7 +28,7 @@ class Expiry:
 
 
 def strategy_under(expiry: Expiry, strategy: str) -> str:
-    """Return the strategy that an expiry asks for; refuse one that it cannot go with."""
+    """Return the strategy to use with an expiry setting; refuse a combination that cannot work."""
     if expiry.kind == "auto" or strategy == "auto":
         return "negative" if expiry.signed else strategy
     if expiry.signed == (strategy == "negative"):
@@ -36,11 +36,11 @@ def strategy_under(expiry: Expiry, strategy: str) -> str:
     if expiry.signed:
         raise BindError(
             f"expiry negative cannot go with strategy {strategy}",
-            detail="Negative tuples find what they retract by its row; this strategy keeps ends.",
+            detail="Negative tuples find what they retract by its row; this strategy stores `exp`.",
             hint="Leave the strategy at auto, or SET join_messages = 'on'.",
         )
     raise BindError(
         f"expiry {expiry.kind} cannot go with strategy negative",
-        detail="Operators let rows go by their ends, which this strategy does not keep.",
+        detail="Operators expire rows by their `exp`, which this strategy does not store.",
         hint="Leave the strategy at auto, or SET expiry = 'negative'.",
     )

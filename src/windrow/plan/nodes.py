@@ -72,6 +72,18 @@ class Band:
         assert self.low <= self.high, "an empty band joins nothing"
 
 
+class SourceSchema:
+    """A node whose columns are those of its only input."""
+
+    __slots__ = ()
+    source: Plan
+
+    @property
+    def schema(self) -> Schema:
+        """As the input's."""
+        return self.source.schema
+
+
 def _qualified(schema: Schema, alias: str) -> Schema:
     return Schema(tuple(Field(f"{alias}.{f.name}", f.type, f.nullable) for f in schema))
 
@@ -137,7 +149,7 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True)
-class Filter:
+class Filter(SourceSchema):
     """σ_p: { t ∈ source(τ) | p(t) is true }.  Of a stream or a relation."""
 
     source: Plan
@@ -145,11 +157,6 @@ class Filter:
 
     def __post_init__(self) -> None:
         _require(self.predicate, self.source.schema, "WHERE")
-
-    @property
-    def schema(self) -> Schema:
-        """As the input's."""
-        return self.source.schema
 
 
 @dataclass(frozen=True)
@@ -353,15 +360,10 @@ class Except:
 
 
 @dataclass(frozen=True, slots=True)
-class Distinct:
+class Distinct(SourceSchema):
     """δ: each row that occurs, once. NULLs are equal to one another here."""
 
     source: Plan
-
-    @property
-    def schema(self) -> Schema:
-        """As the input's."""
-        return self.source.schema
 
 
 @dataclass(frozen=True)
@@ -387,7 +389,7 @@ class Aggregate:
 
 
 @dataclass(frozen=True, slots=True)
-class TopN:
+class TopN(SourceSchema):
     """ORDER BY keys LIMIT limit OFFSET offset. Ties: by all columns in order, ascending."""
 
     source: Plan
@@ -395,14 +397,9 @@ class TopN:
     limit: int
     offset: int = 0
 
-    @property
-    def schema(self) -> Schema:
-        """As the input's."""
-        return self.source.schema
-
 
 @dataclass(frozen=True, slots=True)
-class Refresh:
+class Refresh(SourceSchema):
     """SLIDE d: source(⌊τ/d⌋·d): the answer as of the last multiple of d, held in between.
 
     With `restore`, the answer at k·d also holds the results that were produced since (k-1)·d and
@@ -419,14 +416,9 @@ class Refresh:
     def __post_init__(self) -> None:
         assert self.slide > 0, "a slide is positive"
 
-    @property
-    def schema(self) -> Schema:
-        """As the input's."""
-        return self.source.schema
-
 
 @dataclass(frozen=True, slots=True)
-class Hold:
+class Hold(SourceSchema):
     """SET hold = h: of a row as many copies as there were throughout [τ - h, τ].
 
     min { copies in source(t) | τ - h <= t <= τ }, with none before the query's first event.
@@ -438,14 +430,9 @@ class Hold:
     def __post_init__(self) -> None:
         assert self.length > 0, "a hold takes time"
 
-    @property
-    def schema(self) -> Schema:
-        """As the input's."""
-        return self.source.schema
-
 
 @dataclass(frozen=True, slots=True)
-class Produced:
+class Produced(SourceSchema):
     """The stream of results: at each τ those that source has at τ and did not have just before.
 
     THESIS 3.2.1's P(τ). Results count one by one, so a result is produced even if an equal one
@@ -454,11 +441,6 @@ class Produced:
     """
 
     source: Plan
-
-    @property
-    def schema(self) -> Schema:
-        """As the input's."""
-        return self.source.schema
 
 
 @dataclass(frozen=True)
@@ -499,31 +481,21 @@ class SlideInstants:
 
 
 @dataclass(frozen=True, slots=True)
-class Istream:
+class Istream(SourceSchema):
     """The stream of insertions: at each τ the rows of source(τ) - source(τ⁻)."""
 
     source: Plan
 
-    @property
-    def schema(self) -> Schema:
-        """As the input's."""
-        return self.source.schema
-
 
 @dataclass(frozen=True, slots=True)
-class Dstream:
+class Dstream(SourceSchema):
     """The stream of deletions: at each τ the rows of source(τ⁻) - source(τ)."""
 
     source: Plan
 
-    @property
-    def schema(self) -> Schema:
-        """As the input's."""
-        return self.source.schema
-
 
 @dataclass(frozen=True, slots=True)
-class Rstream:
+class Rstream(SourceSchema):
     """The stream of whole answers: source(k·d) at each k·d from the query's first event on.
 
     `seen`: while the answer stays as it is, only so many refreshes at the begin and at the end of
@@ -535,14 +507,9 @@ class Rstream:
     seen: int | None = None
     by: int = 1
 
-    @property
-    def schema(self) -> Schema:
-        """As the input's."""
-        return self.source.schema
-
 
 @dataclass(frozen=True, slots=True)
-class RecentAnswers:
+class RecentAnswers(SourceSchema):
     """RSTREAM [RANGE width]: ⊎ { source(k·d) | τ - width < k·d <= τ }, where d divides `width`.
 
     Of two answers of which one enters as the other leaves, only the difference is a change.
@@ -554,14 +521,9 @@ class RecentAnswers:
     def __post_init__(self) -> None:
         assert self.width % self.source.slide == 0, "answers enter and leave at one instant"
 
-    @property
-    def schema(self) -> Schema:
-        """As the input's."""
-        return self.source.schema
-
 
 @dataclass(frozen=True, slots=True)
-class Delay:
+class Delay(SourceSchema):
     """The same stream, each tuple's time moved up to the next multiple of `slide`."""
 
     source: Plan
@@ -569,11 +531,6 @@ class Delay:
 
     def __post_init__(self) -> None:
         assert is_stream(self.source), "only a stream can be delayed"
-
-    @property
-    def schema(self) -> Schema:
-        """As the input's."""
-        return self.source.schema
 
 
 class Route(Enum):
@@ -585,7 +542,7 @@ class Route(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
+class Exchange(SourceSchema):
     """The same tuples, those with equal `keys` brought to one shard.  Of a stream or a relation.
 
     Placed last, by `optimize/place_exchanges.py`, where a query runs on several shards. `folds`:
@@ -601,11 +558,6 @@ class Exchange:
         assert bool(self.keys) == (self.route is Route.KEY), "rows go by keys, or have none"
         for key in self.keys:
             _require(key, self.source.schema, "an exchange")
-
-    @property
-    def schema(self) -> Schema:
-        """As the input's."""
-        return self.source.schema
 
 
 Plan: TypeAlias = (

@@ -61,6 +61,13 @@ class Session:
         default_factory=lambda: {s.name: s.default for s in SETTINGS.values()}
     )
 
+    def free_name(self) -> str:
+        """Return a name for a query that was given none."""
+        n = 1
+        while f"query_{n}" in self.queries or self.catalog.get(f"query_{n}"):
+            n += 1
+        return f"query_{n}"
+
     def execute(self, text: str, after: After | None = None) -> list[object]:
         """Run a script; return what each statement gives (a query for SELECT, else None).
 

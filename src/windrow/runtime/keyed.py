@@ -80,6 +80,8 @@ class StoredRows:
     def add(self, rows: pa.RecordBatch) -> int:
         """Add rows; return the place of the first."""
         first = len(self)
+        # Each chunk is at least twice as long as the next: few chunks, and a row is copied
+        # O(log n) times.
         self.chunks.append(rows)
         while len(self.chunks) > 1 and len(self.chunks[-2]) < 2 * len(self.chunks[-1]):
             newest = self.chunks.pop()
@@ -192,13 +194,15 @@ class KeyedRows:
         self.live = len(rows)
 
     def _before(self, keys: I64, new: I64) -> I64:
-        """Return the place of the row that each row's key has when it comes."""
+        """Return the place of the row that each new row replaces; NOWHERE without one."""
         before = self.place[keys]
+        # Keys that several rows of the batch have: another row is the last of its key.
         came = np.arange(len(keys))
         last = np.empty(self.numbers.capacity, np.int64)
         last[keys] = came
         again = last[keys] != came
-        if again.any():  # of rows with one key each replaces the one in front of it
+        # Of rows with one key each replaces the one before it in the batch.
+        if again.any():
             last[keys[again]] = NOWHERE
             several = np.flatnonzero(last[keys] == NOWHERE)
             order = several[np.argsort(keys[several], kind="stable")]

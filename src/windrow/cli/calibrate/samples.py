@@ -2,6 +2,8 @@
 
 All placements of a trial must emit the same changes and have the same answer: a wrong answer has
 no speed. That needs no other engine; the laboratory also compares with DuckDB.
+
+Settings are random, and spread far: rates, windows, group sizes and selectivities.
 """
 
 from __future__ import annotations
@@ -9,14 +11,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from math import exp, log
+from random import Random
 
 from windrow.cli.calibrate.digest import digest
 from windrow.cli.calibrate.placements import HASH, LOOPS, PlacedQuery, Stretch, Timeline
-from windrow.cli.calibrate.settings import settings, stretch_of
 from windrow.cli.calibrate.streams import StreamSetting, three, two
 from windrow.core.errors import RunError
 from windrow.optimize import aggregation_costs, early_costs
-from windrow.optimize.aggregation_costs import name_of, placements
+from windrow.optimize.aggregation_costs import AggregationStream, name_of, placements
 from windrow.optimize.calibration import (
     SHIPPED,
     Calibration,
@@ -25,6 +28,38 @@ from windrow.optimize.calibration import (
     fitted_tuning,
 )
 from windrow.optimize.early_calls import Placement
+
+FEWEST, MOST = 200.0, 60_000.0
+"""Results alive: some to group, and not so many that they take all the time."""
+TUPLES = 2_000
+"""In a run, about: fewer, and steps that do not depend on tuples would count."""
+UNGROUPED = 0.4
+"""Share of streams without a grouping attribute."""
+
+
+def settings(count: int, seed: int) -> Iterator[StreamSetting]:
+    """Yield settings: w, g, λ and σ each by its logarithm."""
+    random = Random(seed)
+
+    def between(low: float, high: float) -> float:
+        return exp(random.uniform(log(low), log(high)))
+
+    done = 0
+    while done < count:
+        share = between(0.0005, 0.5)
+        windows = [between(100, 5_000) for _ in range(2)]
+        groups = [1 if random.random() < UNGROUPED else round(between(2, 5_000)) for _ in range(2)]
+        rates = [1_000.0, 1_000.0 * between(0.2, 5)]
+        if FEWEST <= windows[0] * windows[1] * share <= MOST:
+            sides = zip(rates, windows, groups, strict=True)
+            yield StreamSetting(tuple(AggregationStream(r, w, g, share) for r, w, g in sides))
+            done += 1
+
+
+def stretch_of(setting: StreamSetting) -> float:
+    """Return how many seconds have so many tuples as a run should have."""
+    return TUPLES / sum(s.rate for s in setting.streams)
+
 
 RUNS = 4
 """Of which the fastest counts."""

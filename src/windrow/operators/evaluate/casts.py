@@ -33,8 +33,7 @@ from windrow.operators.evaluate.arrays import (
     validity,
 )
 from windrow.operators.evaluate.datetime import WALL, days, from_unix, in_calendar
-from windrow.operators.evaluate.numerals import parse_boolean, parse_decimal, parse_number
-from windrow.operators.evaluate.spelling import spell
+from windrow.operators.evaluate.numerals import parse_boolean, parse_decimal, parse_number, spell
 from windrow.operators.evaluate.timestamps import parse_moment
 from windrow.operators.evaluate.whole import in_range
 from windrow.operators.few import scalar_of

@@ -74,11 +74,13 @@ def translate(source: str, target: str) -> Kernel:
     def kernel(value: pa.Array) -> pa.Array:
         if not len(keys):
             return value
+        # All characters of the batch at once: search each among the keys.
         codes, offsets = explode(value)
         place = np.minimum(np.searchsorted(keys, codes), len(keys) - 1)
         hit = keys[place] == codes
         removed = hit & (at[place] >= len(target))
         goal = goals[np.minimum(at[place], len(goals) - 1)]
+        # A text begins behind the characters that are kept of those before it.
         kept_before = np.concatenate([np.zeros(1, np.int64), np.cumsum(~removed)])
         return implode(np.where(hit, goal, codes)[~removed], kept_before[offsets], value)
 

@@ -49,6 +49,7 @@ def fit_decimal(source: pa.DataType, target: pa.DataType) -> Kernel:
     turn = _rounding(target.scale) if source.scale > target.scale else None
 
     def kernel(value: pa.Array) -> pa.Array:
+        # In 256 bits rounding cannot overflow; then what has too many digits becomes NULL.
         held = widen(value)
         if turn is not None:
             held = turn(held)
@@ -139,6 +140,7 @@ def from_doubles(type_: pa.DataType) -> Kernel:
         with np.errstate(invalid="ignore", over="ignore"):
             scaled = half_away(_doubles(value) * scaling)
             fits = np.abs(scaled) < limit
+        # Split the magnitude into two words: below 2^127 both parts of a double are exact.
         magnitude = np.where(fits, np.abs(scaled), 0.0)
         high = np.floor(magnitude / word)
         low = (magnitude - high * word).astype(np.uint64).view(np.int64)
@@ -189,6 +191,7 @@ def spell_decimal(source: pa.DataType) -> Kernel:
     )
 
     def kernel(value: pa.Array) -> pa.Array:
+        # The same 128 bits, read as a whole number, are all digits; zeros in front where needed.
         digits = to_text(reinterpret(value, digits_only))
         sign = pc.if_else(pc.starts_with(digits, "-"), "-", "")
         padded = pc.utf8_lpad(pc.utf8_ltrim(digits, "-"), source.scale + 1, "0")

@@ -1,8 +1,13 @@
-"""Numbers and truth values read from text. Blanks around them are ignored; else NULL.
+"""Numbers and truth values read from text, and values written as text.
 
-whole numbers   -12  +7  007          no point, no exponent
-decimals        -1.25  .5  3.         no exponent; digits too many are rounded off
-floats          1e-3  .5  NaN  Infinity  -inf
+Text that is no number is NULL; blanks around a number are ignored.
+
+    whole numbers   -12  +7  007          no point, no exponent
+    decimals        -1.25  .5  3.         no exponent; digits too many are rounded off
+    floats          1e-3  .5  NaN  Infinity  -inf
+
+As text, as CAST(... AS STRING) has it, floats are written with the fewest digits that read back as
+the same number. Timestamps have no more digits of a second than they need.
 """
 
 from __future__ import annotations
@@ -10,10 +15,43 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windrow.core.types import BIGINT, BOOLEAN, STRING
+from windrow.core.types import BIGINT, BOOLEAN, STRING, TIMESTAMP, is_decimal, is_float
 from windrow.operators.evaluate import decimals
-from windrow.operators.evaluate.arrays import Kernel, arrow, if_else, keep_where, unsafe_cast
+from windrow.operators.evaluate.arrays import (
+    Kernel,
+    arrow,
+    if_else,
+    keep_where,
+    reinterpret,
+    unsafe_cast,
+)
+from windrow.operators.evaluate.decimals import spell_decimal
 from windrow.operators.few import scalar_of
+
+_to_text = unsafe_cast(STRING)
+_WALL = pa.timestamp("us")
+
+
+def _substitute(pattern: str, instead: str) -> Kernel:
+    return arrow("replace_substring_regex", pc.ReplaceSubstringOptions(pattern, instead))
+
+
+_drop_zeros = _substitute(r"\.?0{1,6}$", "")
+_name_nan = _substitute("^nan$", "NaN")
+_name_infinity = _substitute("inf$", "Infinity")
+_add_point = _substitute(r"^(-?[0-9]+)$", r"\1.0")
+
+
+def spell(source: pa.DataType) -> Kernel:
+    """Return the conversion of a type to text."""
+    if is_float(source):
+        return lambda value: _add_point(_name_infinity(_name_nan(_to_text(value))))
+    if source == TIMESTAMP:
+        return lambda value: _drop_zeros(_to_text(reinterpret(value, _WALL)))
+    if is_decimal(source):
+        return spell_decimal(source)
+    return _to_text
+
 
 WHOLE = r"^ *[+-]?[0-9]+ *$"
 DECIMAL = r"^ *[+-]?([0-9]+\.?[0-9]*|\.[0-9]+) *$"
@@ -68,6 +106,7 @@ def parse_decimal(type_: pa.DataType) -> Kernel:
     zero = scalar_of("0", STRING)
 
     def kernel(text: pa.Array) -> pa.Array:
+        # What is no number becomes NULL, then what has too many digits.
         numerals = cut(_trim(keep_where(looks_right(text), text)))
         numerals = keep_where(short(numerals), numerals)
         empty = pc.is_in(numerals, pa.array(["", "+", "-", ".", "+.", "-."]))

@@ -9,7 +9,7 @@ from windrow.core.types import STRING
 from windrow.operators.evaluate.arrays import Builder, Kernel, arrow, constants, keep_where
 from windrow.operators.few import scalar_of
 from windrow.plan.expressions import Call
-from windrow.plan.functions.patterns import name_groups, split_replacement
+from windrow.plan.functions.text import name_groups, split_replacement
 
 _coalesce = arrow("coalesce")
 _is_valid = arrow("is_valid")

@@ -38,6 +38,7 @@ def checked(name: str, exact: Exact, type_: pa.DataType) -> Kernel:
     def kernel(left: pa.Array, right: pa.Array) -> pa.Array:
         try:
             return fast(left, right)
+        # Rare: some row overflows. Find out which, and make those NULL.
         except pa.ArrowInvalid:
             a, b = np.broadcast_arrays(_wide(left), _wide(right))
             result, fits = exact(a, b)
@@ -128,6 +129,7 @@ def round_to_tens(power: int, type_: pa.DataType) -> Kernel:
 
     def kernel(value: pa.Array) -> pa.Array:
         a = raw(value).astype(np.int64)
+        # 10^power is no int64: all round to 0, or to a number that does not fit.
         if power > 18:
             half = 5 * 10 ** (power - 1)
             fits = (a < half) & (a > -half) if half <= INT64.max else np.ones(len(a), np.bool_)

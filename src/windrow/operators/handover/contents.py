@@ -1,4 +1,14 @@
-"""Rows that are alive at the instant of a handover."""
+"""Rows that are alive at the instant of a handover.
+
+An ISTREAM made from insertions can replace one made from changes, and the other way round:
+
+    from changes      +a@7 waits until 7 is over, as something may cancel it
+    from insertions   +a@7 is emitted at 7     (`lowering/streams.py` says where that is possible)
+
+A plan has the second form only for queries in which nothing that appears at an instant expires at
+it. So the insertions of the open instant are certain in either plan: if the first form is replaced,
+what waits in it is emitted at the switch; if it replaces the second, it has nothing to wait for.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +20,26 @@ from windrow.core.schema import Field, Schema
 from windrow.core.time import FOREVER
 from windrow.core.types import BIGINT
 from windrow.operators.codec import RowCodec
-from windrow.operators.dataflow import Stage
+from windrow.operators.dataflow import Dataflow, Stage
 from windrow.operators.delta import NO_TIMES, Delta
+from windrow.operators.expire import InsertionsTask
 from windrow.operators.handover.places import RelationPlace
 from windrow.operators.state.key_table import KeyTable
+from windrow.operators.streams import IstreamTask
 from windrow.operators.vector import I64, Bools, Vector, empty_data
+
+
+def differs_in_istream(old: Stage, new: Stage) -> bool:
+    """Return whether one root makes ISTREAM from changes, the other from insertions."""
+    return {type(old.task), type(new.task)} == {InsertionsTask, IstreamTask}
+
+
+def pending_insertions(old: Dataflow, new: Dataflow) -> Delta | None:
+    """Return the insertions that wait in the old plan and not in the new one, if any."""
+    task = old.root.task
+    if isinstance(task, IstreamTask) and differs_in_istream(old.root, new.root):
+        return task.waiting()
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,14 +150,14 @@ def merged(first: Delta, second: Delta) -> Delta:
 
 
 def returned(ends: Delta, clock: int) -> Delta:
-    """Return the rows whose departures, after `clock`, these are."""
+    """Return the rows whose expirations after `clock` these retractions are."""
     copies = np.repeat(np.arange(len(ends)), -ends.weights())
     gone = ends.take(copies)
     return Delta(np.full(len(gone), clock), gone.columns, gone.ts)
 
 
 def departures(rows: Delta, stage: Stage) -> Delta:
-    """Return the ends of rows, one by one, as changes of the signed edge that leaves a stage."""
+    """Return the expirations of rows as retractions on the signed edge above a stage."""
     assert rows.exp is not None
     ending = np.flatnonzero(rows.exp < FOREVER)
     leaving = rows.take(ending[np.argsort(rows.exp[ending], kind="stable")])

@@ -1,9 +1,12 @@
-"""Rows in the order in which they are going to leave, for operators that keep them so."""
+"""Rows in the order in which they expire, and tuples that wait for the clock, at a handover."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
+from windrow.core.errors import StateError
 from windrow.core.time import FOREVER
 from windrow.operators.dataflow import Dataflow
 from windrow.operators.delta import Delta
@@ -11,6 +14,7 @@ from windrow.operators.handover.contents import common, minus, nothing, one_by_o
 from windrow.operators.stateless import Stateless
 from windrow.operators.task import Leaving
 from windrow.operators.vector import I64
+from windrow.physical.sources import SourceScan
 
 
 def in_order_of_leaving(flow: Dataflow, at: int, rows: Delta, clock: int) -> Delta:
@@ -26,7 +30,7 @@ def in_order_of_leaving(flow: Dataflow, at: int, rows: Delta, clock: int) -> Del
 
 
 def _leaving(flow: Dataflow, at: int, clock: int) -> tuple[Delta, I64]:
-    """Return the rows that leave on an edge, first to leave first, and when, as far as is known."""
+    """Return the rows of an edge in the order in which they expire, and when, if that is known."""
     stage = flow.stages[at]
     task = stage.task
     if isinstance(task, Stateless):
@@ -52,3 +56,42 @@ def _leaving(flow: Dataflow, at: int, clock: int) -> tuple[Delta, I64]:
 
 def _only(rows: Delta, model: Delta) -> Delta:
     return rows.replace_columns({name: rows.columns[name] for name in model.columns})
+
+
+Sources = Mapping[int, SourceScan]
+"""The inputs of a plan, by stage."""
+
+
+def counterparts(old: Sources, new: Sources) -> dict[int, int]:
+    """Return for each input of a new plan the one of the old plan that has let in the same tuples.
+
+    Raises `StateError` where none has.
+    """
+    theirs, found = dict(old), dict[int, int]()
+    for i, source in new.items():
+        j = next((j for j, other in theirs.items() if _covers(other, source)), None)
+        if j is None:
+            raise StateError(
+                f'"{source.entry.name}" is read otherwise by the other plan',
+                detail="Tuples that wait for the clock would lack columns.",
+                hint="Keep the strategy, or start the query anew.",
+            )
+        del theirs[j]
+        found[i] = j
+    return found
+
+
+def carried(
+    old: Sources, new: Sources, waiting: Mapping[int, list[Delta]]
+) -> dict[int, list[Delta]]:
+    """Return what waits for the clock, by input of the new plan."""
+    return {
+        i: [d.replace_columns({n: d.columns[n] for n in new[i].schema.names}) for d in waiting[j]]
+        for i, j in counterparts(old, new).items()
+    }
+
+
+def _covers(old: SourceScan, new: SourceScan) -> bool:
+    """Return whether both inputs would have accepted the same rows."""
+    same = old.entry == new.entry and old.predicate == new.predicate
+    return same and all(c in old.columns for c in new.columns)

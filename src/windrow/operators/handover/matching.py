@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from windrow.operators.dataflow import Stage
 from windrow.operators.expire import ExpireTask
-from windrow.operators.handover.istream import differs_in_istream
+from windrow.operators.handover.contents import differs_in_istream
 from windrow.operators.handover.places import RelationPlace, places_of
 from windrow.operators.join import NrrJoinTask
 from windrow.operators.join.aggregation.task import AggregationJoinTask

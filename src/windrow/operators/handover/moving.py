@@ -62,11 +62,11 @@ class Holding(Protocol):
 
 
 def transfer(old: Dataflow, twin: list[Stage], new: Dataflow) -> None:
-    """Let a fresh plan go on from the state of a plan of the same query.
+    """Fill a fresh plan with the state of another plan of the same query.
 
     `twin` are fresh stages of the old plan; they are used up. Raises `StateError` where the old
     plan does not hold what the new one needs. O(state). What the old plan still has to emit, and
-    the new one will not, is in `istream.pending_insertions`.
+    the new one will not, is in `contents.pending_insertions`.
     """
     matching = PlanMatching(old.stages, new.stages)
     new.begun, new.clocks = old.begun, _clocks(old, new)
@@ -120,7 +120,7 @@ def _stages_to_move(flow: Dataflow, matching: PlanMatching) -> list[Stage]:
 
 
 def _taken(old: Dataflow, twin: list[Stage], matching: PlanMatching) -> list[Deposit]:
-    """Return what the operators of the old plan hold and none below them can make anew."""
+    """Return the rows that operators of the old plan hold and that none below can emit again."""
     deposits: list[Deposit] = []
     contents: list[Delta] = []
     kept = set(matching.kept.values())
@@ -128,8 +128,10 @@ def _taken(old: Dataflow, twin: list[Stage], matching: PlanMatching) -> list[Dep
         task, below = twin[j].task, tuple(contents[i] for i in stage.inputs)
         clock = min((old.clocks[i] for i in stage.inputs), default=old.clocks[j])
         made = nothing(stage)
+        # Stateless: its rows follow from those below.
         if isinstance(task, Stateless):
             made = task.step(below, clock)
+        # Rows that the operator holds beyond what is known below are deposited on its input edges.
         elif task is not None and j not in kept:
             held = _held(old.stages, j, clock)
             for i, rows, known in zip(stage.inputs, held, below, strict=False):
@@ -139,6 +141,7 @@ def _taken(old: Dataflow, twin: list[Stage], matching: PlanMatching) -> list[Dep
                 deposits.append(Deposit(place, rest, spare))
             if not isinstance(task, FOLDING):
                 made = task.step(held, clock)
+        # Rows whose expirations wait on the edge above.
         if j in old.ends:
             waiting = returned(old.ends[j], clock)
             deposits.append(Deposit(matching.old_places[j], waiting))
@@ -174,17 +177,19 @@ def _held(stages: list[Stage], at: int, clock: int) -> tuple[Delta, ...]:
 
 
 def _fill(old: Dataflow, new: Dataflow, matching: PlanMatching, deposits: list[Deposit]) -> None:
-    """Give the operators of the new plan their state, lowest first."""
+    """Fill the operators of the new plan, lowest first."""
     at = [_edge_for(deposit, new.stages, matching) for deposit in deposits]
     contents: list[Delta] = []
     for i, stage in enumerate(_stages_to_move(new, matching)):
         below = tuple(contents[k] for k in stage.inputs)
         clock = min((new.clocks[k] for k in stage.inputs), default=new.clocks[i])
+        # The old operator with the same meaning, if there is one.
         known = matching.same.get(i)
         before = None if known is None else old.stages[known].task
         if before is None and isinstance(stage.task, FOLDING):
             before = _folding(old.stages, matching, i)
         made = nothing(stage)
+        # The same form: its state as it is. Another form: the rows of its inputs, again.
         if i in matching.kept:
             assert stage.task is not None
             assert before is not None
@@ -192,6 +197,7 @@ def _fill(old: Dataflow, new: Dataflow, matching: PlanMatching, deposits: list[D
         elif stage.task is not None:
             below = _ordered(new, stage, below, clock)
             made = _entered(stage, before, below, clock)
+        # What the old plan held on this edge is there for all operators above.
         for deposit in (d for d, place in zip(deposits, at, strict=True) if place == i):
             made = merged(made, fitted(deposit.rows, stage))
             if stage.edge_kind == (True, False) and deposit.rows.exp is not None:
@@ -200,7 +206,7 @@ def _fill(old: Dataflow, new: Dataflow, matching: PlanMatching, deposits: list[D
 
 
 def _folding(stages: list[Stage], matching: PlanMatching, i: int) -> Task | None:
-    """Return what folds the same groups, with the joins below it or without."""
+    """Return the old operator that folds the same groups, with or without the joins below."""
     same = (
         s for s, p in zip(stages, matching.old_places, strict=True) if p == matching.new_places[i]
     )
@@ -210,7 +216,7 @@ def _folding(stages: list[Stage], matching: PlanMatching, i: int) -> Task | None
 def _ordered(
     new: Dataflow, stage: Stage, below: tuple[Delta, ...], clock: int
 ) -> tuple[Delta, ...]:
-    """Return the rows of a stage's inputs, in order of leaving where it keeps them so."""
+    """Return the rows of a stage's inputs, in order of expiration where it stores them so."""
     if not isinstance(stage.task, MultiZSetJoin):
         return below
     return tuple(
@@ -284,7 +290,7 @@ def _no_place(deposit: Deposit, *, known: bool) -> StateError:
 
 
 def _let_go(new: Dataflow, i: int, leaving: Delta) -> None:
-    """Let rows depart on the edge that leaves a stage, besides those that already will."""
+    """Schedule expirations of rows on the edge above a stage, besides those scheduled already."""
     if len(leaving):
         new.ends[i] = merged(new.ends[i], leaving) if i in new.ends else leaving
 

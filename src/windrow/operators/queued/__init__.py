@@ -12,8 +12,7 @@ from windrow.operators.queued.approach import (
 )
 from windrow.operators.queued.delays import Delays
 from windrow.operators.queued.pipeline import Pipeline
-from windrow.operators.queued.stats import processor_stats, queue_stats
-from windrow.operators.queued.timed import TimedPipeline
+from windrow.operators.queued.timed import TimedPipeline, processor_stats, queue_stats
 
 __all__ = [
     "AUTO",

@@ -86,10 +86,12 @@ class Pipeline:
         self._versions = versions(stages)
         self._readers = {}
         self.queues = {}
+        # A queue for each edge between operators; leaves read sources directly.
         for i in self.inner:
             for port, j in enumerate(stages[i].inputs):
                 self._readers.setdefault(j, []).append((i, port))
                 self.queues[i, port] = Queue(stages[j].schema, stages[j].signed, approach.purges)
+        # Edges whose expirations are announced by messages; a projection passes its input's on.
         announced = [j for j in self._readers if approach.announces and not stages[j].signed]
         self._passing = frozenset(j for j in announced if isinstance(stages[j].task, ProjectTask))
         self.announced = {j: Announced() for j in announced if j not in self._passing}
@@ -120,18 +122,18 @@ class Pipeline:
         return any(len(delta) and delta.ts[0] <= self.flow.clocks[i] for i, delta in changed)
 
     def catch_up(self, clock: int) -> None:
-        """Let everything that has come up to `clock` go through, at once."""
+        """Process everything that has arrived up to `clock` at once."""
         self._close(ends=False)
 
     def _take_over(self, start: int) -> None:
-        """Let what waits in the dataflow for slower inputs, since it was opened, wait in queues."""
+        """Move rows that wait in the dataflow for slower inputs into the queues."""
         for port, rows in self.flow.waiting.items():
             at = np.full(len(rows), start)
             self.queues[port].put(Entries.of(rows, at, NO_TIMES, NO_TIMES))
         self.flow.waiting.clear()
 
     def _arrive(self, sources: dict[int, Delta], clock: int) -> None:
-        """Run the leaves up to `clock`, and put what they give into queues, each at its time."""
+        """Run the leaves up to `clock`, and queue what they emit, each change at its time."""
         outputs = list(self._nothing)
         for i in sorted(self.leaves):
             if self.flow.stages[i].task is None:
@@ -158,7 +160,7 @@ class Pipeline:
         return [self.queues[i, port] for port in range(len(self.flow.stages[i].inputs))]
 
     def reach(self, i: int, now: int, most: int = ANY) -> int | None:
-        """Return up to which time an operator can read now; None if there is nothing for it.
+        """Return up to which time an operator can read now; None if nothing waits for it.
 
         With several inputs no further than all of them have come: what they still have to emit
         comes first.
@@ -168,10 +170,12 @@ class Pipeline:
         known = [at for at, _ in lasts if at is not None]
         if not known or len(queues) == 1:
             return known[0] if known else None
+        # As far as the newest entry, but not past an entry that is behind what can be read now ...
         wanted = max(known)
         for at, behind in lasts:
             if behind <= wanted:  # an input's entries are read in order, and none is passed over
                 wanted = behind - 1 if at is None else max(at, behind - 1)
+        # ... and not past the clock of any input.
         found = min([wanted, *(self._bound(j, wanted) for j in self.flow.stages[i].inputs)])
         there = [q.head for q in queues if q.since <= now]
         return found if min(there) <= found else None
@@ -188,13 +192,14 @@ class Pipeline:
         return max(clock, bound - stage.lags)
 
     def serve(self, i: int, now: int, most: int = ANY) -> Served | None:
-        """Let an operator read what it can of what is there; None if there is nothing."""
+        """Run an operator over the entries that it can read now; None if there are none."""
         reach = self.reach(i, now, most)
         if reach is None:
             return None
         inputs = self.flow.stages[i].inputs
         if len(inputs) == 1:
             entries = [self.queues[i, 0].take(FOREVER, now, most)]
+        # All inputs must have come as far as is read: each gets its expirations up to there.
         else:
             for j in inputs:
                 self._bring(j, reach, now)
@@ -231,7 +236,7 @@ class Pipeline:
         return Served(i, entries, made, task.counters.expiries - before)
 
     def _bring(self, j: int, at: int, now: int) -> None:
-        """Let a stage come up to `at`: the operator above asks for its local clock.
+        """Run a stage up to `at`: the operator above asks for its local clock.
 
         It, or one below it, may have something to emit that nothing on its queues has let it
         notice [THESIS 2.3.3].

@@ -153,13 +153,14 @@ class Queue:
         self.counts.longest = max(self.counts.longest, len(self))
 
     def thin(self, now: int) -> None:
-        """Forget messages behind all rows that whoever reads at `now` or later would drop.
+        """Drop messages behind all rows that a read at `now` or later would drop.
 
         Only where the operator has no other queue: it then reads up to the last that is there.
         O(1) a message, amortised; what waits is bounded by rows, however long nobody reads.
         """
         if not self.purges or self._idle < self._many:
             return
+        # Messages behind the last row; a part with rows ends the search.
         tail: list[Entries] = []
         while self._parts and not len(self._parts[-1].delta):
             tail.append(self._parts.pop())
@@ -171,6 +172,7 @@ class Queue:
             self._waiting -= len(whole) - len(thin)
             self.counts.purged += len(whole) - len(thin)
             self._idle = len(thin)
+        # Not again before as many have come once more.
         self._many = max(MANY, 2 * self._idle)
 
     @property
@@ -209,7 +211,7 @@ class Queue:
         return found, FOREVER
 
     def _first(self, part: Entries, there: int, most: int) -> tuple[int, int]:
-        """Return how many entries bring at most so many that count, and how many of those."""
+        """Return how many entries hold the first `most` that count, and how many count."""
         if not self.purges or most <= 0:
             n = max(0, min(there, most))
             return n, n
@@ -219,13 +221,14 @@ class Queue:
         return int(rows[most - 1]) + 1, most
 
     def take(self, clock: int, now: int, most: int = ANY, newest: int = BEGINNING) -> Entries:
-        """Take out the first entries up to `clock` that were there at `now`, at most so many.
+        """Remove and return the first entries up to `clock` that were there at `now`, up to `most`.
 
         What is there in other queues of the operator follows messages before `newest`.
         """
         taken: list[Entries] = []
         left = most
         while self._parts and left:
+            # Of the first part, what is old enough and was there; the rest goes back.
             part = self._parts.popleft()
             n = min(
                 int(np.searchsorted(part.ts, clock, side="right")),
@@ -234,6 +237,7 @@ class Queue:
             if n < len(part):
                 part, rest = part.split(n)
                 self._parts.appendleft(rest)
+            # Messages that are dropped have been read, too: they say how far the operator comes.
             reached = int(part.ts[-1]) if n else self.reached
             part = self._purge(part, now, newest)
             if len(part) > left:

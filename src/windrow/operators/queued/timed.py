@@ -4,6 +4,8 @@
     queues fill up meanwhile                      what came meanwhile has waited
 
 Tuples come at their own times, so delay is the time that waiting and work take, and nothing else.
+
+Also what `q.stats()` shows of queues and of the processor.
 """
 
 from __future__ import annotations
@@ -40,6 +42,7 @@ class TimedPipeline(Pipeline):
         processor = self.processor
         until = FOREVER if ends else clock
         while processor.now <= until:
+            # Run an operator for a slice; if none is ready, jump to the next arrival.
             ready = list(self._ready(int(processor.now)))
             if ready:
                 self._slice(self._chosen(ready))
@@ -91,6 +94,7 @@ class TimedPipeline(Pipeline):
         processor = self.processor
         costs = processor.costs_of(self.flow.stages[i].label)
         length, now, used = processor.scheduler.slice, int(processor.now), 0.0
+        # Each entry takes as long as the next: as many as fit, at once.
         most = 1
         if costs.steady:
             most = max(1, int(length / costs.entry)) if costs.entry else ANY
@@ -102,7 +106,7 @@ class TimedPipeline(Pipeline):
             served = self.serve(i, now, most) if most == 1 and fits else None
 
     def _take_time(self, served: Served, costs: Costs) -> float:
-        """Let what was read, and who was asked for it, take its time; hand on what came of it."""
+        """Charge the time of what was read, and of stages asked for clocks; hand on the changes."""
         processor = self.processor
         work = _work(served, costs)
         work[0] += self._asked
@@ -166,3 +170,31 @@ def _entry_of(times: I64, ts: I64) -> I64:
     following = np.searchsorted(times, ts, side="left")
     last = np.searchsorted(times, ts, side="right") - 1
     return np.clip(np.maximum(following, last), 0, max(len(times) - 1, 0))
+
+
+def queue_stats(pipeline: Pipeline, stage: int) -> dict[str, object]:
+    """Return what an operator has read from its queues, and what waits there; leaves have none.
+
+    `messages_purged` were dropped because something followed them, `messages_carried` is how many
+    entries then brought their news.
+    """
+    if stage in pipeline.leaves:
+        return {}
+    queues = pipeline.waiting_for(stage)
+    counts = [q.counts for q in queues]
+    return {
+        "rows_read": sum(c.rows for c in counts),
+        "messages_read": sum(c.messages for c in counts),
+        "messages_purged": sum(c.purged for c in counts),
+        "messages_carried": sum(c.carriers for c in counts),
+        "waiting": sum(map(len, queues)),
+        "longest_queue": max((c.longest for c in counts), default=0),
+    }
+
+
+def processor_stats(pipeline: Pipeline | None, scale: float) -> dict[str, object]:
+    """Return until when the processor has worked and for how long, in units of `scale`."""
+    if not isinstance(pipeline, TimedPipeline):
+        return {}
+    worked = pipeline.processor
+    return {"processor": {"now": worked.now / scale, "busy": worked.busy / scale}}

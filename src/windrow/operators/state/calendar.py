@@ -94,6 +94,7 @@ class CalendarQueue(State):
             self._anchor(first)
         self._put(exp, rows)
         self.pushed += len(rows)
+        # Rebuilding costs O(rows): only after as many pushes as half of them.
         if 2 * self.pushed >= len(self) and self._is_unfit():
             self._rebuild()
 
@@ -111,6 +112,7 @@ class CalendarQueue(State):
             parts.append(out[:, :n])
             if is_all:
                 break
+            # What was short: room for a partition to be sorted, chunks, or room in `out`.
             if self.meta[RUN_WANTED]:
                 self.run = np.zeros((4, 2 * int(self.meta[RUN_WANTED])), np.int64)
             elif n < size:

@@ -118,6 +118,7 @@ class FifoExpirer(Expirer):
             delta = insertions(delta, self.fields)
             exp = cast("I64", delta.exp)
             first = ring.append(delta.ts, exp, delta.columns)
+            # Rows that never expire stand last in the batch, as `exp` ascends: they are not stored.
             mortal = ring.head
             if len(exp) and exp[-1] == FOREVER:
                 mortal = first + int(np.searchsorted(exp, FOREVER))
@@ -125,6 +126,7 @@ class FifoExpirer(Expirer):
             first = mortal = ring.head
         tail, stop = ring.tail, ring.first_after(clock)
         self.counters.expiries += stop - tail
+        # Nothing expires: the batch goes through as it is.
         if stop == tail:
             ring.drop_head(mortal)
             return Delta(delta.ts, {f.name: delta.columns[f.name] for f in self.fields})

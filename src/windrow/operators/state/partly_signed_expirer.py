@@ -62,12 +62,14 @@ class PartlySignedExpirer(Expirer):
             delta = insertions(delta, self.fields)
             weight, exp = delta.weight, cast("I64", delta.exp)
             rows = self.pool.add(delta.ts, delta.columns)
+            # A retraction, and the row that it retracts, do not wait for an expiration.
             queued = self._queued(delta)
             if queued.all():
                 self.queue.push(exp, rows)
             else:
                 self.queue.push(exp[queued], rows[queued])
                 unqueued = rows[~queued]
+        # Of rows that reach their `exp`, those that were not retracted before.
         ends, ended = self.queue.pop(clock)
         standing = self._settled(ends, ended)
         self.counters.expiries += len(standing)

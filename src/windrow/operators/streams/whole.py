@@ -71,11 +71,13 @@ class RstreamTask(StatefulTask):
         return self._answers_up_to(clock)
 
     def _answers_up_to(self, last: int) -> Delta:
+        """Return the whole answers at the multiples up to an instant."""
         assert self.next is not None, "a query begins before it steps"
         end = last_multiple(last, self.slide)
         if end < self.next:
             return Delta.empty(self.schema, signed=True)
         changes = self._changes.pop(end)
+        # Changes by the first multiple that shows them; before each, the answer as it was.
         at = np.maximum(next_multiples(changes.ts, self.slide), self.next)
         bounds = np.append(np.flatnonzero(np.diff(at, prepend=at[:1] - 1)), len(at)).tolist()
         parts = [Delta.empty(self.schema, signed=True)]

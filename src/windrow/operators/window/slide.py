@@ -50,6 +50,7 @@ class SlidChanges(State):
         if self.waiting.first <= clock:
             self._netted = 0
             return net_per_instant(self.waiting.pop(clock))
+        # Changes that cancel need not wait: net them, so that state is bounded by what differs.
         if len(self.waiting) > SPARE + 2 * self._netted:
             self.waiting.push(net_per_instant(self.waiting.drain()))
             self._netted = len(self.waiting)

@@ -1,8 +1,12 @@
-"""Lengths of time and instants, from how they are written to the clock's own unit."""
+"""Lengths of time and instants, from how they are written to the clock's own unit.
+
+Also the settings that decide how expirations of a query are emitted.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from fractions import Fraction
 
 from sqlglot import exp
@@ -12,6 +16,7 @@ from windrow.core.time import FOREVER, UNITS, Clock
 from windrow.language.printing import to_sql
 from windrow.language.spans import span_of
 from windrow.language.syntax import Duration
+from windrow.plan.expiring import Expiry
 from windrow.plan.functions.moments import parse_timestamp
 
 LONGER = {"RANGE": "Write [UNBOUNDED] for a window that never ends."}
@@ -117,3 +122,19 @@ def bind_instant(node: exp.Expr, clock: Clock, user: str) -> int:
             span=span_of(node),
         )
     return instant
+
+
+def expiry_of(settings: Mapping[str, object], clock: Clock | None) -> Expiry:
+    """Return what settings say of expiry, on the clock of a query's streams."""
+    kind, messages = (str(settings.get(name, "auto")) for name in ("expiry", "join_messages"))
+    if (kind, messages) == ("piggyback", "off"):
+        raise BindError(
+            "expiry piggyback cannot go with join_messages off",
+            detail="Where no tuple follows that could bring the news, messages are what does.",
+            hint="Leave join_messages at auto, or SET expiry = 'negative'.",
+        )
+    said = str(settings.get("punctuation", "none"))
+    length = None
+    if said != "none" and kind == "input_triggered":
+        length = said_length(said, clock, "punctuation")
+    return Expiry(kind, messages, length)

@@ -118,12 +118,15 @@ def _filtered(plan: Plan, terms: list[Term]) -> Plan:
 
 
 def _join(tree: JoinTree, source: FromItem) -> None:
+    """Join the tree with one more source, by all terms of WHERE that can be tested now."""
     names = _names(source)
     both = tree.columns | names
+    # Terms over the new source alone filter it; terms over both sides are the join's condition.
     local = [t for t in tree.terms if t.columns and t.columns <= names]
     across = [t for t in tree.terms if t.columns <= both and t.columns and t not in local]
     tree.terms = [t for t in tree.terms if t not in local and t not in across]
     tree.equal.enforce(t.expr for t in local)
+    # Equalities become keys, those that follow from others too (a = b, b = c: a = c).
     written, residual = _sorted_out([t.expr for t in across], tree.columns, names)
     keys = tree.equal.needed(written, tree.equal.inferred(tree.columns, names))
     on = _on(keys, residual, _oriented(tree, names))
@@ -217,7 +220,7 @@ def _require_own_times(left: Plan, source: FromItem) -> None:
 
 
 def _comes_and_goes(plan: Plan) -> bool:
-    """Return whether tuples with times of their own pass a condition on what others are there."""
+    """Return whether tuples pass a condition that depends on which other tuples are alive."""
     match plan:
         case SemiJoin():
             return True

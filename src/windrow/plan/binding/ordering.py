@@ -67,7 +67,7 @@ def _top_by_hidden(
     limit: int | None,
     offset: int | None,
 ) -> Project:
-    """Cut by keys that SELECT does not give: they ride along behind the outputs, then go."""
+    """Apply LIMIT by keys that SELECT does not return: hidden columns, removed afterwards."""
     own, keys = hidden
     top = _top(Project(plan, columns + own), keys, limit, offset)
     return Project(top, tuple(Named(c.name, as_column(c.field)) for c in columns))

@@ -1,4 +1,15 @@
-"""Whole queries: set operations, SLIDE, and the operator that turns the answer into output."""
+"""Whole queries: set operations, SLIDE, and the operator that turns the answer into output.
+
+SET hold wraps negations whose results are emitted once they have lasted. Where a negation stands
+decides what is held, so this is done to the plan as it was written, before any rule moves a
+negation. Of negations in one another only the outermost is held: its results wait already, and if
+those of the inner ones waited too, answers would come later than h.
+
+``SUM(Wstream(SUM(a))[ROWS 10])`` is THESIS 3.4's short form of a windowed sub-query:
+
+   SELECT SUM(Wstream(SUM(a))[ROWS 10]) FROM S [RANGE 6 SEC SLIDE 6 SEC]
+⇒  SELECT SUM(part) FROM (SELECT SUM(a) AS part FROM S [RANGE 6 SEC SLIDE 6 SEC INTERNAL]) [ROWS 10]
+"""
 
 from __future__ import annotations
 
@@ -10,20 +21,19 @@ import pyarrow as pa
 from sqlglot import exp
 
 from windrow.core.errors import BindError, SemanticError
+from windrow.core.time import Clock
 from windrow.core.types import common_type, sql_name
 from windrow.language.spans import span_of
-from windrow.language.syntax import StreamFunction
+from windrow.language.syntax import StreamFunction, StreamWindow, Windowed
 from windrow.plan.binding.blocks import Body, bind_block, internal_refused, internal_window
 from windrow.plan.binding.context import Context, NamedQuery, RefreshScope
-from windrow.plan.binding.expiry import expiry_of
-from windrow.plan.binding.nested_wstream import lift_nested_wstream
+from windrow.plan.binding.durations import expiry_of, said_length
 from windrow.plan.binding.ordering import keyed_cut, order_outputs
 from windrow.plan.binding.scope import FromItem
 from windrow.plan.binding.sources import QueryBinders, bind_window
 from windrow.plan.binding.subqueries import is_bracket
 from windrow.plan.catalog import Catalog
 from windrow.plan.expressions import Cast
-from windrow.plan.holding import hold_negations
 from windrow.plan.nodes import (
     Aggregate,
     AntiJoin,
@@ -31,6 +41,7 @@ from windrow.plan.nodes import (
     Distinct,
     Dstream,
     Except,
+    Hold,
     Intersect,
     Istream,
     Join,
@@ -50,8 +61,10 @@ from windrow.plan.nodes import (
     as_column,
     inputs_of,
     is_stream,
+    nodes_of,
 )
 from windrow.plan.patterns import PatternKind, pattern_of
+from windrow.plan.rebuilding import with_inputs
 from windrow.plan.settings import asked_of
 from windrow.plan.windows import Range, Unbounded
 
@@ -281,7 +294,7 @@ def _set_operation(tree: exp.SetOperation, context: Context) -> Body:
 
 
 def _refuse_internal(side: exp.Expr, plan: Plan, tree: exp.SetOperation) -> None:
-    """Refuse a side whose results stay for ever though nobody asked for a stream of them."""
+    """Refuse an input whose results never expire where the query is not a stream."""
     stays = isinstance(plan, Window) and plan.spec == Unbounded(written=False)
     if stays and _split(side)[0] is None:
         raise internal_refused(internal_window(side), type(tree).__name__.upper())
@@ -403,3 +416,65 @@ def _replacing(plan: Plan) -> tuple[str, bool] | None:
             return None
         case _:
             return next((c for p in inputs_of(plan) if (c := _replacing(p)) is not None), None)
+
+
+def hold_negations(plan: Plan, said: str, clock: Clock | None) -> Plan:
+    """Return the plan with its outermost negations held for as long as was said; or "none".
+
+    `clock` is that of the query's streams, None if it reads none.
+    """
+    if said == "none" or not any(isinstance(n, AntiJoin | Except) for n in nodes_of(plan)):
+        return plan
+    return _held(plan, said_length(said, clock, "hold"))
+
+
+def _held(plan: Plan, length: int) -> Plan:
+    if isinstance(plan, AntiJoin | Except):
+        return Hold(plan, length)
+    below = inputs_of(plan)
+    held = tuple(_held(p, length) for p in below)
+    return plan if held == below else with_inputs(plan, held)
+
+
+REFUSED = ("distinct", "group", "having", "order", "limit", "offset")
+
+
+def lift_nested_wstream(select: exp.Select) -> exp.Select:
+    """Return the select with a nested WSTREAM written out as a sub-query; else as it is."""
+    found = [
+        node
+        for item in select.expressions
+        for node in item.find_all(StreamFunction)
+        if not isinstance(node.parent, exp.Query)
+    ]
+    if not found:
+        return select
+    function = found[0]
+    _check(select, found)
+    inner = select.copy()
+    inner.set("expressions", [exp.alias_(function.this.copy(), "part")])
+    for window in inner.find_all(StreamWindow):
+        window.args["internal"] = True
+    item = select.expressions[0].copy()
+    next(iter(item.find_all(StreamFunction))).replace(exp.column("part"))
+    source = Windowed(this=exp.Subquery(this=inner), window=function.args["window"].copy())
+    return exp.Select(expressions=[item], from_=exp.From(this=source))
+
+
+def _check(select: exp.Select, found: list[StreamFunction]) -> None:
+    function = found[0]
+    alone = len(select.expressions) == 1 and len(found) == 1
+    clauses = any(select.args.get(clause) for clause in REFUSED)
+    if function.args["kind"] != "wstream" or function.args.get("window") is None:
+        raise BindError(
+            "inside an aggregate only WSTREAM(...)[window] can stand",
+            hint="Write SUM(WSTREAM(SUM(a))[ROWS 10]), for example.",
+            span=span_of(function),
+        )
+    if not alone or clauses:
+        raise BindError(
+            "an aggregate over WSTREAM must be the only item",
+            detail="There can be no DISTINCT, GROUP BY, HAVING, ORDER BY, LIMIT or OFFSET either.",
+            hint="Write the windowed sub-query out: SELECT ... FROM (SELECT ...) [ROWS 10].",
+            span=span_of(function),
+        )

@@ -243,7 +243,7 @@ def bind_window(node: StreamWindow, source: FromItem, context: Context) -> Windo
 
 
 def _clock(node: StreamWindow, context: Context) -> Clock:
-    """Return the query's clock. A query of relations alone runs on timestamps: it has to say so."""
+    """Return the query's clock; refuse a query of relations alone on any but timestamps."""
     if context.clock is not None:
         return context.clock
     for length in (node.args.get("size"), node.args.get("slide")):

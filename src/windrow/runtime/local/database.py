@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from types import TracebackType
 
 import numpy as np
 import pyarrow as pa
@@ -27,11 +26,17 @@ from windrow.plan.unused import LOCAL, require_unset, require_used
 from windrow.runtime.local.early import followed, measured_placements
 from windrow.runtime.local.explain import explained
 from windrow.runtime.local.failing import Failures, failed_by, has_failed
-from windrow.runtime.local.handle import QueryHandle
+from windrow.runtime.local.handle import (
+    Instant,
+    Now,
+    QueryHandle,
+    counts_ticks,
+    to_instant,
+    wall_clock,
+)
 from windrow.runtime.local.handover import handed_over, measured, what_changed
 from windrow.runtime.local.ingest import FittedRows, Timed, to_batch
 from windrow.runtime.local.inputs import StreamInput
-from windrow.runtime.local.instants import Instant, Now, counts_ticks, to_instant, wall_clock
 from windrow.runtime.local.memory import keep_freed_memory
 from windrow.runtime.local.query import RunningQuery
 from windrow.runtime.local.reading import Pushed, read_columns
@@ -166,7 +171,7 @@ class Database:
             require_unset(text, sets if strategy is None else {"strategy": strategy, **sets})
             return QueryHandle(self, text.lower())
         self._require_free(name)
-        bound = self.session.bind_text(text, name or self._free_name(), **sets)
+        bound = self.session.bind_text(text, name or self.session.free_name(), **sets)
         if "early_aggregation" in sets:
             require_early_inputs(bound, self._strategy(strategy))
         require_used(bound, sets, LOCAL)
@@ -184,12 +189,6 @@ class Database:
                 detail="Streams, relations and queries have different names.",
                 hint="Choose another name, or drop what has it.",
             )
-
-    def _free_name(self) -> str:
-        n = 1
-        while f"query_{n}" in self.session.queries or self.session.catalog.get(f"query_{n}"):
-            n += 1
-        return f"query_{n}"
 
     def _start(self, query: Query, strategy: str | None) -> None:
         try:
@@ -339,7 +338,7 @@ class Database:
         *,
         ends: bool,
     ) -> None:
-        """Feed one query and bring it up to date; it has failed if that raises."""
+        """Feed one query and run it up to its clock; if that raises, the query has failed."""
         try:
             feed(query)
             query.run(self.clock_of(query), ends=ends)
@@ -357,7 +356,7 @@ class Database:
                     failures.note(query.query.name, error)
 
     def _follow(self, query: RunningQuery, failures: Failures) -> None:
-        """Let a query go on under a cheaper placement, if there is one."""
+        """Switch a query to a cheaper placement, if there is one."""
         if not self._is_current(query):
             return
         try:
@@ -531,12 +530,7 @@ class Database:
     def __enter__(self) -> Database:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
 

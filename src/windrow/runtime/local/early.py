@@ -29,7 +29,7 @@ class WatchedJoin:
 
 
 def watched(running: RunningQuery) -> list[WatchedJoin]:
-    """Return those of a query."""
+    """Return the watched joins of a query."""
     stages = running.flow.stages
     return [WatchedJoin(s, s.watch) for s in stages if isinstance(s.watch, EarlyWatch)]
 

@@ -35,7 +35,7 @@ def explained(running: RunningQuery, style: str = "text") -> str:
 
 
 def edge_of(stage: Stage) -> str:
-    """Return how departures travel on the edge that leaves a stage."""
+    """Return in words how expirations are emitted on the edge above a stage."""
     if stage.task is None:
         return "input"
     if stage.partly_signed:
@@ -44,7 +44,7 @@ def edge_of(stage: Stage) -> str:
 
 
 def expiry_of(approach: Approach) -> str:
-    """Return in a sentence how operators learn that time has passed."""
+    """Return in a sentence how operators learn that tuples have expired."""
     match approach:
         case Approach(name="input_triggered", punctuation=None):
             return "expiries show with the next tuple that reaches the operator that stores them"

@@ -1,4 +1,4 @@
-"""Streams at the door: each one's clock, what waits for order, and what came too late.
+"""Inputs of streams: watermarks, tuples that SLACK holds back, and late tuples.
 
     frontier(S) = max(heartbeats, newest ts seen - SLACK)
 
@@ -22,7 +22,7 @@ from windrow.runtime.local.ingest import FittedRows, times_of
 
 @dataclass(slots=True)
 class StreamInput:
-    """One stream's clock and leftovers.
+    """One stream's watermark, and its tuples that wait or were late.
 
     Invariant: every tuple in `held` has ts > frontier, in the order of arrival.
     """
@@ -89,12 +89,12 @@ class StreamInput:
         return ts[order], batch.take(order)
 
     def heartbeat(self, instant: int) -> tuple[I64, FittedRows]:
-        """The stream has reached `instant`; return what that lets through."""
+        """Advance the watermark to `instant`; return the tuples that it releases."""
         self.frontier = max(self.frontier, instant)
         return self.release()
 
     def end(self) -> tuple[I64, FittedRows]:
-        """Nothing follows: let everything through."""
+        """End of input: return all tuples that wait."""
         return self.heartbeat(max(self.newest, self.frontier))
 
 

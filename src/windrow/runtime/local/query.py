@@ -236,7 +236,7 @@ class RunningQuery:
             self._sweep()
 
     def reporting(self) -> list[Recipient]:
-        """Return the recipients that have not stopped; the others are let go."""
+        """Return the recipients that have not stopped; drop the others."""
         self.recipients = [r for r in self.recipients if not r.stopped]
         return list(self.recipients) if self.flow.begun else []
 
@@ -303,10 +303,7 @@ class RunningQuery:
     def _answer_now(self) -> pa.Table:
         if self.flow.begun:
             return self.table(*self.rows())
-        waiting = [d.ts for ds in self._buffers.values() for d in ds]
-        if self.streams or not any((ts == BEGINNING).any() for ts in waiting):
-            return self.query.root.schema.arrow().empty_table()  # as changes() is, by now
-        return self._of_rows_without_time()
+        return self.query.root.schema.arrow().empty_table()  # as changes() is
 
     def table(self, columns: Mapping[str, Vector], copies: I64) -> pa.Table:
         """Return rows of the answer, each in its copies, in the query's order."""
@@ -334,21 +331,21 @@ class RunningQuery:
         return delta.columns, np.abs(delta.weights())
 
     def _answer_later(self, at: int) -> pa.Table:
-        """Let time pass on a copy of the state."""
+        """Return the answer at a later instant, computed on a copy of the state."""
         ahead = RunningQuery.resumed(self.query, self.snapshot(), self.processor)
         ahead.run(at)
         ahead.settle()
         return ahead._answer_now()
 
     def settle(self) -> None:
-        """Let all operators know what time it is, so that all that has expired shows."""
+        """Run all operators up to the clock, so that all expirations are emitted."""
         if self.pipeline is not None and self.flow.begun and not self.ended:
             self._publish(self.pipeline.settle())
 
     def settled(self) -> RunningQuery:
-        """Return the query with all shown that has expired: itself, or a copy that has no queues.
+        """Return the query with all expirations emitted: itself, or a copy without queues.
 
-        The copy is on the very processor, on which settling does no work, and has no recipients.
+        The copy shares the processor, which settling does not use, and has no recipients.
         """
         if self.pipeline is None or not self.flow.begun or self.ended:
             return self
@@ -357,16 +354,6 @@ class RunningQuery:
             made.pipeline.processor = self.pipeline.processor
         made.settle()
         return made
-
-    def _of_rows_without_time(self) -> pa.Table:
-        """Return the answer over the rows that relations had before every instant."""
-        ahead = RunningQuery.resumed(self.query, self.snapshot(), self.processor)
-        waiting = [d.ts[d.ts > BEGINNING] for ds in self._buffers.values() for d in ds]
-        before_all = min((int(ts.min()) - 1 for ts in waiting if len(ts)), default=0)
-        ahead.start = before_all
-        ahead.run(before_all)
-        ahead.settle()
-        return ahead._answer_now()
 
     def snapshot(self) -> Saved:
         """Return everything that `resumed` needs to go on from here."""

@@ -1,4 +1,4 @@
-"""Relations at the door: their changes over time, upserts by key, deletions by sign.
+"""Inputs of relations: their changes over time, upserts by key, deletions by sign.
 
 R(τ) = the bag of rows whose signs up to and at τ sum to their number, never below 0
 

@@ -57,11 +57,11 @@ class Agenda:
 
     @classmethod
     def empty(cls) -> Agenda:
-        """Return an agenda without marks."""
+        """Return an agenda without any mark."""
         return cls(np.empty(0, np.int64))
 
     def note(self, times: I64, widths: Iterable[int] = (0,)) -> None:
-        """Rows of these times are let go so much later; FOREVER is never."""
+        """Note that rows of these times are stored for so long; FOREVER is never."""
         marks = times[-self.seen % EVERY :: EVERY]
         self.seen += len(times)
         marks = marks[marks < FOREVER]
@@ -96,7 +96,7 @@ class Agenda:
         return np.sort(np.concatenate(marks))
 
     def made(self, rows: int) -> None:
-        """So many rows came out of the last slice."""
+        """Note how many rows the last slice emitted."""
         if self._passed:
             self.fan = max(EVERY, rows / self._passed, self.fan / DECAY)
 
@@ -106,7 +106,7 @@ class Agenda:
 
     @classmethod
     def load(cls, saved: Saved) -> Agenda:
-        """Return the agenda of saved marks."""
+        """Return an agenda from saved marks."""
         return cls(saved["ends"], saved["seen"])  # type: ignore[arg-type]
 
 

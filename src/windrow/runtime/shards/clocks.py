@@ -73,7 +73,7 @@ class BatchClock:
 
     @property
     def has_wall(self) -> bool:
-        """Whether time may pass by the batch's own: an end of input stands where its tuples do."""
+        """Whether clocks may follow the batch's time: not at an end of input."""
         return self.wall > 0 and not self.drain
 
 
@@ -103,7 +103,7 @@ class StreamClock:
             self.frontier = max(self.frontier, batch_clock.wall - self.heartbeat)
 
     def is_idle(self, wall: int) -> bool:
-        """Return whether it has been silent for longer than it may."""
+        """Return whether the stream has been silent for longer than it may."""
         return self.idle is not None and self.spoke is not None and wall - self.spoke > self.idle
 
 

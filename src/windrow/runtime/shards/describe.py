@@ -69,7 +69,7 @@ class CheckpointState:
 
 
 def describe(where: str, *, verify: bool = False) -> CheckpointState:
-    """Return what a checkpoint holds; `verify` reads every byte of it and lists what is damaged."""
+    """Return what a checkpoint holds; `verify` reads every byte and lists damaged files."""
     checkpoint = read_checkpoint(where)
     program, layout = checkpoint.program, layout_of(checkpoint.program)
     levels, files = layout.levels, open_files(where)

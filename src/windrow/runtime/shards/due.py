@@ -72,7 +72,7 @@ class Written:
 
 
 def is_worth_a_last(log: LogSize) -> bool:
-    """Return whether a process that ends should leave a snapshot: a replay would be felt."""
+    """Return whether a process that ends should write a snapshot: the replay would take long."""
     return log.rows >= FIRST_ROWS or log.seconds >= FIRST_SECONDS
 
 

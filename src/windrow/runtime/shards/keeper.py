@@ -185,7 +185,7 @@ class Keeper:
     def finish(self) -> None:
         """Begin a last snapshot, if much of the log would be replayed. Call before `close`.
 
-        Then who starts again has to load it, and no more. A huge state is not waited for.
+        The next start then only has to load it. A huge state would take too long to write.
         """
         if self.shard is None or not self.is_whole or self.at[0] in self.ledger.bases:
             return

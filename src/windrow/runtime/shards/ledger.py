@@ -199,7 +199,7 @@ class Ledger:
         return self._chores.submit(done)
 
     def trouble(self, error: Exception) -> None:
-        """Note a failure that stopped nobody."""
+        """Log a failure that did not stop the run."""
         text = error.message if isinstance(error, WindrowError) else str(error)
         self.troubles = [*self.troubles, text][-TROUBLES:]
 

@@ -45,7 +45,7 @@ class Slice:
 
     @property
     def rows(self) -> int:
-        """How many rows come out."""
+        """How many rows are emitted."""
         own = 0 if self.changes is None else len(self.changes)
         return own + sum(map(len, self.forwarded.values()))
 

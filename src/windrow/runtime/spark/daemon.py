@@ -32,7 +32,7 @@ def quiet(worker: Callable[[socket, bool], int]) -> Callable[[socket, bool], int
 
 
 def manage() -> None:
-    """Be Spark's daemon."""
+    """Run as Spark's daemon, whose workers end quietly."""
     module: Any = daemon
     module.worker = quiet(module.worker)
     module.manager()

@@ -7,7 +7,6 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from types import TracebackType
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -25,21 +24,20 @@ from windrow.runtime.shards.checkpoint import placed_by, require_folder, require
 from windrow.runtime.shards.client import Shards
 from windrow.runtime.shards.lease import Lease, take_lease
 from windrow.runtime.shards.program import Program
-from windrow.runtime.spark.declaring import declaration
+from windrow.runtime.spark.activity import drains
 from windrow.runtime.spark.explain import explain_spark
 from windrow.runtime.spark.folder import RunFolder
 from windrow.runtime.spark.frame import changes_of, own_frame
-from windrow.runtime.spark.handle import SparkQuery
+from windrow.runtime.spark.guessing import declaration
+from windrow.runtime.spark.handle import Script, SparkQuery
 from windrow.runtime.spark.own import OwnJob
 from windrow.runtime.spark.run import Run, RunSpec
-from windrow.runtime.spark.script import Script
 from windrow.runtime.spark.session import checked, configured, open_session
 from windrow.runtime.spark.shipping import shipped
 from windrow.runtime.spark.sinks.choose import Sink, SinkSpecs, choose_sinks
 from windrow.runtime.spark.sinks.memory import MemorySink
 from windrow.runtime.spark.sinks.target import target_of
 from windrow.runtime.spark.starting import StartingSession, begin_session
-from windrow.runtime.spark.triggers import drains
 
 LOG = logging.getLogger(__name__)
 
@@ -126,7 +124,7 @@ class SparkDatabase:
         return self._starting
 
     def use(self, starting: StartingSession) -> None:
-        """Take a session that has begun to start with the same settings, as one of its own."""
+        """Adopt a session that is starting with the same settings; `close` will stop it."""
         self._starting, self._own_session = starting, True
 
     @property
@@ -221,7 +219,7 @@ class SparkDatabase:
             raise BindError(
                 f"unknown strategy {shown(chosen)}", hint=f"Use {', '.join(STRATEGIES)}."
             )
-        fresh = name or self._free_name()
+        fresh = name or self.session.free_name()
         self._require_fitting(text, chosen, sets)
         self._create(f"CREATE QUERY {name_sql(fresh)} AS {text}", sets)
         self._strategies[fresh.lower()] = chosen
@@ -248,12 +246,6 @@ class SparkDatabase:
         finally:
             for name, value in before.items():
                 self.execute(f"SET {name} = '{value}'")
-
-    def _free_name(self) -> str:
-        n = 1
-        while f"query_{n}" in self.session.queries or self.session.catalog.get(f"query_{n}"):
-            n += 1
-        return f"query_{n}"
 
     def program(self, *names: str) -> Program:
         """Return what the shards of a run of these queries execute."""
@@ -447,12 +439,7 @@ class SparkDatabase:
     def __enter__(self) -> SparkDatabase:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
 

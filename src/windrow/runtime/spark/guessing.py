@@ -1,30 +1,191 @@
-"""What columns files have that nobody has opened yet: out of those that are there at the start.
+"""Which columns an input has: those of a DataFrame, or of the files that are there at the start.
 
-One file speaks for all. If it is damaged, or does not have what is declared, another one that does
-is looked for: a bad file must not decide how the good ones are read.
+The schema of one file is used for all. If it is damaged, or does not have what is declared, another
+one that does is looked for: a bad file must not decide how the good ones are read.
+
+The schema of Parquet files is read from the footer of one of them, as Spark would infer it. Spark
+reads that footer in a job of its own: over two seconds at the start of a run, most of them for the
+first job of a session. Only plain columns of a plain local folder are read here; whatever
+else there is (partitions, nested columns, options that change what a file means) is Spark's.
 """
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
+from pathlib import Path
+from urllib.parse import unquote, urlparse
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import types as st
+from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
 from windrow.core.errors import InputError
-from windrow.core.types import is_float, is_integer
+from windrow.core.types import (
+    BINARY,
+    BOOLEAN,
+    DATE,
+    INTERVAL,
+    NULL,
+    STRING,
+    TIMESTAMP,
+    is_float,
+    is_integer,
+    sql_name,
+)
+from windrow.language.printing import name_sql
 from windrow.plan.catalog import Relation, Stream
 from windrow.runtime.local.probing import FileExpectation, header_of, readable_as, schema_of
-from windrow.runtime.spark.declared import fit_column
-from windrow.runtime.spark.footers import footer_schema
+from windrow.runtime.spark.declared import NAIVE, fit_column
 from windrow.runtime.spark.slots import spark_type
-from windrow.runtime.spark.types import arrow_type
 from windrow.runtime.spark.unreadable import same_file
+
+HARMLESS = frozenset(
+    {"path", "latestfirst", "maxfileage", "cleansource", "sourcearchivedir", "filenameonly"}
+)
+"""Options that do not change what is in a file, beside those that limit a trigger."""
+
+SPARKS_OWN = b"org.apache.spark.sql.parquet.row.metadata"
+"""Where Spark keeps the schema of a file that it has written."""
+
+INTEGERS: dict[tuple[int, bool], st.DataType] = {
+    (8, True): st.ByteType(),
+    (16, True): st.ShortType(),
+    (32, True): st.IntegerType(),
+    (64, True): st.LongType(),
+    (8, False): st.ShortType(),
+    (16, False): st.IntegerType(),
+    (32, False): st.LongType(),
+    (64, False): st.DecimalType(20, 0),
+}
+LOGICAL: dict[str, st.DataType] = {
+    "STRING": st.StringType(),
+    "ENUM": st.StringType(),
+    "JSON": st.StringType(),
+    "DATE": st.DateType(),
+}
+PHYSICAL: dict[str, st.DataType] = {
+    "BOOLEAN": st.BooleanType(),
+    "INT32": st.IntegerType(),
+    "INT64": st.LongType(),
+    "INT96": st.TimestampType(),
+    "FLOAT": st.FloatType(),
+    "DOUBLE": st.DoubleType(),
+    "BYTE_ARRAY": st.BinaryType(),
+}
+"""Types of columns that say no more than how their values are stored."""
+
+
+def footer_schema(
+    format_: str, options: Mapping[str, str], limits: frozenset[str]
+) -> st.StructType | None:
+    """Return the schema of the files that are there; None if Spark should look for itself.
+
+    `options` are those of the source, `limits` names of options that say nothing about its files.
+    """
+    names = {name.lower() for name in options}
+    if format_ != "parquet" or not names <= HARMLESS | limits:
+        return None
+    file = _first_file(next((v for n, v in options.items() if n.lower() == "path"), ""))
+    if file is None:
+        return None
+    try:
+        return _schema_of(pq.read_metadata(file))
+    except (pa.ArrowException, OSError, ValueError, KeyError):
+        return None
+
+
+def _first_file(path: str) -> Path | None:
+    """Return the first data file of a local folder without folders in it; None if there is none."""
+    parsed = urlparse(path)
+    if parsed.scheme not in ("", "file") or any(sign in path for sign in "*?[{"):
+        return None
+    folder = Path(unquote(parsed.path) if parsed.scheme else path)
+    if not folder.is_dir():
+        return None
+    entries = sorted(e for e in folder.iterdir() if not e.name.startswith(("_", ".")))
+    if not entries or any(entry.is_dir() for entry in entries):
+        return None
+    return entries[0]
+
+
+def _schema_of(metadata: pq.FileMetaData) -> st.StructType | None:
+    known = (metadata.metadata or {}).get(SPARKS_OWN)
+    if known is not None:
+        written = st.StructType.fromJson(json.loads(known)).fields
+        found = {field.name: field.dataType for field in written}
+        if any(isinstance(t, st.StructType | st.ArrayType | st.MapType) for t in found.values()):
+            return None
+    else:
+        columns = [metadata.schema.column(n) for n in range(metadata.num_columns)]
+        if any(c.path != c.name or c.max_repetition_level for c in columns):
+            return None  # nested
+        types = {c.name: _type_of(c) for c in columns}
+        found = {name: type_ for name, type_ in types.items() if type_ is not None}
+        if len(found) < len(columns):
+            return None
+    fields = [st.StructField(name, type_, nullable=True) for name, type_ in found.items()]
+    return st.StructType(fields)
+
+
+def _type_of(column: pq.ColumnSchema) -> st.DataType | None:
+    """Return the type that Spark gives a column; None if that is not plain to see."""
+    logical = column.logical_type
+    match logical.type:
+        case "NONE":
+            return PHYSICAL.get(column.physical_type)
+        case "INT":
+            logical_type = json.loads(logical.to_json())
+            return INTEGERS.get((logical_type["bitWidth"], logical_type["isSigned"]))
+        case "TIMESTAMP":
+            logical_type = json.loads(logical.to_json())
+            if logical_type["timeUnit"] not in ("milliseconds", "microseconds"):
+                return None
+            return st.TimestampType() if logical_type["isAdjustedToUTC"] else st.TimestampNTZType()
+        case "DECIMAL":
+            return st.DecimalType(column.precision, column.scale)
+        case known:
+            return LOGICAL.get(known)
+
+
+_PLAIN: dict[type[st.DataType], pa.DataType] = {
+    st.BooleanType: BOOLEAN,
+    st.ByteType: pa.int8(),
+    st.ShortType: pa.int16(),
+    st.IntegerType: pa.int32(),
+    st.LongType: pa.int64(),
+    st.FloatType: pa.float32(),
+    st.DoubleType: pa.float64(),
+    st.StringType: STRING,
+    st.VarcharType: STRING,
+    st.CharType: STRING,
+    st.BinaryType: BINARY,
+    st.DateType: DATE,
+    st.TimestampType: TIMESTAMP,
+    st.TimestampNTZType: NAIVE,
+    st.DayTimeIntervalType: INTERVAL,
+    st.NullType: NULL,
+}
+
+
+def arrow_type(type_: st.DataType) -> pa.DataType:
+    """Return a type of Spark's as ours; one that we do not have as something that never fits."""
+    match type_:
+        case st.DecimalType():
+            return pa.decimal128(type_.precision, type_.scale)
+        case st.ArrayType():
+            return pa.list_(arrow_type(type_.elementType))
+        case st.StructType():
+            return pa.struct([(f.name, arrow_type(f.dataType)) for f in type_.fields])
+        case _:
+            return _PLAIN.get(type(type_), pa.month_day_nano_interval())
+
 
 LIMITS = frozenset({"maxfilespertrigger", "maxbytespertrigger", "columnnameofcorruptrecord"})
 """Options of a stream that say nothing about its files."""
@@ -178,3 +339,44 @@ _SPARK: dict[pa.DataType | None, st.DataType] = {
 def _is_wider(wanted: pa.DataType, given: pa.DataType) -> bool:
     alike = (is_integer(wanted) and is_integer(given)) or (is_float(wanted) and is_float(given))
     return bool(alike and wanted.bit_width > given.bit_width)
+
+
+def declaration(
+    name: str, schema: StructType, ts: str | None, slack: str | None, max_ahead: str | None
+) -> str:
+    """Return the CREATE STREAM that a DataFrame stands for.
+
+    Columns of a type that has no name in the language are left out: no query reads them.
+    """
+    types = {f.name: _type(f.dataType) for f in schema.fields}
+    columns = [f"{name_sql(column)} {type_}" for column, type_ in types.items() if type_]
+    time = f" TIMESTAMP BY {name_sql(ts)}" if ts is not None else ""
+    held = f" SLACK {slack}" if slack is not None else ""
+    held += f" MAX AHEAD {max_ahead}" if max_ahead is not None else ""
+    return f"CREATE STREAM {name_sql(name)} ({', '.join(columns)}){time}{held}"
+
+
+def _type(given: DataType) -> str | None:
+    """Return the declared type of a column; a time without a zone is UTC. None: it has no name."""
+    match given:
+        case ArrayType():
+            inner = _type(given.elementType)
+            return inner and f"ARRAY<{inner}>"
+        case MapType():
+            key, value = _type(given.keyType), _type(given.valueType)
+            return key and value and f"MAP<{key}, {value}>"
+        case StructType():
+            fields = [(name_sql(f.name), _type(f.dataType)) for f in given.fields]
+            named = ", ".join(f"{name}: {type_}" for name, type_ in fields)
+            return f"STRUCT<{named}>" if fields and all(t for _, t in fields) else None
+        case _:
+            return _plain(arrow_type(given))
+
+
+def _plain(type_: pa.DataType) -> str | None:
+    if pa.types.is_timestamp(type_):
+        return sql_name(TIMESTAMP)
+    try:
+        return sql_name(type_)
+    except KeyError:
+        return None

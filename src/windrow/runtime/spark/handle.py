@@ -1,4 +1,8 @@
-"""What a user holds of a query on Spark."""
+"""What a user holds of a query on Spark.
+
+Also the text of all statements of a database, which a run is started from: declarations, settings
+and queries, in order.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +20,17 @@ from windrow.runtime.spark.sinks.memory import MemorySink
 if TYPE_CHECKING:
     from windrow.runtime.spark.database import SparkDatabase
     from windrow.runtime.spark.run import Run
+from dataclasses import dataclass, field
+
+from windrow.language.printing import name_sql, print_statement
+from windrow.language.statements import (
+    CreateQuery,
+    CreateRelation,
+    CreateStream,
+    Drop,
+    SetOption,
+    Statement,
+)
 
 
 class SparkQuery:
@@ -97,3 +112,34 @@ def _unreadable(name: str, what: str, sinks: str) -> RunError:
         f'the sink of "{name}" does not keep {what}',
         hint=f"Start the query with {sinks} to ask for it here.",
     )
+
+
+@dataclass(slots=True)
+class Script:
+    """Statements that still count, by what they make; a program is written from them."""
+
+    lines: dict[tuple[str, str], str] = field(default_factory=dict)
+
+    def note(self, statement: Statement) -> None:
+        """Keep a statement that the session has accepted."""
+        match statement:
+            case CreateStream(name=name) | CreateRelation(name=name):
+                self.lines.setdefault(("input", name.lower()), print_statement(statement))
+            case CreateQuery(name=name):
+                if statement.or_replace:
+                    self.lines.pop(("query", name.lower()), None)
+                self.lines.setdefault(("query", name.lower()), print_statement(statement))
+            case SetOption(name=name):
+                self.lines["set", f"{len(self.lines)} {name}"] = print_statement(statement)
+            case Drop(kind=kind, name=name):
+                self.lines.pop(("query" if kind == "QUERY" else "input", name.lower()), None)
+
+    def add_query(self, name: str, text: str) -> None:
+        """Keep a query that was given by itself."""
+        self.lines["query", name.lower()] = f"CREATE QUERY {name_sql(name)} AS {text}"
+
+    def text(self, queries: tuple[str, ...]) -> str:
+        """Return the script of some queries."""
+        wanted = {("query", name.lower()) for name in queries}
+        kept = [t for key, t in self.lines.items() if key[0] != "query" or key in wanted]
+        return "".join(f"{line};\n" for line in kept)

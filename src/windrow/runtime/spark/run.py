@@ -1,4 +1,10 @@
-"""A run: one streaming query of Spark for all queries of a program, from start to end."""
+"""A run: one streaming query of Spark for all queries of a program, from start to end.
+
+Draining is the end of input: all streams reach the newest time of any, and what waited for it is
+emitted. It is asked for, or nothing can follow: rows that arrive afterwards for a slower stream are
+late. An intent is written down first, so that a drain which was cut off is finished at the next
+start; its version makes it harmless twice.
+"""
 
 from __future__ import annotations
 
@@ -14,29 +20,30 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from windrow.core.errors import RunError, WindrowError
+from windrow.core.time import Clock
+from windrow.plan.catalog import Stream
 from windrow.runtime.shards.client import Shards
+from windrow.runtime.shards.faults import fault
 from windrow.runtime.shards.launch import ProcessPlace
 from windrow.runtime.shards.lease import Lease
 from windrow.runtime.shards.program import Program
 from windrow.runtime.shards.rebuilding import rebuilding_of
 from windrow.runtime.shards.store import version_of
-from windrow.runtime.spark.activity import RunWatch
+from windrow.runtime.spark.activity import RunWatch, ends, read_trigger
 from windrow.runtime.spark.dead import count_dead
 from windrow.runtime.spark.delivery import Delivery
-from windrow.runtime.spark.draining import begin_drain, drained_notice, finish_drain
 from windrow.runtime.spark.failures import explained, lost_together, reason, will_repeat
-from windrow.runtime.spark.folder import RunFolder
+from windrow.runtime.spark.folder import Drain, RunFolder
 from windrow.runtime.spark.frame import InputFrames, drain_frame, frame_of
 from windrow.runtime.spark.inspection import Inspection
 from windrow.runtime.spark.merging import Merging
+from windrow.runtime.spark.own import stats_of
 from windrow.runtime.spark.plan import plan_of
-from windrow.runtime.spark.progress import Progress, Tally, progress_of
+from windrow.runtime.spark.progress import Progress, Tally, progress_of, shown_clock
 from windrow.runtime.spark.reports import read_reports
 from windrow.runtime.spark.session import not_adaptive, run_at_once
 from windrow.runtime.spark.sinks.choose import Sink
-from windrow.runtime.spark.stats import stats_of
 from windrow.runtime.spark.ticks import Ticks, ticks_of
-from windrow.runtime.spark.triggers import ends, read_trigger
 from windrow.runtime.spark.unreadable import damage_of
 from windrow.runtime.spark.worker import VERSION
 
@@ -330,3 +337,48 @@ class Run:
             self._dead = count_dead(self.folder.where)
             self._counted_at = time.monotonic()
         return self._dead
+
+
+def begin_drain(folder: RunFolder) -> None:
+    """Write down that the input has ended, unless nothing was read since it last did."""
+    batch, before = folder.last_batch(), folder.drain()
+    version = version_of(batch, drain=True)
+    if batch >= 0 and (before is None or before.version < version):
+        folder.note(Drain(version, int(time.time() * 1e6), done=False))
+        fault("driver-drain-noted")
+
+
+def finish_drain(folder: RunFolder, deliver: Callable[[int, int], object]) -> None:
+    """Do what an intent says, if there is one: `deliver` what comes out at a time, as a version."""
+    drain = folder.drain()
+    if drain is None or drain.done:
+        return
+    try:
+        deliver(drain.wall, drain.version)
+    except Exception as error:
+        raise explained(error) from error
+    fault("driver-drain-given")
+    folder.note(Drain(drain.version, drain.wall, done=True))
+
+
+def drained_notice(folder: RunFolder, program: Program) -> str:
+    """Return what it means for a run that its checkpoint was drained."""
+    reached = closed_at(folder, program)
+    times = ", ".join(f'"{name}" at {at}' for name, at in reached.items())
+    closed = f" Its streams were closed: {times}." if times else ""
+    return (
+        f"the checkpoint {folder.where} was drained when it ended last.{closed} "
+        "Rows before that are late: they are counted and kept with the dead letters, and no query "
+        "uses them. Runs that are to be continued end without a drain."
+    )
+
+
+def closed_at(folder: RunFolder, program: Program) -> dict[str, str | int]:
+    """Return how far each stream of a checkpoint has come, as its shards have reported last."""
+    clocks = {e.name: e.clock for e in plan_of(program).entries if isinstance(e, Stream)}
+    found: dict[str, str | int] = {}
+    for report in read_reports(folder.where).values():
+        for name, frontier in report["frontiers"].items():
+            if name in clocks:
+                found[name] = shown_clock(int(frontier), clocks[name] or Clock.TICKS)
+    return found

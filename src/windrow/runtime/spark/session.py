@@ -151,9 +151,10 @@ def checked(spark: SparkSession) -> SparkSession:
 
 @contextmanager
 def not_adaptive(spark: SparkSession) -> Iterator[None]:
-    """Let a streaming query start whose plans are not adaptive, as none of a session of ours are.
+    """Turn adaptive execution off while a streaming query starts in the user's session.
 
-    Adaptive ones run all stages but the last before anybody has seen the batch.
+    Adaptive plans run all stages but the last before `foreachBatch` has seen the batch. Sessions
+    that windrow starts have it off anyway.
     """
     with _STARTING:
         before = spark.conf.get(ADAPTIVE)

@@ -10,7 +10,7 @@ from pyspark import cloudpickle
 from windrow.core.errors import RunError
 from windrow.operators.aggregate.user_defined import REGISTERED, Registered
 from windrow.plan.nodes import Aggregate, Query, nodes_of
-from windrow.runtime.shards.shipping import Shipped
+from windrow.runtime.shards.program import Shipped
 
 
 def shipped(queries: Iterable[Query]) -> tuple[Shipped, ...]:

@@ -34,9 +34,8 @@ from windrow.plan.catalog import Relation, Stream
 from windrow.plan.expressions import Literal
 from windrow.runtime.local.probing import FileExpectation
 from windrow.runtime.spark.declared import Fitted, fit_column
-from windrow.runtime.spark.guessing import LIMITS, columns_named, schema_found
+from windrow.runtime.spark.guessing import LIMITS, arrow_type, columns_named, schema_found
 from windrow.runtime.spark.slots import spark_type
-from windrow.runtime.spark.types import arrow_type
 from windrow.runtime.spark.unreadable import OPTION, fails_on_unreadable, forms_of, same_file
 
 OURS = frozenset({"heartbeat", "idle", "updates", "value", OPTION, RATE, KEYS})

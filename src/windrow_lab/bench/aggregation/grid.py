@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
-from windrow.cli.calibrate.settings import settings, stretch_of
+from windrow.cli.calibrate.samples import settings, stretch_of
 from windrow.cli.calibrate.streams import StreamSetting, asked
 from windrow_lab.bench.aggregation.plans import Took, contest
 from windrow_lab.contest.report import Bar, verdict_of

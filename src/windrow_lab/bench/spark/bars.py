@@ -118,10 +118,38 @@ def join(bench: Bench) -> Iterator[Bar]:
         against = f"Spark's join, {theirs.rows_per_second:,.0f} rows/s"
         difference = difference or more_results(theirs, ours)
         yield bar_of(f"join_{name}", limit, ours, theirs, difference, {"against": against})
-        bare = baselines.bare_pass(bench.session, feed, feed.scale.window // feed.scale.keys)
-        passed = run_frame(bare, bench.checkpoint(f"bare-{part}"), warm=WARM)
-        against = f"a bare pass, {passed.rows_per_second:,.0f} rows/s"
-        yield bar_of(f"bare_{name}", BARE_BAR, ours, passed, difference, {"against": against})
+        yield bare(bench, feed, part, difference)
+
+
+def bare(bench: Bench, feed: Feed, part: int, difference: str) -> Bar:
+    """The window join, by turns with a bare pass over the same rows with the same output."""
+    text, copies = JOIN.sql(feed.scale), feed.scale.window // feed.scale.keys
+
+    def ours(turn: str) -> Batches:
+        return run_windrow(shot(bench, feed, f"bare-{part}-ours-{turn}", q=text), warm=WARM)
+
+    def passed(turn: str) -> Batches:
+        frame = baselines.bare_pass(bench.session, feed, copies)
+        return run_frame(frame, bench.checkpoint(f"bare-{part}-{turn}"), warm=WARM)
+
+    mine, theirs = by_turns(ours, passed)
+    facts: Facts = {"against": f"a bare pass, {theirs.rows_per_second:,.0f} rows/s"}
+    return bar_of(f"bare_{size(bench, part)}", BARE_BAR, mine, theirs, difference, facts)
+
+
+def by_turns(
+    ours: Callable[[str], Batches], theirs: Callable[[str], Batches]
+) -> tuple[Batches, Batches]:
+    """Run both three times, one before the other and then the other before the one.
+
+    Each is given the name of its turn. The first run of each warms Spark's compiled code, and is
+    not counted.
+    """
+    runs: tuple[list[Batches], list[Batches]] = ([], [])
+    for turn, i in enumerate((0, 1, 1, 0, 0, 1)):
+        runs[i].append((ours, theirs)[i](f"turn-{turn}"))
+    first, second = (Batches(tuple(b for r in found[1:] for b in r.counted), 0) for found in runs)
+    return first, second
 
 
 def internal(bench: Bench) -> Iterator[Bar]:
@@ -133,13 +161,11 @@ def internal(bench: Bench) -> Iterator[Bar]:
     difference = (
         "" if changelog_of(shots[0]) == changelog_of(shots[1]) else "other results than ISTREAM"
     )
-    # One before the other, then the other before the one: whoever is first warms Spark for both.
-    order = (0, 1, 1, 0)
-    runs: tuple[list[Batches], list[Batches]] = ([], [])
-    for turn, i in enumerate(order):
-        run = shot(bench, feed, f"internal-{turn}-{i}", q=texts[i])
-        runs[i].append(run_windrow(run, warm=WARM))
-    ours, theirs = (Batches(tuple(b for r in found for b in r.counted), 0) for found in runs)
+
+    def run(text: str) -> Callable[[str], Batches]:
+        return lambda turn: run_windrow(shot(bench, feed, f"internal-{turn}", q=text), warm=WARM)
+
+    ours, theirs = by_turns(*map(run, texts))
     facts: Facts = {"against": f"ISTREAM of the bounded join, {theirs.rows_per_second:,.0f} rows/s"}
     yield bar_of(f"internal_{size(bench, SMALLER)}", INTERNAL_BAR, ours, theirs, difference, facts)
 
@@ -231,8 +257,11 @@ def two_queries(bench: Bench) -> Iterator[Bar]:
     )
     small = feed.first(WARM)
     difference = checked(SLIDE, shot(bench, small, "two-check", q=text, other=other))
-    one = run_windrow(shot(bench, feed, "one", q=text), warm=WARM)
-    two = run_windrow(shot(bench, feed, "two", q=text, other=other), warm=WARM)
+
+    def run(**queries: str) -> Callable[[str], Batches]:
+        return lambda turn: run_windrow(shot(bench, feed, f"two-{turn}", **queries), warm=WARM)
+
+    two, one = by_turns(run(q=text, other=other), run(q=text))
     against = f"one query, {one.rows_per_second:,.0f} rows/s"
     yield bar_of("two_queries", TWO_BAR, two, one, difference, {"against": against})
 

@@ -146,15 +146,12 @@ class Walk:
     def _go_on(self, arrivals: Arrivals) -> None:
         rows, loops, layout = self.inputs.rows, self.inputs.loops, self.inputs.layout
         contribute(
-            arrivals.plain,
-            arrivals.spans,
+            (arrivals.plain, arrivals.spans),
             rows.state,
             (layout.exp, layout.first, 1),
             loops.program.arrays,
-            rows.live,
-            rows.room_for_dead(len(arrivals.ts)),
+            (rows.live, rows.room_for_dead(len(arrivals.ts)), loops.walks),
             loops.stack,
-            loops.walks,
             self.out,
             self.log,
             loops.counts,

@@ -10,13 +10,10 @@ from typing import Protocol, TypeAlias
 import pyarrow as pa
 
 from windrow.core.errors import RunError
-from windrow.runtime.spark.sinks.console import ConsoleSink
+from windrow.runtime.spark.sinks.console import ConsoleSink, FunctionSink
 from windrow.runtime.spark.sinks.duckdb_file import DuckdbSink
-from windrow.runtime.spark.sinks.folder import FolderSink
-from windrow.runtime.spark.sinks.function import FunctionSink
-from windrow.runtime.spark.sinks.json_lines import JsonLines
+from windrow.runtime.spark.sinks.folder import FolderSink, JsonLines, Parquet
 from windrow.runtime.spark.sinks.memory import MemorySink
-from windrow.runtime.spark.sinks.parquet import Parquet
 from windrow.runtime.spark.sinks.postgres import PostgresSink, without_password
 from windrow.runtime.spark.sinks.target import Target
 

@@ -21,9 +21,13 @@ from typing import Any
 import pyarrow as pa
 
 from windrow.core.errors import RunError
-from windrow.runtime.spark.sinks.late import require_from_start
-from windrow.runtime.spark.sinks.netting import COUNT, copies_of, net_rows
-from windrow.runtime.spark.sinks.target import Target
+from windrow.runtime.spark.sinks.target import (
+    COUNT,
+    Target,
+    copies_of,
+    net_rows,
+    require_from_start,
+)
 
 PATIENCE = 30.0
 """Seconds to wait for another process that has the file open."""

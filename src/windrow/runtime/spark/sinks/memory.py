@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from windrow.core.errors import RunError
-from windrow.runtime.spark.sinks.netting import COUNT, copies_of, net_rows
-from windrow.runtime.spark.sinks.target import Target
+from windrow.runtime.spark.sinks.target import COUNT, Target, copies_of, net_rows
 
 PENDING = 100_000
 """Changes that may wait before they are folded in unasked."""
