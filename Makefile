@@ -15,8 +15,9 @@ INSTALL := $(BIN)/python -m pip install --no-compile --disable-pip-version-check
 RUN_STAMP := $(VENV)/.installed-run
 LAB_STAMP := $(VENV)/.installed-lab
 TEST_STAMP := $(VENV)/.installed-test
+DOCS_STAMP := $(VENV)/.installed-docs
 
-.PHONY: demo test check lab bench accept-bench experiments papers fuzz slow clean
+.PHONY: demo test check docs lab bench accept-bench experiments papers fuzz slow clean
 
 demo: $(RUN_STAMP)  ## what windrow does, shown on the shipped examples
 	$(BIN)/windrow demo
@@ -32,6 +33,9 @@ check: $(TEST_STAMP)  ## style, types, layers, sizes
 	$(BIN)/mypy --strict src
 	$(BIN)/pytest -q tests/test_layers.py tests/test_size.py
 
+docs: $(DOCS_STAMP)  ## the pages as a site, build/site/index.html; a broken link fails
+	$(BIN)/mkdocs build --strict
+
 lab: $(LAB_STAMP)  ## the laboratory, src/windrow_lab: `windrow bench` and `windrow experiment`
 
 bench: $(LAB_STAMP)  ## kernel and pipeline, against others and against the last accepted ratios
@@ -45,7 +49,7 @@ accept-bench: $(LAB_STAMP)  ## what `make bench` has found last is what the next
 	$(BIN)/windrow bench compare build/bench-kernel.txt benchmarks/kernel.jsonl --accept
 	$(BIN)/windrow bench compare build/bench-spark.txt benchmarks/spark.jsonl --accept
 
-experiments: $(LAB_STAMP)  ## all experiments, scaled down, into experiments/ (docs/experiments.md)
+experiments: $(LAB_STAMP)  ## all experiments, scaled down, into experiments/ (docs/explanation/experiments.md)
 	$(BIN)/windrow experiment all
 
 papers: $(TEST_STAMP)  ## random cases: engine, papers' oracle and DuckDB oracle agree
@@ -75,3 +79,7 @@ $(LAB_STAMP): pyproject.toml constraints.txt | $(BIN)/python
 $(TEST_STAMP): pyproject.toml constraints.txt | $(BIN)/python
 	$(INSTALL) -e '.[lab,test,check]'
 	@touch $@ $(RUN_STAMP) $(LAB_STAMP)
+
+$(DOCS_STAMP): pyproject.toml constraints.txt | $(BIN)/python
+	$(INSTALL) -e '.[docs]'
+	@touch $@ $(RUN_STAMP)

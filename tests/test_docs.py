@@ -1,12 +1,12 @@
-"""Every example in README.md and docs/ is true: Python runs, SQL binds, commands exist.
+"""Every example in README.md, CONTRIBUTING.md and docs/ is true: Python runs, SQL binds.
 
 ```python           is run; the blocks of one page share their names; a ```text block right
                     after it is what it prints (... stands for anything)
 ```python no-run    is only compiled
 ```sql              is bound; the statements of one page share one session
 ```sql refused      is refused with an error
-```console          `$ windrow ...` and `$ make ...` exist; what explain and demo are shown
-                    to print, they print (a line `...` ends the comparison)
+```console          `$ windrow ...` and `$ make ...` exist; what explain, demo and --help are
+                    shown to print, they print (a line `...` ends the comparison)
 ```shell            a session of `windrow shell`: what follows a prompt is typed, the rest is shown
 """
 
@@ -14,6 +14,7 @@ import contextlib
 import doctest
 import io
 import re
+import runpy
 import shlex
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -35,7 +36,10 @@ from windrow.plan.functions.aggregates import SHIPPED
 from windrow.plan.session import Session
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [
+    *(page for name in ("README.md", "CONTRIBUTING.md") if (page := ROOT / name).exists()),
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
 SAME_EVERYWHERE = ("explain", "demo", "shell")
 KNOWN_FENCES = {
     "",
@@ -165,7 +169,7 @@ def test_sql_in_a_page_binds(page: Path) -> None:
 
 
 def test_the_page_of_the_language_names_every_function() -> None:
-    page = (ROOT / "docs" / "language.md").read_text()
+    page = (ROOT / "docs" / "reference" / "language.md").read_text()
     calls = [f.name for f in FUNCTIONS.values() if "(" in f.usage.partition(" ")[0]]
     shipped = [f.name for f in SHIPPED]  # other tests register aggregates of their own
     assert [name for name in [*calls, *shipped] if name.upper() not in page] == []
@@ -184,12 +188,13 @@ def test_commands_in_a_page_exist(page: Path) -> None:
 
 def check_command(words: list[str]) -> None:
     """Let click read the words; an unknown command or option is a UsageError."""
+    context = click.Context(windrow, **windrow.context_settings)  # -h, which commands inherit
     if words[:1] and words[0].startswith("-"):
-        windrow.make_parser(click.Context(windrow)).parse_args(words)
+        windrow.make_parser(context).parse_args(words)
         return
-    command = windrow.get_command(click.Context(windrow), words[0])
+    command = windrow.get_command(context, words[0])
     assert command is not None, f"there is no command {words[0]}"
-    command.make_parser(click.Context(command)).parse_args(words[1:])
+    command.make_parser(click.Context(command, parent=context)).parse_args(words[1:])
 
 
 @each_page
@@ -197,11 +202,18 @@ def test_what_a_page_shows_is_what_is_printed(page: Path, monkeypatch: pytest.Mo
     monkeypatch.chdir(ROOT)
     for block in blocks(page):
         for words, shown in commands(block) if block.fence == "console" else []:
-            if words[:1] == ["windrow"] and words[1] in SAME_EVERYWHERE and any(shown):
-                printed = CliRunner().invoke(windrow, words[1:]).output.splitlines()
+            same = words[1:2] and (words[1] in SAME_EVERYWHERE or words[-1] == "--help")
+            if words[:1] == ["windrow"] and same and any(shown):
+                run = CliRunner().invoke(windrow, words[1:], prog_name="windrow")
+                printed = run.output.splitlines()
                 cut = shown.index("...") if "..." in shown else None
                 length = len(printed) if cut is None else cut
                 assert printed[:length] == shown[:cut]
+
+
+def test_the_picture_shows_what_the_engine_answers() -> None:
+    names = runpy.run_path(str(ROOT / "docs" / "assets" / "window.py"))
+    assert names["draw"]() == (ROOT / "docs" / "assets" / "window.svg").read_text()
 
 
 @each_page
@@ -211,5 +223,27 @@ def test_every_block_of_a_page_says_what_it_is(page: Path) -> None:
 
 @each_page
 def test_links_inside_the_project_lead_somewhere(page: Path) -> None:
-    targets = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text())
-    assert [t for t in targets if not (page.parent / t).exists()] == []
+    text = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    links = re.findall(r"\]\(([^)#:\s]*)(?:#([^)\s]*))?\)", text)
+    assert [link for link in links if not leads(page, *link)] == []
+
+
+def leads(page: Path, target: str, anchor: str) -> bool:
+    """Tell whether a relative link leads to a file, and its anchor to a heading of that file."""
+    file = page.parent / target if target else page
+    return file.exists() and (not anchor or anchor in anchors(file))
+
+
+def anchors(page: Path) -> list[str]:
+    """Return the anchors of a page's headings, as GitHub and MkDocs make them.
+
+    >>> import tempfile
+    >>> page = Path(tempfile.mkdtemp()) / "page.md"
+    >>> page.write_text("# Joins, and `SET expiry`\\n")
+    26
+    >>> anchors(page)
+    ['joins-and-set-expiry']
+    """
+    text = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return [re.sub(r"[^\w\- ]", "", h.lower()).strip().replace(" ", "-") for h in headings]

@@ -1,8 +1,8 @@
 """What a script makes of streams, relations and clocks: the world that each query sees.
 
-The rules are those of docs/semantics.md 4 and docs/python.md: a tuple behind its stream's clock is
-late; a query's clock is the least of its streams', of relations alone the newest of all; a query
-sees the tuples that come after it, and relations as they are.
+The rules are those of docs/explanation/semantics.md 4 and docs/how-to/late-rows.md: a tuple behind
+its stream's clock is late; a query's clock is the least of its streams', of relations alone the
+newest of all; a query sees the tuples that come after it, and relations as they are.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Relations that change before and after queries are registered, with times and without.
 
-python.md: "A new query sees a relation as it is." A query of relations alone is kept as any other
-is. A change behind the clock of a query that reads the relation is late, as a tuple is (issue:
-"count it and show it as late rows are shown").
+relations.md: "A new query sees a relation as it is." A query of relations alone is kept as any
+other is. A change behind the clock of a query that reads the relation is late, as a tuple is
+(issue: "count it and show it as late rows are shown").
 """
 
 from __future__ import annotations

@@ -17,8 +17,9 @@ from windrow.kernels.cache import cache_folder
 
 pytestmark = pytest.mark.spark
 
-WIDTHS = ("copy_codes",)
-"""Kernels that write offsets as wide as Arrow's type has them: 32 bits, or 64."""
+WIDTHS = ("copy_codes", "empty_codes")
+"""Kernels of two widths: offsets are as wide as Arrow's type has them, 32 bits or 64; heads of
+chains have 64 where they count copies."""
 
 
 def shapes(index: Path) -> set[tuple[types.Type, ...]]:

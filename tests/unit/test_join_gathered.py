@@ -5,13 +5,15 @@ from __future__ import annotations
 import numpy as np
 from tests.unit.join_reference import a_match
 
-from windrow.operators.join.fifo_rows import LinkedRing
+from windrow.kernels.chains import LEFT, RIGHT
 from windrow.operators.join.gathered import FORESIGHT, GatheredPairs
+from windrow.operators.join.rows import JoinRows
+from windrow.physical.conditions import Form
 
 
 def gathered() -> GatheredPairs:
     match = a_match(odd=False)
-    left, right = (LinkedRing(side, False, []) for side in (match.left, match.right))
+    left, right = (JoinRows(match, number, Form.FIFO) for number in (LEFT, RIGHT))
     return GatheredPairs(match, (left.payload, right.payload))
 
 

@@ -1,7 +1,7 @@
 """Every query that the papers print binds, and the update pattern of its answer is the rules'.
 
 `EXPECTED` has only queries whose pattern follows from a sentence of THESIS or of
-`docs/semantics.md`, which is named beside it; the others are only bound.
+`docs/explanation/semantics.md`, which is named beside it; the others are only bound.
 """
 
 from __future__ import annotations

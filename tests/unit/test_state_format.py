@@ -20,8 +20,9 @@ BAND = " AND WINDOW(a, b) = 30"
 
 PARTS = {
     7: {
-        "band": "heads keys(free hashes layout meta words) left(back codes exp keep payload tail)"
-        " right(back codes exp keep payload tail)",
+        "band": "keys(heads layout table(free hashes layout meta words)) layout"
+        " left(at free layout lines(codes exp keep newer older times) payload)"
+        " right(at free layout lines(codes exp keep newer older times) payload)",
         "median": "meta roots words",
         "query": "agendas buffers clock counters delays due flow followed interner pace plan since"
         " start watches",

@@ -8,153 +8,127 @@ A result ends with the first of its rows. At that moment the other row is still 
 the chain of the same key, and so are all others that this row is joined with: the walk that found
 the results when they were made finds them again, at the same price, so that there is nothing to
 store. Needs rows that expire in order of arrival, on both sides.
-
-The layout is that of `joins.py`.
 """
 
 from __future__ import annotations
 
-from windrow.kernels.chains import LEFT, RIGHT
+from windrow.kernels.chains import LEFT, RIGHT, ROWS
 from windrow.kernels.jit import inlined, kernel
-from windrow.kernels.joins import (
-    CODE,
-    COMPARED,
-    FIRST_LEFT,
-    FIRST_RIGHT,
-    KEEP,
-    MADE,
-    NEXT_LEFT,
-    NEXT_RIGHT,
-    enter,
-    steps_back,
-)
+from windrow.kernels.joins import MADE, NEXT_LEFT, NEXT_RIGHT, enter
+from windrow.kernels.prefetch import place
 
 NEVER = 2**63 - 1
 
-
-@inlined
-def meet(me, now, sign, at, first, mask, back, made, mine, theirs, ts, weight):
-    """Add the pairs of row `me` with the chain at `at`, down to row `first`; -1 without room."""
-    while at > first:
-        if made == len(ts):
-            return -1
-        other = (at - 1) & mask
-        mine[made] = me
-        theirs[made] = other
-        ts[made] = now
-        weight[made] = sign
-        made += 1
-        at = at - back[other] if back[other] > 0 else 0
-    return made
+TAIL, COUNT, GONE, WORK_WORDS = 3, 5, 7, 8
+"""Places of `work`, beside those of `joins.py`: of each side the slot of its oldest row and how
+many rows there are; the codes that lost their last row."""
 
 
 @inlined
-def next_end(first, stop, walk, mask):
-    """Return when the oldest of the rows [first, stop) of a ring leaves; NEVER if there is none."""
-    return walk[first & mask, KEEP] if first < stop else NEVER
+def meet(me, now, sign, chain, older, made, out):
+    """Add the pairs of row `me` with a chain (newest + 1, rows); -1 without room."""
+    at, rows = chain
+    mine, theirs, ts, weight = out
+    if made + rows > len(ts):
+        return -1
+    for k in range(made, made + rows):
+        mine[k] = me
+        theirs[k] = at - 1
+        ts[k] = now
+        weight[k] = sign
+        at = older[place(at - 1)]
+    return made + rows
 
 
 @inlined
-def leave(first, mask, rows, now, head, others, made, mine, theirs, ts, weight, heads):
-    """Emit the expirations of the results of the oldest row of a side; -1 without room.
-
-    `head` is the other side's column of `heads`, `others` its first row, mask and chains.
-    """
-    slot = first & mask
-    at, (start, bits, back) = heads[rows[slot, CODE] - 1, head], others
-    return meet(slot, now, -1, at, start, bits, back, made, mine, theirs, ts, weight)
+def chain_of(heads, code, side):
+    """Return the newest row + 1 and the number of rows of a key on a side."""
+    return heads[place(code), side], heads[place(code), ROWS + side]
 
 
 @inlined
-def come(
-    k, arrivals, state, mask, first, now, side, head, others, made, mine, theirs, ts, weight, heads
-):  # fmt: skip
-    """Emit the results of a new row of a side, and store it; -1, and nothing, without room."""
-    _, exp, refs, codes, bands = arrivals
-    walk, rows, back = state
-    code, slot = codes[k], refs[k] & mask
-    at, (start, bits, chain) = heads[code, head], others
-    made = meet(slot, now, 1, at, start, bits, chain, made, mine, theirs, ts, weight)
-    if made >= 0:
-        back[slot] = steps_back(refs[k], heads[code, side], first)
-        enter(refs[k], exp[k], exp[k], bands, k, code, walk, rows, mask, heads, side)
-    return made
+def depart(slot, links, heads, side, dead, work):
+    """Count out the oldest row of a ring; list its code if that loses its last row."""
+    code = links.codes[slot]
+    heads[code, ROWS + side] -= 1
+    dead[work[GONE]] = code
+    work[GONE] += 1 if heads[code, ROWS] + heads[code, ROWS + 1] == 0 else 0
+    work[TAIL + side] = slot + 1 if slot + 1 < len(links.keep) else 0
+    work[COUNT + side] -= 1
 
 
 @kernel
-def join_and_expire(left, right, lstate, rstate, masks, heads, clock, out, work):
+def join_and_expire(left, right, llinks, rlinks, heads, clock, dead, out, work):
     """Join both inputs' new rows, and emit expirations up to `clock`; stop if `out` is full.
 
-        ring:  │ gone │ gone in this step │     alive     │ room │
-               0     tail               first           entered
-
-    `left` and `right` are (ts, exp, references, codes, band times); references have one more,
-    where the next row would go. `out` gets (left slots, right slots, ts, weight).
-    Of two rows that expire at one instant the left one goes first, so their result is emitted once.
+    `left` and `right` are `joins.NewRows`, whose rows are in the rings already; `out` gets (left
+    slots, right slots, ts, weight). Of two rows that expire at one instant the left one goes
+    first, so their result is emitted once. `dead` has room for a code a row and one more.
     Goes on where `work` says, as `joins.join_arrivals` does; returns whether all is done.
     """
-    lts, rts, lrefs, rrefs = left[0], right[0], left[2], right[2]
-    lmask, rmask = masks
     lefts, rights, ts, weight = out
     i, j, made = work[NEXT_LEFT], work[NEXT_RIGHT], work[MADE]
-    lfirst, rfirst = work[FIRST_LEFT], work[FIRST_RIGHT]
-    before, done = made, False
+    done = False
     while True:
-        lends = next_end(lfirst, lrefs[i], lstate[0], lmask)
-        rends = next_end(rfirst, rrefs[j], rstate[0], rmask)
-        comes = min(lts[i] if i < len(lts) else NEVER, rts[j] if j < len(rts) else NEVER)
-        goes = min(lends, rends)
+        # What comes next: the oldest row of either ring leaves, or an arrival enters.
+        ltail, rtail = work[TAIL + LEFT], work[TAIL + RIGHT]
+        lends = llinks.keep[ltail] if work[COUNT + LEFT] > 0 else NEVER
+        rends = rlinks.keep[rtail] if work[COUNT + RIGHT] > 0 else NEVER
+        lcomes = left.ts[i] if i < len(left.ts) else NEVER
+        rcomes = right.ts[j] if j < len(right.ts) else NEVER
+        comes, goes = min(lcomes, rcomes), min(lends, rends)
         if goes <= comes and (goes > clock or goes == NEVER):
             done = True
             break
-        lothers, rothers = (rfirst, rmask, rstate[2]), (lfirst, lmask, lstate[2])
+        # Nothing is counted out or stored before all its pairs are written.
         if goes <= comes and lends <= rends:
-            found = leave(
-                lfirst, lmask, lstate[1], lends, RIGHT, lothers, made, lefts, rights, ts, weight,
-                heads,
-            )  # fmt: skip
-            lfirst += 1 if found >= 0 else 0
+            chain = chain_of(heads, llinks.codes[ltail], RIGHT)
+            found = meet(ltail, lends, -1, chain, rlinks.older, made, (lefts, rights, ts, weight))
+            if found < 0:
+                break
+            depart(ltail, llinks, heads, LEFT, dead, work)
         elif goes <= comes:
-            found = leave(
-                rfirst, rmask, rstate[1], rends, LEFT, rothers, made, rights, lefts, ts, weight,
-                heads,
-            )  # fmt: skip
-            rfirst += 1 if found >= 0 else 0
-        elif i < len(lts) and lts[i] == comes:
-            found = come(
-                i, left, lstate, lmask, lfirst, comes, LEFT, RIGHT, lothers, made, lefts, rights,
-                ts, weight, heads,
-            )  # fmt: skip
-            i += 1 if found >= 0 else 0
+            chain = chain_of(heads, rlinks.codes[rtail], LEFT)
+            found = meet(rtail, rends, -1, chain, llinks.older, made, (rights, lefts, ts, weight))
+            if found < 0:
+                break
+            depart(rtail, rlinks, heads, RIGHT, dead, work)
+        elif lcomes == comes:
+            chain = chain_of(heads, left.codes[i], RIGHT)
+            me = left.slots[i]
+            found = meet(me, comes, 1, chain, rlinks.older, made, (lefts, rights, ts, weight))
+            if found < 0:
+                break
+            enter(left, i, llinks, heads, LEFT)
+            work[COUNT + LEFT] += 1
+            i += 1
         else:
-            found = come(
-                j, right, rstate, rmask, rfirst, comes, RIGHT, LEFT, rothers, made, rights, lefts,
-                ts, weight, heads,
-            )  # fmt: skip
-            j += 1 if found >= 0 else 0
-        if found < 0:
-            break
+            chain = chain_of(heads, right.codes[j], LEFT)
+            me = right.slots[j]
+            found = meet(me, comes, 1, chain, llinks.older, made, (rights, lefts, ts, weight))
+            if found < 0:
+                break
+            enter(right, j, rlinks, heads, RIGHT)
+            work[COUNT + RIGHT] += 1
+            j += 1
         made = found
-    work[COMPARED] += made - before
     work[NEXT_LEFT], work[NEXT_RIGHT], work[MADE] = i, j, made
-    work[FIRST_LEFT], work[FIRST_RIGHT] = lfirst, rfirst
     return done
 
 
 @kernel
-def all_pairs(numbers, codes, lmask, tail, mask, back, heads, lefts, rights):
-    """List the pairs of the left rows `numbers` with the right rows of their codes.
+def all_pairs(slots, codes, older, heads, lefts, rights):
+    """List the pairs of the left rows in `slots` with the right rows of their codes.
 
     Returns how many there are; lists those for which there is room.
     """
     made = 0
-    for n in range(len(numbers)):
-        at = heads[codes[n], RIGHT]
-        while at > tail:
-            other = (at - 1) & mask
+    for n in range(len(slots)):
+        at, rows = chain_of(heads, codes[n], RIGHT)
+        for _ in range(rows):
             if made < len(lefts):
-                lefts[made] = numbers[n] & lmask
-                rights[made] = other
+                lefts[made] = slots[n]
+                rights[made] = at - 1
             made += 1
-            at = at - back[other] if back[other] > 0 else 0
+            at = older[at - 1]
     return made

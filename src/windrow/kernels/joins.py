@@ -3,142 +3,94 @@
     left  ──●────────●───●──►   ┐ merged by ts: each arrival walks the other side's chain,
     right ─────●──●──────●──►   ┘ then becomes the newest row of its own
 
-    heads:  code -> [newest left + 1, newest right + 1, rows alive on both sides, unused]
-    walk:   slot -> [older + 1, keep]                       all that a walk reads of most rows
-    rows:   slot -> [newer + 1, code + 1, exp, band times ...]              0 is none
-
-A chain runs from the newest row of a key to the oldest. In a ring the references are absolute
-row numbers, whose slot is ``number & mask``, and a row before `tail` is gone; in a pool they are
-the slots themselves (mask -1, tail 0), and a row that leaves is unlinked. A row is of use until
-`keep` <= exp: after it no arrival can match it.
+Rows and chains as in `chains.py`. A row is of use until `keep` <= exp: after it no arrival can
+match it.
 """
 
 from __future__ import annotations
 
-from windrow.kernels.chains import ALIVE, LEFT, RIGHT, within
+from typing import NamedTuple
+
+from windrow.kernels.chains import I64, LEFT, RIGHT, ROWS, link, unlink, within
 from windrow.kernels.jit import inlined, kernel
-
-OLDER, KEEP = 0, 1
-"""Columns of `walk`: 16 bytes a row, so that a window's chains stay in the cache."""
-
-NEWER, CODE, EXP, BANDS = 0, 1, 2, 3
-"""Columns of `rows`; a code of 0 is a free slot."""
+from windrow.kernels.prefetch import place
 
 NEXT_LEFT, NEXT_RIGHT, MADE, COMPARED, SCAN_AT, SCAN_EVERY, GONE_LEFT, GONE_RIGHT = range(8)
 """Places of `work`: how far the merge is, what was made and looked at, scans and their catch."""
-FIRST_LEFT, FIRST_RIGHT = 8, 9
-"""Places of `work`: the first row of each ring that is still of use."""
-WORK_WORDS = 10
+WORK_WORDS = 8
+
+
+class NewRows(NamedTuple):
+    """New rows of a side: their slots are given, everything else of them is stored by loops."""
+
+    ts: I64
+    exp: I64
+    keep: I64
+    slots: I64
+    codes: I64
+    times: I64  # what bands compare, shape (rows, bands)
 
 
 @inlined
-def probe(
-    me,
-    now,
-    until,
-    bands,
-    i,
-    at,
-    tail,
-    mask,
-    ordered,
-    walk,
-    rows,
-    low,
-    high,
-    sign,
-    made,
-    mine,
-    theirs,
-    ts,
-    exp,
-):
-    """Add to the results the rows of the chain at `at` that match an arrival in slot `me`.
+def probe(arrivals, i, chain, ordered, links, bounds, sign, made, out):
+    """Add to the results the rows of a chain (newest + 1, rows) that match arrival i.
 
-    Returns the results made, or -1 if there is no room, and the rows looked at. Where rows expire
-    in order, the first useless row ends the walk. Without bands, `keep` is exp.
+    Returns the results made, or -1 if there is no room, and the rows looked at. `out` is (own
+    slots, other slots, ts, exp). Where rows expire in order, the first useless row ends the walk.
     """
-    looked = 0
-    while at > tail:
-        other = (at - 1) & mask
-        keep = walk[other, KEEP]
+    at, left = chain
+    mine, theirs, ts, exp = out
+    now, until, looked = arrivals.ts[i], arrivals.exp[i], 0
+    while at > 0 and left > 0:
+        other = place(at - 1)
+        keep = links.keep[other]
         looked += 1
+        left -= 1
         if keep <= now:
+            # In a ring all older rows are of no use either.
             if ordered == 1:
                 break
-        elif within(bands, i, rows, other, BANDS, low, high, sign):
+        elif within(arrivals.times, i, links.times, other, bounds, sign):
             if made == len(ts):
                 made = -1
                 break
-            mine[made] = me
-            theirs[made] = other
+            mine[made] = arrivals.slots[i]
+            theirs[made] = at - 1
             ts[made] = now
-            exp[made] = min(until, keep if len(low) == 0 else rows[other, EXP])
+            exp[made] = min(until, links.exp[other])
             made += 1
-        at = walk[other, OLDER]
+        at = links.older[other]
     return made, looked
 
 
 @inlined
-def steps_back(number, older, first):
-    """Return how far before row `number` the row `older` - 1 lies; 0 if it is of no use."""
-    return number + 1 - older if older > first else 0
-
-
-@inlined
-def enter(number, exp, keep, bands, i, code, walk, rows, mask, heads, side):
+def enter(arrivals, i, links, heads, side):
     """Write an arrival into its slot and make it the newest of its key."""
-    slot = number & mask
-    older = heads[code, side]
-    walk[slot, OLDER] = older
-    walk[slot, KEEP] = keep
-    rows[slot, NEWER] = 0
-    rows[slot, CODE] = code + 1
-    rows[slot, EXP] = exp
-    for b in range(bands.shape[1]):
-        rows[slot, BANDS + b] = bands[i, b]
-    if mask == -1 and older > 0:
-        rows[older - 1, NEWER] = number + 1
-    heads[code, side] = number + 1
-    heads[code, ALIVE] += 1
-
-
-@inlined
-def leave(slot, walk, rows, heads, side):
-    """Take a row of a pool out of its chain; return its code."""
-    code = rows[slot, CODE] - 1
-    older = walk[slot, OLDER]
-    newer = rows[slot, NEWER]
-    if older > 0:
-        rows[older - 1, NEWER] = newer
-    if newer > 0:
-        walk[newer - 1, OLDER] = older
-    else:
-        heads[code, side] = older
-    rows[slot, CODE] = 0
-    heads[code, ALIVE] -= 1
-    return code
+    slot = arrivals.slots[i]
+    links.exp[slot] = arrivals.exp[i]
+    links.keep[slot] = arrivals.keep[i]
+    link(links, slot, arrivals.codes[i], heads, side)
 
 
 @kernel
-def unlink_rows(slots, walk, rows, heads, side, dead):
+def unlink_rows(slots, links, heads, side, dead):
     """Unlink rows of a pool; list in `dead` each code that no row is left of; return how many."""
     count = 0
     for k in range(len(slots)):
-        code = leave(slots[k], walk, rows, heads, side)
-        if heads[code, ALIVE] == 0:
+        code = unlink(links, slots[k], heads, side)
+        if heads[code, ROWS] + heads[code, ROWS + 1] == 0:
             dead[count] = code
             count += 1
     return count
 
 
 @kernel
-def scan_away(walk, rows, top, now, heads, side, gone, work):
+def scan_away(links, top, now, heads, side, gone, work):
     """Look at every row of a plain list and unlink those past their time, naming their slots."""
     count = work[GONE_LEFT + side]
     for slot in range(top):
-        if rows[slot, CODE] > 0 and walk[slot, KEEP] <= now:
-            leave(slot, walk, rows, heads, side)
+        if links.codes[slot] >= 0 and links.keep[slot] <= now:
+            unlink(links, slot, heads, side)
             gone[count] = slot
             count += 1
     work[GONE_LEFT + side] = count
@@ -146,79 +98,70 @@ def scan_away(walk, rows, top, now, heads, side, gone, work):
 
 
 @kernel
-def join_arrivals(left, right, lstate, rstate, shapes, heads, bounds, gone, out, work):
+def join_arrivals(left, right, llinks, rlinks, shapes, heads, bounds, gone, out, work):
     """Join both inputs' new rows with all that is alive, in time order; stop if `out` is full.
 
-    `left` and `right` are (ts, exp, references, keep, codes, band times), their states (walk,
-    rows); `shapes` of each (tail, mask, whether rows expire in the order they came, slots that a
-    scan looks at); `bounds` (low, high); `out` (left slots, right slots, ts, exp).
+    `shapes` has of each side whether rows expire in the order they came, and the slots that a
+    scan looks at; `bounds` (low, high); `out` (left slots, right slots, ts, exp).
 
-    Goes on where `work` says, and leaves there how far it came: to be called again with more
-    room until both inputs are done. Where `work` asks for it, plain lists are scanned for rows
-    that have expired, which are named in `gone`.
+    Goes on where `work` says, and leaves there how far it came; returns whether both inputs are
+    done: else to be called again with more room. Where `work` asks for it, plain lists are
+    scanned for rows that have expired, which are named in `gone`.
     """
-    lts, lexp, lrefs, lkeep, lcodes, lbands = left
-    rts, rexp, rrefs, rkeep, rcodes, rbands = right
-    lwalk, lrows = lstate
-    rwalk, rrows = rstate
-    low, high = bounds
     lefts, rights, ts, exp = out
-    ltail, lmask, lordered, ltop = shapes[0]
-    rtail, rmask, rordered, rtop = shapes[1]
+    (lordered, ltop), (rordered, rtop) = shapes
     i, j, made = work[NEXT_LEFT], work[NEXT_RIGHT], work[MADE]
-    while i < len(lts) or j < len(rts):
-        from_left = j == len(rts) or (i < len(lts) and lts[i] <= rts[j])
-        now = lts[i] if from_left else rts[j]
+    while i < len(left.ts) or j < len(right.ts):
+        # Of one instant the left row comes first: so each pair is found once, by the later one.
+        from_left = j == len(right.ts) or (i < len(left.ts) and left.ts[i] <= right.ts[j])
+        now = left.ts[i] if from_left else right.ts[j]
         if now >= work[SCAN_AT]:
             work[SCAN_AT] = now + work[SCAN_EVERY]
-            scan_away(lwalk, lrows, ltop, now, heads, LEFT, gone[0], work)
-            scan_away(rwalk, rrows, rtop, now, heads, RIGHT, gone[1], work)
+            scan_away(llinks, ltop, now, heads, LEFT, gone[0], work)
+            scan_away(rlinks, rtop, now, heads, RIGHT, gone[1], work)
+        # An arrival is stored only after all its results are: who stops finds it again.
         if from_left:
+            code = left.codes[i]
+            chain = (heads[code, RIGHT], heads[code, ROWS + RIGHT])
             found, looked = probe(
-                lrefs[i] & lmask, now, lexp[i], lbands, i, heads[lcodes[i], RIGHT],
-                rtail, rmask, rordered, rwalk, rrows, low, high, 1, made,
-                lefts, rights, ts, exp,
-            )  # fmt: skip
+                left, i, chain, rordered, rlinks, bounds, 1, made, (lefts, rights, ts, exp)
+            )
             if found < 0:
                 break
-            enter(
-                lrefs[i], lexp[i], lkeep[i], lbands, i, lcodes[i], lwalk, lrows, lmask, heads, LEFT
-            )
+            enter(left, i, llinks, heads, LEFT)
             i += 1
         else:
+            code = right.codes[j]
+            chain = (heads[code, LEFT], heads[code, ROWS + LEFT])
             found, looked = probe(
-                rrefs[j] & rmask, now, rexp[j], rbands, j, heads[rcodes[j], LEFT],
-                ltail, lmask, lordered, lwalk, lrows, low, high, -1, made,
-                rights, lefts, ts, exp,
-            )  # fmt: skip
+                right, j, chain, lordered, llinks, bounds, -1, made, (rights, lefts, ts, exp)
+            )
             if found < 0:
                 break
-            enter(
-                rrefs[j], rexp[j], rkeep[j], rbands, j, rcodes[j], rwalk, rrows, rmask, heads, RIGHT
-            )
+            enter(right, j, rlinks, heads, RIGHT)
             j += 1
         made = found
         work[COMPARED] += looked
     work[NEXT_LEFT], work[NEXT_RIGHT], work[MADE] = i, j, made
+    return i == len(left.ts) and j == len(right.ts)
 
 
 @kernel
-def expire_ring(walk, rows, tail, head, mask, clock, heads, dead):
-    """Move the tail past the rows that are of no use after `clock`.
+def expire_ring(links, tail, count, clock, heads, side, dead):
+    """Count out the rows of a ring that are of no use after `clock`, from its tail on.
 
-        rows:  │ gone │        alive        │  room  │
-               0     tail                 head
+        slots:  │ room │        alive        │  room  │
+                     tail               tail + count
 
-    Lists in `dead` the codes that no row is left of. Returns the new tail and their number.
+    Lists in `dead` the codes that no row is left of. Returns how many rows went, and the codes.
     """
-    count = 0
-    while tail < head and walk[tail & mask, KEEP] <= clock:
-        code = rows[tail & mask, CODE] - 1
-        heads[code, ALIVE] -= 1
-        if heads[code, ALIVE] == 0:
-            heads[code, LEFT] = 0
-            heads[code, RIGHT] = 0
-            dead[count] = code
-            count += 1
-        tail += 1
-    return tail, count
+    went, gone = 0, 0
+    while went < count and links.keep[tail] <= clock:
+        code = links.codes[tail]
+        heads[code, ROWS + side] -= 1
+        if heads[code, ROWS] + heads[code, ROWS + 1] == 0:
+            dead[gone] = code
+            gone += 1
+        went += 1
+        tail = tail + 1 if tail + 1 < len(links.keep) else 0
+    return went, gone

@@ -16,7 +16,7 @@ table row counts the results that name it.
 
 from __future__ import annotations
 
-from windrow.kernels.chains import OLDER, RIGHT
+from windrow.kernels.chains import RIGHT, ROWS
 from windrow.kernels.jit import kernel
 from windrow.kernels.zset_joins import COUNT, EXTRA, TOUCHED, meet, recount
 
@@ -26,7 +26,7 @@ that are done, and what there was no room for."""
 WORK_WORDS = 6
 NO_OUTPUT, NO_NODES = -1, -2
 
-TOP, REDO, DEBT, NEXT_REDO, MARK = range(5)
+TOP, REDO, DEBT, NEXT_REDO, MARK, LEFT_WORDS = range(6)
 """Columns of left rows. A debt is a copy retracted before it came, inside an instant."""
 
 FREE_HEAD, FREE_NODES, USED, REDO_HEAD, INSTANT = range(5)
@@ -43,33 +43,32 @@ NODE_WORDS = 3
 
 
 @kernel
-def look_up(left, table, rows, heads, bounds, out, work):
+def look_up(left, table, side, heads, bounds, out, work):
     """Pair left rows with the table as of their ts, updates of that instant included.
 
-    `left` is (ts, codes, no bands), codes -1 for keys that no table row has; `table` is
-    (ts, weights, slots, codes, no bands). Goes on where `work` says, as `join_arrivals` does.
+    `left` is (ts, codes, no bands), codes -1 for keys that no table row has; `table` is (ts,
+    weights, slots, codes, no bands), `side` its (rows, links). Goes on where `work` says, as
+    `join_arrivals` does; returns whether all is done.
     """
     lts, lcodes, bands = left
-    tts, tweight, tslots, tcodes, tbands = table
-    low, high = bounds
-    lefts, slots, ts, copies = out
+    tts = table[0]
     i, j, made = work[NEXT_LEFT], work[NEXT_TABLE], work[MADE]
     while i < len(lts) or j < len(tts):
         if j < len(tts) and (i == len(lts) or tts[j] <= lts[i]):
-            recount(rows, tslots[j], tweight[j], tcodes[j], tbands, j, heads, RIGHT)
+            recount(table, j, side[0], side[1], heads, RIGHT)
             j += 1
             continue
         if lcodes[i] >= 0:
             found, looked = meet(
-                (i, lts[i], 1), 1, bands, i, heads[lcodes[i], RIGHT], rows, low, high, 1,
-                made, lefts, slots, ts, copies,
-            )  # fmt: skip
+                (i, i, lts[i], 1), 1, bands, heads[lcodes[i], RIGHT], side, bounds, 1, made, out
+            )
             if found < 0:
                 break
             made = found
             work[COMPARED] += looked
         i += 1
     work[NEXT_LEFT], work[NEXT_TABLE], work[MADE] = i, j, made
+    return i == len(lts) and j == len(tts)
 
 
 @kernel
@@ -147,13 +146,10 @@ def move_making(slot, source, target, lefts, nodes, meta):
 
 
 @kernel
-def make(slot, now, code, lefts, rows, heads, nodes, meta, made, out):
+def make(slot, now, code, lefts, side, heads, nodes, meta, made, out):
     """Make the results of one more copy of a row; return the results made, or what is lacking."""
-    needed = 0
-    at = heads[code, RIGHT] if code >= 0 else 0
-    while at > 0:
-        needed += 1
-        at = rows[at - 1, OLDER]
+    rows, links = side
+    needed = heads[code, ROWS + RIGHT] if code >= 0 else 0
     if made + needed > len(out[0]):
         return NO_OUTPUT
     if needed + 1 > meta[FREE_NODES] + len(nodes) - meta[USED]:
@@ -170,31 +166,35 @@ def make(slot, now, code, lefts, rows, heads, nodes, meta, made, out):
         nodes[result, COPIES] = rows[at - 1, COUNT]
         nodes[making, FIRST] = result + 1
         rows[at - 1, EXTRA] += 1
-        at = rows[at - 1, OLDER]
+        at = links.older[at - 1]
     return emit_making(making + 1, slot, now, 1, nodes, made, out)
 
 
 @kernel
-def store_and_join(left, table, lefts, rows, heads, nodes, meta, out, work):
+def store_and_join(left, table, lefts, side, heads, nodes, meta, out, work):
     """Join changes of left rows with the table as of their ts; retract what each made.
 
-    `left` and `table` are (ts, weights, slots, codes, no bands). Stops if `out` or `nodes` is
-    full, to be called again with more room, and goes on where `work` says.
+    `left` and `table` are (ts, weights, slots, codes, no bands), `side` the table's (rows, links).
+    Stops if `out` or `nodes` is full, to be called again with more room, and goes on where `work`
+    says; returns whether all is done.
     """
     lts, lweight, lslots, lcodes, _ = left
-    tts, tweight, tslots, tcodes, tbands = table
+    tts = table[0]
     i, j, made = work[NEXT_LEFT], work[NEXT_TABLE], work[MADE]
     while i < len(lts) or j < len(tts):
         if j < len(tts) and (i == len(lts) or tts[j] <= lts[i]):
-            recount(rows, tslots[j], tweight[j], tcodes[j], tbands, j, heads, RIGHT)
+            recount(table, j, side[0], side[1], heads, RIGHT)
             j += 1
             continue
         now, slot = lts[i], lslots[i]
+        # What the last instant retracted and did not bring again is gone for good.
         if meta[INSTANT] < now:
-            forget_redo(lefts, rows, nodes, meta)
+            forget_redo(lefts, side[0], nodes, meta)
             meta[INSTANT] = now
         lefts[slot, MARK] = 1
         found = made
+        # Copy by copy: a departure retracts the newest making, or is a debt until its row comes;
+        # an arrival pays a debt, brings a making back, or makes results anew.
         while work[UNITS] < abs(lweight[i]):
             if lweight[i] < 0 and lefts[slot, TOP] > 0:
                 found = emit_making(lefts[slot, TOP], slot, now, -1, nodes, made, out)
@@ -209,7 +209,7 @@ def store_and_join(left, table, lefts, rows, heads, nodes, meta, out, work):
                 if found >= 0:
                     move_making(slot, REDO, TOP, lefts, nodes, meta)
             else:
-                found = make(slot, now, lcodes[i], lefts, rows, heads, nodes, meta, made, out)
+                found = make(slot, now, lcodes[i], lefts, side, heads, nodes, meta, made, out)
             if found < 0:
                 break
             made = found
@@ -220,3 +220,4 @@ def store_and_join(left, table, lefts, rows, heads, nodes, meta, out, work):
         work[UNITS] = 0
         i += 1
     work[NEXT_LEFT], work[NEXT_TABLE], work[MADE] = i, j, made
+    return i == len(lts) and j == len(tts)

@@ -227,7 +227,7 @@ def refuse(node: exp.Expr, what: str) -> NoReturn:
         f"{words} is not part of the language",
         detail=WHY_NOT.get(words)
         or "The text is SQL that some systems know, but no continuous query can use it.",
-        hint="Take it out; docs/language.md shows every construct.",
+        hint="Take it out; docs/reference/language.md shows every construct.",
         span=span_of(node),
     )
 

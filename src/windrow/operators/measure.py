@@ -58,10 +58,8 @@ def _keys(task: object) -> list[int]:
     match task:
         case MultiJoin() | MultiZSetJoin():
             return [len(table) for table in task.rows.tables if len(table)]
-        case HashJoin() | FifoJoin() | PartlySignedAntiJoin():
+        case HashJoin() | FifoJoin() | ExpiringJoin() | PartlySignedAntiJoin():
             count = len(task.keys)
-        case ExpiringJoin():
-            count = len(task.state.keys)
         case ZSetJoin():
             count = len(task.pairs.keys.table)
         case HalfJoinTask(form=KeyedForm() as form):

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar, cast
 
 import numpy as np
 
 from windrow.core.schema import Field
-from windrow.kernels.chains import ALIVE, CODE, HEAD_WORDS, SEEN
-from windrow.kernels.zset_joins import BANDS, COUNT, EXTRA, TOUCHED, sweep
+from windrow.kernels.chains import Links
+from windrow.kernels.zset_joins import BAG_WORDS, COUNT, EXTRA, TOUCHED, sweep
 from windrow.operators.codec import RowCodec, column_of
 from windrow.operators.delta import Delta
 from windrow.operators.join.match import Side, times_of
-from windrow.operators.state.key_table import KeyTable, grown, interned_words, with_room
+from windrow.operators.join.rows import NONE, arrays
+from windrow.operators.state.fields import ArrayField, State, StateField
+from windrow.operators.state.key_table import KeyTable, TableField, grown
+from windrow.operators.task import Saved
 from windrow.operators.vector import I64, Vector
 
 Changes = tuple[I64, I64, I64, I64, I64]
@@ -20,28 +24,22 @@ Changes = tuple[I64, I64, I64, I64, I64]
 
 
 @dataclass(slots=True)
-class BagRows:
-    """The distinct rows of a side. A row's slot is its code in `table`.
+class DistinctRows(State):
+    """Distinct rows of a side, by code. Only the columns that the join reads are kept."""
 
-    Only the columns that the join reads are kept: rows equal in these count as one.
-    Invariants, asserted by `check`:
-      1. a row is in the chain of its key iff its count is not 0;
-      2. rows without use are released: count and `extra` are 0 in no live entry.
-    """
+    layout = "distinct-rows", 1
+    state_fields: ClassVar[tuple[StateField, ...]] = (TableField("table", fields="fields"),)
 
     side: Side
-    bands: int
     fields: tuple[Field, ...]
     codec: RowCodec = field(init=False)
     places: dict[str, int] = field(init=False)
     table: KeyTable = field(init=False)
-    rows: I64 = field(init=False)
 
     def __post_init__(self) -> None:
         self.codec = RowCodec(self.fields)
         self.places = {f.name: i for i, f in enumerate(self.fields)}
         self.table = KeyTable(self.codec.width)
-        self.rows = np.zeros((self.table.capacity, BANDS + self.bands), np.int64)
 
     def __len__(self) -> int:
         return len(self.table)
@@ -49,9 +47,7 @@ class BagRows:
     def encode(self, delta: Delta) -> I64:
         """Return the slots of changed rows."""
         words = self.codec.words([delta.columns[n] for n in self.places], len(delta))
-        slots = self.table.encode(words)
-        self.rows = grown(self.rows, self.table.capacity)  # type: ignore[assignment]
-        return slots
+        return self.table.encode(words)
 
     def columns(self, slots: I64, names: tuple[str, ...]) -> dict[str, Vector]:
         """Return columns of the rows in `slots`."""
@@ -65,8 +61,54 @@ class BagRows:
                     taken[name].valid = None if valid.all() else valid
         return taken
 
+
+@dataclass(slots=True)
+class BagRows(DistinctRows):
+    """The distinct rows of a side, with counts. A row's slot is its code in `table`.
+
+    Rows equal in the columns that the join reads count as one.
+    Invariants, asserted by `check`:
+      1. a row is in the chain of its key iff its count is not 0;
+      2. rows without use are released: count and `extra` are 0 in no live entry.
+    """
+
+    layout = "bag-rows", 1
+    state_fields = (
+        *DistinctRows.state_fields,
+        ArrayField("rows", length="table.entries", room="table.capacity"),
+    )
+
+    bands: int = 0
+    rows: I64 = field(init=False)
+    links: Links = field(init=False)
+
+    def __post_init__(self) -> None:
+        super(BagRows, self).__post_init__()
+        self.rows = np.zeros((0, BAG_WORDS), np.int64)
+        self.links = self._lines(0)
+        self._reserve()
+
+    def _lines(self, capacity: int) -> Links:
+        codes = np.full(capacity, -1, np.int32)
+        older, newer = np.zeros((2, capacity), np.int32)
+        return Links(NONE, NONE, codes, older, newer, np.zeros((capacity, self.bands), np.int64))
+
+    def _reserve(self) -> None:
+        """Make room for all codes of the table."""
+        if self.table.capacity > len(self.rows):
+            self.rows = grown(self.rows, self.table.capacity)  # type: ignore[assignment]
+            before, self.links = self.links, self._lines(len(self.rows))
+            for new, old in zip(arrays(self.links)[2:], arrays(before)[2:], strict=True):
+                new[: len(old)] = old
+
+    def encode(self, delta: Delta) -> I64:
+        """Return the slots of changed rows, with room for their counts and links."""
+        slots = super(BagRows, self).encode(delta)
+        self._reserve()
+        return slots
+
     def held(self, bands: list[str], clock: int) -> Delta:
-        """Return the rows with their copies; see `rows.held_rows`."""
+        """Return the rows with their copies; see `JoinRows.held`."""
         live = self.table.live()
         live = live[self.rows[live, COUNT] > 0]
         columns = self.columns(live, tuple(self.places))
@@ -82,27 +124,32 @@ class BagRows:
     @property
     def nbytes(self) -> int:
         """Exact size of the arrays."""
-        return self.table.nbytes + self.rows.nbytes
+        return super(BagRows, self).nbytes + sum(line.nbytes for line in arrays(self.links))
 
-    def save(self) -> dict[str, object]:
-        """Return all that `load` needs."""
-        return {"table": self.table.save(), "rows": self.rows.copy()}
+    def content(self, rows: int) -> Saved:
+        """Return the rows and their links."""
+        links = [self.table.used(line) for line in arrays(self.links)[2:]]
+        return {**super(BagRows, self).content(rows), "links": links}
 
-    def load(self, saved: object) -> None:
+    def take_over(self, saved: Saved) -> None:
         """Take over saved rows, in their slots."""
-        assert isinstance(saved, dict)
-        self.table = KeyTable.loaded(saved["table"])
-        self.rows = grown(saved["rows"].copy(), self.table.capacity)  # type: ignore[assignment]
+        super(BagRows, self).take_over(saved)
+        self.links = self._lines(len(self.rows))
+        for line, part in zip(
+            arrays(self.links)[2:], cast("list[I64]", saved["links"]), strict=True
+        ):
+            line[: len(part)] = part
 
-    def live_codes(self) -> list[I64]:
-        """Return the interned codes that live rows refer to."""
-        return interned_words(self.fields, self.table)
+    def codes(self) -> I64:
+        """Return the codes of the keys of the rows with copies."""
+        codes: I64 = self.links.codes[self.table.live()].astype(np.int64)
+        return codes[codes >= 0]
 
-    def check(self) -> None:
+    def invariants(self) -> None:
         """Assert the invariants."""
-        self.table.check()
         live = self.rows[self.table.live()]
-        assert ((live[:, CODE] > 0) == (live[:, COUNT] != 0)).all(), "invariant 1: chain and count"
+        chained = self.links.codes[self.table.live()] >= 0
+        assert (chained == (live[:, COUNT] != 0)).all(), "invariant 1: chain and count"
         assert ((live[:, COUNT] != 0) | (live[:, EXTRA] != 0)).all(), "invariant 2: a useless row"
 
 
@@ -110,57 +157,3 @@ def stored_fields(side: Side, times: list[str]) -> tuple[Field, ...]:
     """Return the fields that a join must keep of a side, in the schema's order."""
     needed = {*side.keys, *side.kept, *times}
     return tuple(f for f in side.schema if f.name in needed)
-
-
-@dataclass(slots=True)
-class Keys:
-    """Key codes and the heads of their chains. Invariant: a live code has a row, or is pinned."""
-
-    table: KeyTable
-    heads: I64 = field(init=False)
-    pinned: tuple[int, ...] = ()
-
-    def __post_init__(self) -> None:
-        self.heads = np.zeros((self.table.capacity, HEAD_WORDS), np.int64)
-
-    def encode(self, words: I64) -> I64:
-        """Return the codes of keys, new ones added."""
-        codes = self.table.encode(words)
-        self.heads = grown(self.heads, self.table.capacity)  # type: ignore[assignment]
-        return codes
-
-    def sweep(self, codes: I64) -> None:
-        """Release those of the codes that no row is left of."""
-        dead = np.empty(len(codes), np.int64)
-        count = sweep(codes, self.heads, SEEN, ALIVE, ALIVE, dead)
-        self.table.release(dead[:count])
-
-    @property
-    def nbytes(self) -> int:
-        """Exact size of the arrays."""
-        return self.table.nbytes + self.heads.nbytes
-
-    def save(self) -> dict[str, object]:
-        """Return all that `load` needs."""
-        return {"table": self.table.save(), "heads": self.table.used(self.heads)}
-
-    def load(self, saved: object) -> None:
-        """Take over saved keys."""
-        assert isinstance(saved, dict)
-        self.table = KeyTable.loaded(saved["table"])
-        self.heads = with_room(saved["heads"], self.table.capacity)  # type: ignore[assignment]
-
-    def live_codes(self, fields: tuple[Field, ...]) -> list[I64]:
-        """Return the interned codes that live keys refer to; `fields` are those of the key."""
-        return interned_words(fields, self.table)
-
-    def check(self, *sides: BagRows) -> None:
-        """Assert the invariant, and that heads count their rows."""
-        self.table.check()
-        alive = np.zeros(len(self.heads), np.int64)
-        for bag in sides:
-            codes = bag.rows[bag.table.live(), CODE] - 1
-            np.add.at(alive, codes[codes >= 0], 1)
-        assert np.array_equal(alive, self.heads[:, ALIVE]), "a key's rows are miscounted"
-        live = set(self.table.live().tolist()) - set(self.pinned)
-        assert live == set(np.flatnonzero(alive).tolist()) - set(self.pinned), "a useless key"

@@ -7,13 +7,14 @@ import numpy as np
 from windrow.operators.delta import NO_TIMES, Delta
 from windrow.operators.join.hash import HashJoin
 from windrow.operators.join.match import Match
+from windrow.operators.state.fields import NestedField
 from windrow.operators.state.latest_ends import LatestEnds
-from windrow.operators.task import Saved
+from windrow.operators.stateless import StatefulTask
 from windrow.operators.vector import I64, Vector
 from windrow.physical.conditions import Form
 
 
-class ExpiringSemiJoin:
+class ExpiringSemiJoin(StatefulTask):
     """L ⋉ K at work, where K has a key at most once at a time: unsigned × unsigned → signed.
 
     A left row comes with the first of the pairs that it makes and goes with the last to end; that
@@ -21,15 +22,15 @@ class ExpiringSemiJoin:
     a left row. Invariant, asserted by `check`: only rows that are stored have been emitted.
     """
 
+    layout = "expiring-semi-join", 1
+    state_fields = (NestedField("state"), NestedField("ends"))
+
     def __init__(self, match: Match) -> None:
         self.match = match
         self.state = HashJoin(match, Form.CALENDAR, Form.CALENDAR, renews=True)
         self.counters = self.state.counters
         self.ends = LatestEnds()
         self.nothing = Delta.empty(match.output, signed=True)
-
-    def begin(self, start: int) -> Delta | None:
-        """Nothing is there before any tuple is."""
 
     def step(self, inputs: tuple[Delta, ...], clock: int) -> Delta:
         """Emit the left rows that find a partner, and retract those that lose it or expire."""
@@ -46,7 +47,7 @@ class ExpiringSemiJoin:
         if not (len(left) or len(right)):
             return NO_TIMES, NO_TIMES, NO_TIMES
         made = self.state.join(self.match.left.joinable(left), self.match.right.joinable(right))
-        self.ends.reserve(len(self.state.left.rows))
+        self.ends.reserve(self.state.left.capacity)
         slots, _, ts, exp = self.state.buffer.taken(made)
         return slots, ts, exp
 
@@ -69,34 +70,11 @@ class ExpiringSemiJoin:
         """Return how many left rows and keys are stored."""
         return self.state.state_rows()
 
-    def state_bytes(self) -> int:
-        """Return the exact size of rows, keys and times."""
-        return self.state.state_bytes() + self.ends.nbytes
-
-    def save(self) -> Saved:
-        """Return the state for `load`."""
-        return {"state": self.state.save(), "ends": self.ends.save()}
-
-    def load(self, saved: Saved) -> None:
-        """Take over a saved state."""
-        state, ends = saved["state"], saved["ends"]
-        assert isinstance(state, dict)
-        assert isinstance(ends, dict)
-        self.state.load(state)
-        self.ends = LatestEnds()
-        self.ends.load(ends)
-
     def held(self, clock: int) -> tuple[Delta, ...]:
         """See `handover.Holding`."""
         return self.state.held(clock)
 
-    def live_codes(self) -> list[I64]:
-        """Return the interned codes that keys and rows refer to."""
-        return self.state.live_codes()
-
-    def check(self) -> None:
-        """Assert the invariants of the state."""
-        self.state.check()
-        self.ends.check()
+    def invariants(self) -> None:
+        """Assert that what was emitted is stored."""
         known = np.isin(self.ends.there(), self.state.left.live())
         assert known.all(), "a row was emitted and is not stored"

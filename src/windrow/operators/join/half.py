@@ -7,50 +7,51 @@ from enum import IntEnum
 import numpy as np
 
 from windrow.core.schema import Field
-from windrow.kernels.chains import ALIVE, RIGHT, SEEN
-from windrow.kernels.semi_joins import (
-    ANTI,
-    COMPARED,
-    MADE,
-    NEXT_LEFT,
-    NEXT_RIGHT,
-    NOT_IN,
-    NULLS,
-    OPEN,
-    PREMATURE,
-    SEMI,
-    TOTAL,
-    WORK_WORDS,
-    count_partners,
-    semi_changes,
-)
+from windrow.kernels import semi_joins
+from windrow.kernels.chains import ROWS
 from windrow.kernels.zset_joins import sweep
 from windrow.operators.codec import RowCodec
 from windrow.operators.delta import Delta
-from windrow.operators.join.bags import BagRows, Keys, stored_fields
+from windrow.operators.join.bags import BagRows, stored_fields
+from windrow.operators.join.keys import JoinKeys
 from windrow.operators.join.match import Match, Side
-from windrow.operators.join.pairs import pair_columns
+from windrow.operators.join.pairs import PairBuffer, pair_columns
 from windrow.operators.join.zset import ZSetPairs
+from windrow.operators.state.fields import (
+    ArrayField,
+    NestedField,
+    ScalarField,
+    ScratchField,
+    State,
+)
 from windrow.operators.state.key_table import KeyTable, grown
-from windrow.operators.task import Counters, Saved
+from windrow.operators.task import Counters
 from windrow.operators.vector import I64
 
 
 class HalfJoinKind(IntEnum):
     """Which left rows are in the answer."""
 
-    SEMI = SEMI  # those with a partner: EXISTS, IN
-    ANTI = ANTI  # those without: NOT EXISTS
-    NOT_IN = NOT_IN  # those that are unlike every value on the right, NULLs being unlike none
+    SEMI = semi_joins.SEMI  # those with a partner: EXISTS, IN
+    ANTI = semi_joins.ANTI  # those without: NOT EXISTS
+    NOT_IN = semi_joins.NOT_IN  # those unlike every value on the right, NULL being unlike none
 
 
-class KeyedForm:
+class KeyedForm(State):
     """Where equal keys decide.
 
     Stores left rows by key and, for each key, only how many rows are on the right. A right
     row that turns a key costs O(left rows of the key); where NOT IN turns as a whole (the right
     side becomes empty or not, or gets or loses its NULLs) a step costs O(left rows).
     """
+
+    layout = "keyed-half-join", 1
+    state_fields = (
+        NestedField("keys"),
+        NestedField("left"),
+        ScalarField("total"),
+        ScalarField("nulls"),
+    )
 
     def __init__(self, match: Match, kind: HalfJoinKind) -> None:
         assert match.residual is None
@@ -61,8 +62,9 @@ class KeyedForm:
         self.match = match
         self.kind = kind
         self.codec = _key_codec(match.left, nullable=kind is HalfJoinKind.NOT_IN)
-        self.keys = Keys(KeyTable(self.codec.width))
-        self.left = BagRows(match.left, 0, stored_fields(match.left, []))
+        self.keys = JoinKeys(self.codec, copies=True)
+        self.buffer = PairBuffer()
+        self.left = BagRows(match.left, stored_fields(match.left, []))
         self.total = self.nulls = 0
         self.null_code = -1
         if kind is HalfJoinKind.NOT_IN:
@@ -73,36 +75,23 @@ class KeyedForm:
         codes, more = self._codes(self.match.left, left), self._codes(self.match.right, right)
         slots = self.left.encode(left)
         events = len(left) + len(right)
-        touched_keys, touched_rows = (np.empty((events, n), np.int64) for n in (2, 3))
-        work = np.zeros(WORK_WORDS, np.int64)
-        work[TOTAL], work[NULLS] = self.total, self.nulls
-        out = np.empty((3, events), np.int64)
+        keys, rows = (np.empty((events, n), np.int64) for n in (2, 3))
+        bag, heads = self.left, self.keys.heads
+        state = semi_joins.HalfState(bag.rows, bag.links, heads, keys, rows, self.null_code)
+        work = np.zeros(semi_joins.WORK_WORDS, np.int64)
+        work[semi_joins.TOTAL], work[semi_joins.NULLS] = self.total, self.nulls
         lefts, rights = (left.ts, left.weights(), slots, codes), (right.ts, right.weights(), more)
-        while True:
-            semi_changes(
-                int(self.kind),
-                lefts,
-                rights,
-                self.left.rows,
-                self.keys.heads,
-                touched_keys,
-                touched_rows,
-                self.null_code,
-                (out[0], out[1], out[2]),
-                work,
-            )
-            if not work[OPEN]:
-                break
-            out = np.concatenate([out, np.empty_like(out)], axis=1)
-        assert work[NEXT_LEFT] == len(left)
-        assert work[NEXT_RIGHT] == len(right)
-        self.total, self.nulls = int(work[TOTAL]), int(work[NULLS])
+        kind = int(self.kind)
+        self.buffer.fill(
+            lambda out: semi_joins.semi_changes(kind, lefts, rights, state, out, work), events
+        )
+        self.total, self.nulls = int(work[semi_joins.TOTAL]), int(work[semi_joins.NULLS])
         counters.probes += events
-        counters.comparisons += int(work[COMPARED])
+        counters.comparisons += int(work[semi_joins.COMPARED])
         if self.kind is not HalfJoinKind.SEMI:
-            counters.premature += int(work[PREMATURE])
-        rows, ts, weight = out[:, : int(work[MADE])]
-        made = Delta(ts, self.left.columns(rows, self.match.left.output), None, weight)
+            counters.premature += int(work[semi_joins.PREMATURE])
+        found, _, ts, weight = self.buffer.taken(int(work[semi_joins.MADE]))
+        made = Delta(ts, self.left.columns(found, self.match.left.output), None, weight)
         self.left.sweep(slots)
         self._sweep_keys(codes)
         self._sweep_keys(more)
@@ -117,61 +106,41 @@ class KeyedForm:
 
     def _sweep_keys(self, codes: I64) -> None:
         dead = np.empty(len(codes), np.int64)
-        dead = dead[: sweep(codes, self.keys.heads, SEEN, RIGHT, ALIVE, dead)]
+        dead = dead[: sweep(codes, self.keys.heads, semi_joins.SEEN, ROWS, semi_joins.COPIES, dead)]
         self.keys.table.release(dead[dead != self.null_code])
 
     def __len__(self) -> int:
         return len(self.left) + len(self.keys.table)
 
-    @property
-    def nbytes(self) -> int:
-        """Exact size of rows and keys."""
-        return self.left.nbytes + self.keys.nbytes
-
-    def save(self) -> Saved:
-        """Return the state for `load`."""
-        return {
-            "keys": self.keys.save(),
-            "left": self.left.save(),
-            "total": self.total,
-            "nulls": self.nulls,
-        }
-
-    def load(self, saved: Saved) -> None:
-        """Take over a saved state."""
-        self.keys.load(saved["keys"])
-        self.left.load(saved["left"])
-        total, nulls = saved["total"], saved["nulls"]
-        assert isinstance(total, int)
-        assert isinstance(nulls, int)
-        self.total, self.nulls = total, nulls
-
     def held(self, clock: int) -> tuple[Delta, ...]:
         """See `handover.Holding`: of right rows, their keys are all that matters."""
-        right = held_keys(self.match.right, self.codec, self.keys.table, self.keys.heads, clock)
+        copies = self.keys.heads[:, semi_joins.COPIES]
+        right = held_keys(self.match.right, self.codec, self.keys.table, copies, clock)
         return self.left.held([], clock), right
 
-    def live_codes(self) -> list[I64]:
-        """Return the interned codes that rows and keys refer to."""
-        return self.keys.live_codes(self.codec.fields) + self.left.live_codes()
-
-    def check(self) -> None:
-        """Assert the invariants of the state."""
-        self.left.check()
-        self.keys.table.check()
+    def invariants(self) -> None:
+        """Assert that no key is kept in vain."""
         heads = self.keys.heads
         live = self.keys.table.live()
-        useful = (heads[live, ALIVE] != 0) | (heads[live, RIGHT] != 0) | (live == self.null_code)
+        useful = heads[live, ROWS:].any(axis=1) | (live == self.null_code)
         assert useful.all(), "a key without rows is kept"
-        assert not heads[:, SEEN].any(), "an instant was left open"
+        assert not heads[:, semi_joins.SEEN].any(), "an instant was left open"
 
 
-class PairedForm:
+class PairedForm(State):
     """Where bands or a residual decide.
 
     Counts the partners of each distinct left row, from the changes of pairs; a row enters or
     leaves as its count leaves or reaches 0. Costs and stores what the join of Z-sets does.
     """
+
+    layout = "paired-half-join", 1
+    state_fields = (
+        NestedField("pairs"),
+        ArrayField("copies", length="pairs.left.table.entries", room="pairs.left.table.capacity"),
+        ArrayField("partners", length="pairs.left.table.entries", room="pairs.left.table.capacity"),
+        ScratchField("marks", room="pairs.left.table.capacity"),
+    )
 
     def __init__(self, match: Match, kind: HalfJoinKind) -> None:
         assert kind is not HalfJoinKind.NOT_IN
@@ -204,7 +173,7 @@ class PairedForm:
         slots = bags.changed[0][2]
         events = len(left) + len(ts)
         out = np.empty((3, events), np.int64)
-        made = count_partners(
+        made = semi_joins.count_partners(
             int(self.kind),
             (left.ts, left.weights(), slots),
             (ts, weight, lefts),
@@ -222,52 +191,27 @@ class PairedForm:
     def __len__(self) -> int:
         return len(self.pairs)
 
-    @property
-    def nbytes(self) -> int:
-        """Exact size of rows, keys and counts."""
-        return self.pairs.nbytes + 3 * self.copies.nbytes
-
-    def save(self) -> Saved:
-        """Return the state for `load`."""
-        pairs = self.pairs.save()
-        return {"pairs": pairs, "copies": self.copies.copy(), "partners": self.partners.copy()}
-
-    def load(self, saved: Saved) -> None:
-        """Take over a saved state."""
-        pairs, copies, partners = saved["pairs"], saved["copies"], saved["partners"]
-        assert isinstance(pairs, dict)
-        assert isinstance(copies, np.ndarray)
-        assert isinstance(partners, np.ndarray)
-        self.pairs.load(pairs)
-        self.copies, self.partners = copies.copy(), partners.copy()
-        self.marks = np.zeros_like(self.copies)
-
     def held(self, clock: int) -> tuple[Delta, ...]:
         """See `handover.Holding`."""
         bands = self.match.bands
         left = self.pairs.left.held([b.left for b in bands], clock)
         return left, self.pairs.right.held([b.right for b in bands], clock)
 
-    def live_codes(self) -> list[I64]:
-        """Return the interned codes that rows and keys refer to."""
-        return self.pairs.live_codes()
-
-    def check(self) -> None:
-        """Assert the invariants of the state."""
-        self.pairs.check()
+    def invariants(self) -> None:
+        """Assert that rows that are gone count nothing."""
         dead = np.ones(len(self.copies), np.bool_)
         dead[self.pairs.left.table.live()] = False
         assert not self.copies[dead].any(), "a row that is gone has copies"
         assert not self.partners[dead].any(), "a row that is gone has partners"
 
 
-def held_keys(side: Side, codec: RowCodec, keys: KeyTable, heads: I64, clock: int) -> Delta:
+def held_keys(side: Side, codec: RowCodec, keys: KeyTable, copies: I64, clock: int) -> Delta:
     """Return the keys that are counted on the right of a half join, with their copies."""
     live = keys.live()
-    live = live[heads[live, RIGHT] > 0]
+    live = live[copies[live] > 0]
     columns = codec.columns(keys.words[live])
     named = dict(zip(side.keys, columns, strict=True))
-    return Delta(np.full(len(live), clock), named, None, heads[live, RIGHT].copy())
+    return Delta(np.full(len(live), clock), named, None, copies[live])
 
 
 def _key_codec(side: Side, *, nullable: bool) -> RowCodec:

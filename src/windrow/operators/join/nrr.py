@@ -2,41 +2,22 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
 
 from windrow.core.time import BEGINNING
-from windrow.kernels.nrr_joins import (
-    COMPARED,
-    DEBT,
-    FIRST,
-    FREE_NODES,
-    INSTANT,
-    LACKS,
-    LAST,
-    MADE,
-    MARK,
-    META_WORDS,
-    NEXT,
-    NEXT_LEFT,
-    NEXT_TABLE,
-    NO_NODES,
-    NODE_WORDS,
-    REDO,
-    REDO_HEAD,
-    SLOT,
-    TOP,
-    USED,
-    WORK_WORDS,
-    look_up,
-    store_and_join,
-)
+from windrow.kernels import nrr_joins
 from windrow.kernels.zset_joins import EXTRA, sweep
 from windrow.operators.delta import Delta
-from windrow.operators.join.bags import BagRows, Changes, Keys, stored_fields
+from windrow.operators.join.bags import BagRows, Changes, DistinctRows, stored_fields
+from windrow.operators.join.keys import JoinKeys
 from windrow.operators.join.match import Match
 from windrow.operators.join.pairs import PairBuffer, Quad, pair_columns
 from windrow.operators.join.zset import count_in, count_out
-from windrow.operators.state.key_table import KeyTable, grown
+from windrow.operators.state.fields import ArrayField, NestedField, ScalarField, State
+from windrow.operators.state.key_table import grown
+from windrow.operators.stateless import StatefulTask
 from windrow.operators.task import Counters, Saved
 from windrow.operators.vector import I64
 
@@ -44,7 +25,7 @@ SMALLEST = 64
 NONE: I64 = np.empty(0, np.int64)
 
 
-class NrrJoinTask:
+class NrrJoinTask(StatefulTask):
     """L ⋈NRR N at work: { l∘n | n ∈ N(l.ts) }. The left edge keeps its kind; the table is signed.
 
     Updates of an instant come before its rows. An update that comes in a later step, after rows
@@ -56,17 +37,17 @@ class NrrJoinTask:
     the left tuples, or a departure may retract what an equal tuple of another time made.
     """
 
+    layout = "nrr-join", 1
+    state_fields = (NestedField("keys"), NestedField("table"), NestedField("memory"))
+
     def __init__(self, match: Match, *, signed: bool) -> None:
         assert not match.bands, "a table has no time to bound"
         self.match = match
         self.counters = Counters()
-        self.keys = Keys(KeyTable(len(match.left.keys)))
-        self.table = BagRows(match.right, 0, stored_fields(match.right, []))
+        self.keys = JoinKeys(match.left.key_codec, copies=True)
+        self.table = BagRows(match.right, stored_fields(match.right, []))
         self.memory = Memory(match) if signed else None
         self.buffer = PairBuffer()
-
-    def begin(self, start: int) -> Delta | None:
-        """Nothing is there before any tuple is."""
 
     def step(self, inputs: tuple[Delta, ...], clock: int) -> Delta:
         """Bring the table up to each row's ts and join the row with it."""
@@ -99,24 +80,12 @@ class NrrJoinTask:
 
     def _looking_up(self, left: Delta, codes: I64, table: Changes) -> Delta:
         """Join unsigned rows, which carry `exp`."""
-        work = np.zeros(WORK_WORDS, np.int64)
+        work = np.zeros(nrr_joins.WORK_WORDS, np.int64)
         arrived = (left.ts, codes, np.empty((len(left), 0), np.int64))
-        self.buffer.reserve(len(left))
-        while True:
-            look_up(
-                arrived,
-                table,
-                self.table.rows,
-                self.keys.heads,
-                self.match.bounds,
-                self.buffer.arrays,
-                work,
-            )
-            if work[NEXT_LEFT] == len(left) and work[NEXT_TABLE] == len(table[0]):
-                break
-            self.buffer.reserve(2 * self.buffer.room)
-        self.counters.comparisons += int(work[COMPARED])
-        lefts, slots, ts, copies = self.buffer.taken(int(work[MADE]))
+        rest = (self.table.rows, self.table.links), self.keys.heads, self.match.bounds
+        self.buffer.fill(lambda out: nrr_joins.look_up(arrived, table, *rest, out, work), len(left))
+        self.counters.comparisons += int(work[nrr_joins.COMPARED])
+        lefts, slots, ts, copies = self.buffer.taken(int(work[nrr_joins.MADE]))
         if not (copies == 1).all():
             times = np.maximum(copies, 0)
             lefts, slots, ts = lefts.repeat(times), slots.repeat(times), ts.repeat(times)
@@ -148,39 +117,14 @@ class NrrJoinTask:
         """Return how many table rows, left rows and results are stored."""
         return len(self.table) + (0 if self.memory is None else len(self.memory))
 
-    def state_bytes(self) -> int:
-        """Return the exact size of rows, keys and results."""
-        own = self.table.nbytes + self.keys.nbytes
-        return own + (0 if self.memory is None else self.memory.nbytes)
-
-    def save(self) -> Saved:
-        """Return the state for `load`."""
-        saved: Saved = {"keys": self.keys.save(), "table": self.table.save()}
+    def invariants(self) -> None:
+        """Assert that heads count rows, and results name them."""
+        self.keys.check_rows(NONE, self.table.codes())
         if self.memory is not None:
-            saved["memory"] = self.memory.save()
-        return saved
-
-    def load(self, saved: Saved) -> None:
-        """Take over a saved state."""
-        self.keys.load(saved["keys"])
-        self.table.load(saved["table"])
-        if self.memory is not None:
-            self.memory.load(saved["memory"])
-
-    def live_codes(self) -> list[I64]:
-        """Return the interned codes that the table, its keys and stored rows refer to."""
-        found = self.keys.live_codes(self.match.left.key_codec.fields) + self.table.live_codes()
-        return found if self.memory is None else found + self.memory.bag.live_codes()
-
-    def check(self) -> None:
-        """Assert the invariants of the state."""
-        self.table.check()
-        self.keys.check(self.table)
-        if self.memory is not None:
-            self.memory.check(self.table)
+            self.memory.check_named(self.table)
 
 
-class Memory:
+class Memory(State):
     """What each signed left row made.
 
     Invariants, asserted by `check`:
@@ -189,43 +133,48 @@ class Memory:
       3. a left row without makings, redo or debt is released.
     """
 
+    layout = "nrr-join-memory", 1
+    state_fields = (
+        NestedField("bag"),
+        ArrayField("makings", length="bag.table.entries", room="bag.table.capacity"),
+        ArrayField("meta"),
+        ArrayField("nodes", length="used"),
+        ScalarField("open_at"),
+    )
+
     def __init__(self, match: Match) -> None:
-        self.bag = BagRows(match.left, 0, stored_fields(match.left, []))
-        self.nodes = np.zeros((SMALLEST, NODE_WORDS), np.int64)
-        self.meta = np.zeros(META_WORDS, np.int64)
-        self.meta[INSTANT], self.meta[REDO_HEAD] = BEGINNING, LAST
+        self.bag = DistinctRows(match.left, stored_fields(match.left, []))
+        self.makings: I64 = np.zeros((SMALLEST, nrr_joins.LEFT_WORDS), np.int64)  # by left row
+        self.nodes = np.zeros((SMALLEST, nrr_joins.NODE_WORDS), np.int64)
+        self.meta = np.zeros(nrr_joins.META_WORDS, np.int64)
+        self.meta[nrr_joins.INSTANT], self.meta[nrr_joins.REDO_HEAD] = BEGINNING, nrr_joins.LAST
         self.slots = NONE  # left slots of this step's changes
         self.open = (NONE, NONE)  # left and table slots that the last instant may still release
         self.open_at = BEGINNING
 
     def __len__(self) -> int:
-        return len(self.bag) + int(self.meta[USED] - self.meta[FREE_NODES])
+        return len(self.bag) + int(self.meta[nrr_joins.USED] - self.meta[nrr_joins.FREE_NODES])
 
     def change(self, task: NrrJoinTask, left: Delta, codes: I64, table: Changes) -> Quad:
         """Apply changes of left rows and of the table; return those of results."""
         slots = self.slots = self.bag.encode(left)
         changed = (left.ts, left.weights(), slots, codes, np.empty((len(left), 0), np.int64))
-        work, buffer = np.zeros(WORK_WORDS, np.int64), task.buffer
-        buffer.reserve(len(left))
-        while True:
-            store_and_join(
-                changed,
-                table,
-                self.bag.rows,
-                task.table.rows,
-                task.keys.heads,
-                self.nodes,
-                self.meta,
-                buffer.arrays,
-                work,
-            )
-            if work[NEXT_LEFT] == len(left) and work[NEXT_TABLE] == len(table[0]):
-                break
-            if work[LACKS] == NO_NODES:
+        work, buffer = np.zeros(nrr_joins.WORK_WORDS, np.int64), task.buffer
+        self.makings = grown(self.makings, self.bag.table.capacity)  # type: ignore[assignment]
+        side = (task.table.rows, task.table.links)
+
+        def run(out: Quad) -> bool:
+            """Run the loop until it is done or lacks room for results, with nodes as it needs."""
+            while True:
+                state = (self.makings, side, task.keys.heads, self.nodes, self.meta)
+                if nrr_joins.store_and_join(changed, table, *state, out, work):
+                    return True
+                if work[nrr_joins.LACKS] != nrr_joins.NO_NODES:
+                    return False
                 self.nodes = grown(self.nodes, 2 * len(self.nodes))  # type: ignore[assignment]
-            else:
-                buffer.reserve(2 * buffer.room)
-        return buffer.taken(int(work[MADE]))
+
+        buffer.fill(run, len(left))
+        return buffer.taken(int(work[nrr_joins.MADE]))
 
     def settle(self, table: BagRows, left: Delta, made: Quad) -> None:
         """Release rows of no use. What the last instant retracted may still return."""
@@ -235,9 +184,11 @@ class Memory:
         theirs = np.concatenate([self.open[1], slots[ended]])
         table.sweep(theirs)
         dead = np.empty(len(mine), np.int64)
-        dead = dead[: sweep(mine, self.bag.rows, MARK, TOP, DEBT, dead)]
+        dead = dead[
+            : sweep(mine, self.makings, nrr_joins.MARK, nrr_joins.TOP, nrr_joins.DEBT, dead)
+        ]
         self.bag.table.release(dead)
-        now = int(self.meta[INSTANT])
+        now = int(self.meta[nrr_joins.INSTANT])
         before = self.open if self.open_at == now else (NONE, NONE)
         self.open = (
             np.setdiff1d(np.append(before[0], self.slots[left.ts == now]), dead),
@@ -245,50 +196,44 @@ class Memory:
         )
         self.open_at = now
 
-    @property
-    def nbytes(self) -> int:
-        """Exact size of the arrays."""
-        return self.bag.nbytes + self.nodes.nbytes
+    def content(self, rows: int) -> Saved:
+        """Return the makings, and what the last instant may still release."""
+        return {**super().content(rows), "open": list(self.open)}
 
-    def save(self) -> dict[str, object]:
-        """Return all that `load` needs."""
-        return {
-            "rows": self.bag.save(),
-            "nodes": self.nodes[: self.meta[USED]].copy(),
-            "meta": self.meta.copy(),
-            "open": list(self.open),
-            "open_at": self.open_at,
-        }
-
-    def load(self, saved: object) -> None:
+    def take_over(self, saved: Saved) -> None:
         """Take over saved makings."""
-        assert isinstance(saved, dict)
-        self.bag.load(saved["rows"])
-        self.nodes = grown(saved["nodes"].copy(), SMALLEST)  # type: ignore[assignment]
-        self.meta = saved["meta"].copy()
-        self.open = (saved["open"][0], saved["open"][1])
-        self.open_at = saved["open_at"]
+        super().take_over(saved)
+        mine, theirs = cast("list[I64]", saved["open"])
+        self.open = mine, theirs
 
-    def check(self, table: BagRows) -> None:
+    @property
+    def used(self) -> int:
+        """How many nodes were ever used."""
+        return int(self.meta[nrr_joins.USED])
+
+    def check_named(self, table: BagRows) -> None:
         """Assert the invariants."""
-        self.bag.table.check()
         named = np.zeros(len(table.rows), np.int64)
-        nodes = int(self.meta[FREE_NODES])
+        nodes = int(self.meta[nrr_joins.FREE_NODES])
         live = self.bag.table.live()
-        for making in [m for s in live for top in (TOP, REDO) for m in self._chain(s, top)]:
+        for making in [
+            m for s in live for top in (nrr_joins.TOP, nrr_joins.REDO) for m in self._chain(s, top)
+        ]:
             nodes += 1
-            result = int(self.nodes[making, FIRST])
+            result = int(self.nodes[making, nrr_joins.FIRST])
             while result:
                 nodes += 1
-                named[self.nodes[result - 1, SLOT]] += 1
-                result = int(self.nodes[result - 1, NEXT])
-        assert nodes == self.meta[USED], "invariant 1: a node is lost"
+                named[self.nodes[result - 1, nrr_joins.SLOT]] += 1
+                result = int(self.nodes[result - 1, nrr_joins.NEXT])
+        assert nodes == self.meta[nrr_joins.USED], "invariant 1: a node is lost"
         assert np.array_equal(named, table.rows[:, EXTRA]), "invariant 2: results are miscounted"
-        assert self.bag.rows[live, TOP : DEBT + 1].any(axis=1).all(), "invariant 3: a useless row"
+        assert self.makings[live, nrr_joins.TOP : nrr_joins.DEBT + 1].any(axis=1).all(), (
+            "invariant 3: a useless row"
+        )
 
     def _chain(self, slot: int, top: int) -> list[int]:
-        found, at = [], int(self.bag.rows[slot, top])
+        found, at = [], int(self.makings[slot, top])
         while at:
             found.append(at - 1)
-            at = int(self.nodes[at - 1, NEXT])
+            at = int(self.nodes[at - 1, nrr_joins.NEXT])
         return found

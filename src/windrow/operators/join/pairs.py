@@ -39,6 +39,12 @@ class PairBuffer:
                 new[: len(old)] = old
             self.arrays = bigger
 
+    def fill(self, loop: Callable[[Quad], bool], expected: int) -> None:
+        """Run a loop until it is done, with more room each time: it goes on where it stopped."""
+        self.reserve(expected)
+        while not loop(self.arrays):
+            self.reserve(2 * self.room)
+
     def taken(self, made: int) -> Quad:
         """Return the first `made` pairs: slots to be read at once, times to keep."""
         lefts, rights, ts, last = self.arrays

@@ -1,334 +1,325 @@
-"""The row store of one side of a join of unsigned edges: a ring, or a pool if in any order."""
+"""The row store of one side of a join of unsigned edges.
+
+    ring:  │ room │        alive        │  room  │         rows expire in order of arrival
+                tail               tail + count
+    pool:  │ a │ b │ free │ c │ free │ ... │  room  │      rows expire in any order
+                                          top
+
+A row has one slot from its arrival to its end, in each of the arrays of `chains.Links` and in the
+records of its columns: 16 bytes and the columns a row of a ring, 4 more and 16 for its calendar a
+row of a pool, 8 more with bands.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from windrow.core.time import FOREVER
-from windrow.kernels.chains import ALIVE
-from windrow.kernels.joins import BANDS, CODE, EXP, KEEP, OLDER, expire_ring, unlink_rows
+from windrow.kernels.chains import I32, LEFT, Links
+from windrow.kernels.joins import NewRows, expire_ring, unlink_rows
 from windrow.operators.delta import Delta
-from windrow.operators.join.match import Side, times_of
+from windrow.operators.join.keys import Heads, JoinKeys
+from windrow.operators.join.match import Match, Side, times_of
 from windrow.operators.state.calendar import CalendarQueue
-from windrow.operators.state.key_table import KeyTable, grown
-from windrow.operators.state.row_columns import RowColumns, load_columns, save_columns
+from windrow.operators.state.fields import State
+from windrow.operators.state.row_columns import interned_codes, load_columns, save_columns
+from windrow.operators.state.row_records import RowRecords
+from windrow.operators.task import Saved
 from windrow.operators.vector import I64, Vector
 from windrow.physical.conditions import Form
 
 SMALLEST = 64
-
-Shape = tuple[int, int, int, int]
-"""First number and mask of a ring; whether it is one; slots that a scan looks at."""
-
-
-@dataclass(slots=True)
-class RingRows:
-    """Rows that expire in order of arrival, by absolute number.
-
-    rows:  │ gone │        alive        │  room  │       slot = number & (capacity - 1)
-           0     tail                 head
-
-    Invariants, asserted by `check`:
-      1. at most `capacity` rows, a power of two;
-      2. `keep` never decreases from tail to head.
-    """
-
-    side: Side
-    bands: int
-    number: int
-    walk: I64 = field(default_factory=lambda: np.zeros((SMALLEST, 2), np.int64))
-    rows: I64 = field(init=False)
-    payload: RowColumns = field(init=False)
-    back: npt.NDArray[np.int32] = field(init=False)
-    tail: int = 0
-    head: int = 0
-
-    def __post_init__(self) -> None:
-        self.back = np.zeros(SMALLEST, np.int32)
-        self.rows = np.zeros((SMALLEST, BANDS + self.bands), np.int64)
-        self.payload = empty_columns(self.side)
-
-    def __len__(self) -> int:
-        return self.head - self.tail
-
-    @property
-    def shape(self) -> Shape:
-        """What the loop must know of the form."""
-        return self.tail, len(self.rows) - 1, 1, 0
-
-    def add(self, delta: Delta) -> I64:
-        """Store the columns of new rows; return their references."""
-        count = len(delta)
-        if len(self) + count > len(self.rows):
-            self._grow(len(self) + count)
-        capacity = len(self.rows)
-        start = self.head & (capacity - 1)
-        cut = min(count, capacity - start)
-        self.payload.write(slice(start, start + cut), delta.columns, slice(0, cut))
-        if cut < count:
-            self.payload.write(slice(0, count - cut), delta.columns, slice(cut, count))
-        self.head += count
-        return np.arange(self.head - count, self.head)
-
-    def schedule(self, refs: I64, keep: I64) -> None:
-        """Nothing to do: the tail passes rows in their order."""
-
-    def expire(self, clock: int, heads: I64) -> tuple[int, I64]:
-        """Let go of rows of no use after `clock`; return how many, and codes without any row."""
-        mask = len(self.rows) - 1
-        if self.head == self.tail or self.walk[self.tail & mask, KEEP] > clock:
-            return 0, NONE
-        dead = np.empty(len(self), np.int64)
-        old = self.tail
-        self.tail, count = expire_ring(
-            self.walk, self.rows, self.tail, self.head, mask, clock, heads, dead
-        )
-        return self.tail - old, dead[:count]
-
-    def live(self) -> I64:
-        """Return the slots in use, oldest first."""
-        return np.arange(self.tail, self.head) & (len(self.rows) - 1)
-
-    def _grow(self, count: int) -> None:
-        capacity = len(self.rows)
-        while capacity < count:
-            capacity *= 2
-        old, new = self.live(), np.arange(self.tail, self.head) & (capacity - 1)
-        self.rows = _moved(self.rows, old, new, capacity)
-        self.walk = _moved(self.walk, old, new, capacity)
-        self.payload.resize(capacity, old, new)
-        self._chain()
-
-    def _chain(self) -> None:
-        """Fill `back` from the chains in `walk`."""
-        assert len(self.rows) < 2**31, "a row's distance to an older one fits 31 bits"
-        self.back = np.zeros(len(self.rows), np.int32)
-        number = self.tail + 1
-        for slots, part in self._places():
-            older = self.walk[slots, OLDER]
-            distance = np.arange(number + part.start, number + part.stop) - older
-            self.back[slots] = np.where(older > self.tail, distance, 0)
-
-    def _places(self) -> list[tuple[slice, slice]]:
-        """Return the slots in use, oldest first, as slices, and which rows have each of them."""
-        capacity, count = len(self.rows), len(self)
-        low = self.tail & (capacity - 1)
-        cut = min(count, capacity - low)
-        places = [(slice(low, low + cut), slice(0, cut))]
-        return places if cut == count else [*places, (slice(0, count - cut), slice(cut, count))]
-
-    @property
-    def nbytes(self) -> int:
-        """Exact size of the arrays."""
-        return self.walk.nbytes + self.rows.nbytes + self.payload.nbytes + self.back.nbytes
-
-    def save(self) -> dict[str, object]:
-        """Return all that `load` needs."""
-        slots = self.live()
-        return {
-            "tail": self.tail,
-            "walk": self.walk[slots],
-            "rows": self.rows[slots],
-            "payload": save_columns(self.payload.take(slots)),
-        }
-
-    def load(self, saved: dict[str, object]) -> None:
-        """Take over saved rows, under their numbers."""
-        tail, walk, rows, payload = (saved[k] for k in ("tail", "walk", "rows", "payload"))
-        assert isinstance(tail, int)
-        assert isinstance(walk, np.ndarray)
-        assert isinstance(rows, np.ndarray)
-        assert isinstance(payload, dict)
-        self.tail = self.head = tail
-        self._grow(len(rows))
-        self.head = tail + len(rows)
-        columns = load_columns(self.payload.fields, payload)
-        for slots, part in self._places():
-            self.rows[slots] = rows[part]
-            self.walk[slots] = walk[part]
-            self.payload.write(slots, columns, part)
-        self._chain()
-
-    def check(self) -> None:
-        """Assert the invariants."""
-        capacity = len(self.rows)
-        assert len(self) <= capacity, "invariant 1: more rows than room"
-        assert capacity & (capacity - 1) == 0, "invariant 1: not a power of two"
-        assert (np.diff(self.walk[self.live(), KEEP]) >= 0).all(), "invariant 2: out of order"
-
-
-@dataclass(slots=True)
-class PoolRows:
-    """Rows that expire in any order, by slot; found by a calendar, or by scanning if `direct`.
-
-    Invariants, asserted by `check`:
-      1. each slot below `top` is either free or in the chain of its code;
-      2. a free slot is listed once.
-    """
-
-    side: Side
-    bands: int
-    number: int
-    direct: bool = False
-    walk: I64 = field(default_factory=lambda: np.zeros((SMALLEST, 2), np.int64))
-    rows: I64 = field(init=False)
-    payload: RowColumns = field(init=False)
-    free: I64 = field(default_factory=lambda: np.empty(SMALLEST, np.int64))
-    frees: int = 0
-    top: int = 0
-    due: CalendarQueue = field(default_factory=CalendarQueue)
-
-    def __post_init__(self) -> None:
-        self.rows = np.zeros((SMALLEST, BANDS + self.bands), np.int64)
-        self.payload = empty_columns(self.side)
-
-    def __len__(self) -> int:
-        return self.top - self.frees
-
-    @property
-    def shape(self) -> Shape:
-        """What the loop must know of the form."""
-        return 0, -1, 0, self.top if self.direct else 0
-
-    def add(self, delta: Delta) -> I64:
-        """Store the columns of new rows; return their references."""
-        count = len(delta)
-        reused = min(count, self.frees)
-        fresh = count - reused
-        self._reserve(self.top + fresh)
-        self.frees -= reused
-        slots = np.concatenate(
-            [self.free[self.frees : self.frees + reused], np.arange(self.top, self.top + fresh)]
-        )
-        self.top += fresh
-        self.payload.write(slots, delta.columns, slice(0, count))
-        return slots
-
-    def schedule(self, refs: I64, keep: I64) -> None:
-        """Note when new rows are to leave."""
-        if self.direct:
-            return
-        ends = keep < FOREVER
-        if ends.all():
-            self.due.push(keep, refs)
-        elif ends.any():
-            self.due.push(keep[ends], refs[ends])
-
-    def expire(self, clock: int, heads: I64) -> tuple[int, I64]:
-        """Let go of rows of no use after `clock`; return how many, and codes without any row."""
-        if self.direct or not self.top:
-            return 0, NONE
-        _, slots = self.due.pop(clock)
-        if not len(slots):
-            return 0, NONE
-        dead = np.empty(len(slots), np.int64)
-        count = unlink_rows(slots, self.walk, self.rows, heads, self.number, dead)
-        self.release(slots)
-        return len(slots), dead[:count]
-
-    def release(self, slots: I64) -> None:
-        """Reclaim the slots of rows that were unlinked."""
-        self.free[self.frees : self.frees + len(slots)] = slots
-        self.frees += len(slots)
-
-    def live(self) -> I64:
-        """Return the slots in use, ascending."""
-        return np.flatnonzero(self.rows[: self.top, CODE])
-
-    def _reserve(self, top: int) -> None:
-        if top > len(self.rows):
-            self.rows = grown(self.rows, top)  # type: ignore[assignment]
-            self.walk = grown(self.walk, len(self.rows))  # type: ignore[assignment]
-            self.free = grown(self.free, len(self.rows))  # type: ignore[assignment]
-            self.payload.resize(len(self.rows), slice(0, self.top), slice(0, self.top))
-
-    @property
-    def nbytes(self) -> int:
-        """Exact size of the arrays."""
-        own = self.walk.nbytes + self.rows.nbytes + self.free.nbytes
-        return own + self.payload.nbytes + self.due.nbytes
-
-    def save(self) -> dict[str, object]:
-        """Return all that `load` needs."""
-        return {
-            "walk": self.walk[: self.top].copy(),
-            "rows": self.rows[: self.top].copy(),
-            "free": self.free[: self.frees].copy(),
-            "payload": save_columns(self.payload.take(np.arange(self.top))),
-        }
-
-    def load(self, saved: dict[str, object]) -> None:
-        """Take over saved rows, in their slots."""
-        walk, rows, free, payload = (saved[k] for k in ("walk", "rows", "free", "payload"))
-        assert isinstance(walk, np.ndarray)
-        assert isinstance(rows, np.ndarray)
-        assert isinstance(free, np.ndarray)
-        assert isinstance(payload, dict)
-        self._reserve(len(rows))
-        self.top = len(rows)
-        self.rows[: self.top] = rows
-        self.walk[: self.top] = walk
-        columns = load_columns(self.payload.fields, payload)
-        self.payload.write(slice(0, self.top), columns, slice(0, self.top))
-        self.release(free)
-        live = self.live()
-        self.schedule(live, self.walk[live, KEEP])
-
-    def check(self) -> None:
-        """Assert the invariants."""
-        free = self.free[: self.frees]
-        assert len(np.unique(free)) == self.frees, "invariant 2: a slot is free twice"
-        used = self.rows[: self.top, CODE] > 0
-        assert not used[free].any(), "invariant 1: a free slot is in a chain"
-        assert used.sum() == len(self), "invariant 1: a slot is lost"
-
-
-SideRows = RingRows | PoolRows
+GROWTH = 1.25
+"""A store that is full gets so many times its room: a fifth of it is unused at most."""
 NONE: I64 = np.empty(0, np.int64)
 
 
-def rows_of(form: Form, side: Side, bands: int, number: int) -> SideRows:
-    """Return an empty state of the given form."""
-    if form is Form.FIFO:
-        return RingRows(side, bands, number)
-    return PoolRows(side, bands, number, direct=form is Form.DIRECT)
+@dataclass(slots=True)
+class JoinRows(State):
+    """The rows of one side of a join: `number` is LEFT or RIGHT.
 
-
-def empty_columns(side: Side) -> RowColumns:
-    """Return room for the columns that results are made of."""
-    columns = RowColumns(tuple(side.schema[name] for name in side.kept))
-    columns.resize(SMALLEST, slice(0, 0), slice(0, 0))
-    return columns
-
-
-def _moved(array: I64, old: I64, new: I64, capacity: int) -> I64:
-    """Return the rows of places `old` in places `new` of an array of `capacity` rows."""
-    moved = np.zeros((capacity, array.shape[1]), np.int64)
-    moved[new] = array[old]
-    return moved
-
-
-def held_rows(rows: SideRows, keys: KeyTable, bands: list[str], clock: int) -> Delta:
-    """Return the rows of a side with all columns that the join reads, and their ends.
-
-    Their ts is not kept: where bands ask for it, the times that they compare stand for it.
+    `bands` are the time columns that bands read; loops compare them if `compared`, else they have
+    become `keep` and are stored only if results do not have them, for who takes the rows over.
+    `endless` rows have no end of their own: bands let go of them. Invariants, asserted by `check`:
+      1. there are at most `capacity` rows, and `keep` never decreases from a ring's tail on;
+      2. each slot of a pool below `top` is either free, and listed once, or in a chain;
+      3. from the newest row of a key, `older` leads to all others.
     """
-    slots, side = rows.live(), rows.side
-    stored = rows.rows[slots]
-    words = side.key_codec.columns(keys.words[stored[:, CODE] - 1])
-    columns = dict(zip(side.keys, words, strict=True)) | rows.payload.take(slots)
-    for i, name in enumerate(bands):
-        columns.setdefault(name, Vector(side.schema[name].type, stored[:, BANDS + i].copy()))
-    return Delta(times_of(columns, bands, len(slots), clock), columns, stored[:, EXP].copy())
+
+    layout = "join-rows", 1
+
+    match: Match
+    number: int
+    form: Form
+    compared: bool = True
+    endless: bool = False
+    side: Side = field(init=False)
+    bands: list[str] = field(init=False)
+    timed: list[str] = field(init=False)
+    links: Links = field(init=False)
+    payload: RowRecords = field(init=False)
+    tail: int = 0  # of a ring: the slot of the oldest row, and how many there are
+    count: int = 0
+    top: int = 0  # of a pool: slots ever used, and those that are free
+    frees: int = 0
+    free: I32 = field(default_factory=lambda: np.empty(0, np.int32))
+    due: CalendarQueue | None = None
+
+    def __post_init__(self) -> None:
+        match, is_left = self.match, self.number == LEFT
+        self.side = match.left if is_left else match.right
+        self.bands = [b.left if is_left else b.right for b in match.bands]
+        rest = [name for name in dict.fromkeys(self.bands) if name not in self.side.kept]
+        self.timed = self.bands if self.compared else rest
+        self.payload = RowRecords(tuple(self.side.schema[n] for n in self.side.kept), SMALLEST)
+        self.links = self._lines(SMALLEST)
+        if self.form is Form.CALENDAR:
+            self.due = CalendarQueue()
+
+    def _lines(self, capacity: int) -> Links:
+        keep = np.zeros(capacity, np.int64)
+        own = NONE if self.endless else np.zeros(capacity, np.int64)
+        codes, older = np.zeros((2, capacity), np.int32)
+        newer = np.zeros(0 if self.ring else capacity, np.int32)
+        times = np.zeros((capacity, len(self.timed)), np.int64)
+        return Links(keep, own if self.bands or self.endless else keep, codes, older, newer, times)
+
+    def __len__(self) -> int:
+        return self.count if self.ring else self.top - self.frees
+
+    @property
+    def ring(self) -> bool:
+        """Return whether rows expire in order of arrival."""
+        return self.form is Form.FIFO
+
+    @property
+    def capacity(self) -> int:
+        """For how many rows there is room."""
+        return self.payload.capacity
+
+    @property
+    def keep(self) -> I64:
+        """Until when each row is of use, by slot."""
+        return self.links.keep
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Return whether rows expire in order, and how many slots a scan looks at."""
+        return int(self.ring), self.top if self.form is Form.DIRECT else 0
+
+    def arrive(self, delta: Delta, keys: JoinKeys) -> NewRows:
+        """Store the columns of new rows; return what the loop reads that enters them."""
+        count, is_left = len(delta), self.number == LEFT
+        if not count:
+            return NewRows(NONE, NONE, NONE, NONE, NONE, np.empty((0, len(self.bands)), np.int64))
+        assert delta.exp is not None
+        times = (self.match.left_times if is_left else self.match.right_times)(delta)
+        keep = (self.match.left_keep if is_left else self.match.right_keep)(delta.exp, times)
+        codes = keys.encode(self.side.key_words(delta))
+        self.payload.admit(delta.columns)
+        slots = self._take_slots(count, keys.heads)
+        for where, part in _runs(slots) if self.ring else [(slots, slice(0, count))]:
+            self.payload.write(where, delta.columns, part)
+            for k, name in enumerate(self.timed):
+                self.links.times[where, k] = delta.columns[name].data[part]
+        if self.due is not None:
+            self._schedule(slots, keep)
+        return NewRows(delta.ts, delta.exp, keep, slots, codes, times)
+
+    def _take_slots(self, count: int, heads: Heads) -> I64:
+        """Return the slots of new rows, which are counted as stored from now on in a ring."""
+        if self.ring:
+            self._reserve(self.count + count, heads)
+            self.count += count
+            return self._ring_slots(self.count - count)
+        reused = min(count, self.frees)
+        fresh = np.arange(self.top, self.top + count - reused)
+        self._reserve(self.top + len(fresh), heads)
+        self.frees -= reused
+        again = self.free[self.frees : self.frees + reused]
+        self.links.codes[fresh] = -1
+        self.top += len(fresh)
+        return np.concatenate([again.astype(np.int64), fresh])
+
+    def _reserve(self, rows: int, heads: Heads) -> None:
+        """Make room. The rows of a ring that stand behind its room move to the new end."""
+        old = self.capacity
+        if rows <= old:
+            return
+        assert rows < 2**30, "a slot fits 31 bits"
+        capacity = max(rows, int(GROWTH * old))
+        wrapped = self.ring and self.tail + self.count > old
+        first, by = (self.tail, capacity - old) if wrapped else (old, 0)
+        moves = [
+            (slice(0, first), slice(0, first)),
+            (slice(first, old), slice(first + by, old + by)),
+        ]
+        before, self.links = self.links, self._lines(capacity)
+        for new, lines in zip(arrays(self.links), arrays(before), strict=True):
+            for source, target in moves if len(lines) else []:
+                new[target] = lines[source]
+        self.payload.move(capacity, moves)
+        if by:
+            older = self.links.older
+            older[older > first] += by
+            newest = heads[:, self.number]
+            newest[newest > first] += by
+            self.tail += by
+
+    def _schedule(self, slots: I64, keep: I64) -> None:
+        assert self.due is not None
+        ends = keep < FOREVER
+        if ends.all():
+            self.due.push(keep, slots)
+        elif ends.any():
+            self.due.push(keep[ends], slots[ends])
+
+    def expire(self, clock: int, keys: JoinKeys) -> int:
+        """Let go of rows of no use after `clock`, and of keys without any row; return how many."""
+        if self.ring:
+            if not self.count or self.keep[self.tail] > clock:
+                return 0
+            dead = np.empty(self.count, np.int64)
+            where = self.tail, self.count
+            went, gone = expire_ring(self.links, *where, clock, keys.heads, self.number, dead)
+            self.passed(went)
+        else:
+            slots = NONE if self.due is None else self.due.pop(clock)[1]
+            if not len(slots):
+                return 0
+            dead, went = np.empty(len(slots), np.int64), len(slots)
+            gone = unlink_rows(slots, self.links, keys.heads, self.number, dead)
+            self.release(slots)
+        keys.table.release(dead[:gone])
+        return int(went)
+
+    def passed(self, rows: int) -> None:
+        """Move the tail of a ring past rows that were counted out."""
+        self.tail = (self.tail + rows) % self.capacity
+        self.count -= rows
+
+    def release(self, slots: I64) -> None:
+        """Reclaim the slots of rows that were unlinked."""
+        if self.frees + len(slots) > len(self.free):
+            bigger = np.empty(int(GROWTH * (self.frees + len(slots))), np.int32)
+            bigger[: self.frees] = self.free[: self.frees]
+            self.free = bigger
+        self.free[self.frees : self.frees + len(slots)] = slots
+        self.frees += len(slots)
+
+    def _ring_slots(self, first: int) -> I64:
+        """Return the slots of a ring's rows, without the first ones."""
+        start, count = (self.tail + first) % self.capacity, self.count - first
+        cut = min(count, self.capacity - start)
+        slots = np.arange(start, start + cut)
+        return slots if cut == count else np.concatenate([slots, np.arange(count - cut)])
+
+    def live(self) -> I64:
+        """Return the slots in use, oldest first in a ring."""
+        if self.ring:
+            return self._ring_slots(0)
+        return np.flatnonzero(self.links.codes[: self.top] >= 0)
+
+    def codes(self) -> I64:
+        """Return the codes of the rows, as `live`."""
+        return self.links.codes[self.live()].astype(np.int64)
+
+    def held(self, keys: JoinKeys, clock: int) -> Delta:
+        """Return the rows with all columns that the join reads, and their ends.
+
+        Their ts is not kept: where bands ask for it, the times that they compare stand for it.
+        """
+        slots, side = self.live(), self.side
+        words = side.key_codec.columns(keys.table.words[self.codes()])
+        columns = dict(zip(side.keys, words, strict=True)) | self.payload.take(slots)
+        times = self.links.times[slots]
+        for k, name in enumerate(self.timed):
+            columns.setdefault(name, Vector(side.schema[name].type, times[:, k].copy()))
+        exp = np.full(len(slots), FOREVER) if self.endless else self.links.exp[slots]
+        return Delta(times_of(columns, self.bands, len(slots), clock), columns, exp)
+
+    @property
+    def nbytes(self) -> int:
+        """Exact size of the arrays."""
+        links = self.links
+        ends = 0 if links.exp is links.keep else links.exp.nbytes
+        own = sum(a.nbytes for a in arrays(links._replace(exp=NONE))) + self.free.nbytes
+        return own + ends + self.payload.nbytes + (0 if self.due is None else self.due.nbytes)
+
+    def live_codes(self) -> list[I64]:
+        """Return the interned codes that rows refer to."""
+        return interned_codes(self.payload.fields, self.payload.take(self.live()))
+
+    def _used(self) -> I64:
+        """Return the slots that are saved: a pool's free ones too, so that each keeps its own."""
+        return self.live() if self.ring else np.arange(self.top)
+
+    def content(self, rows: int) -> Saved:
+        """Return the rows in use, in their slots."""
+        slots = self._used()
+        lines = dict(zip(Links._fields, arrays(self.links), strict=True))
+        if self.links.exp is self.links.keep:
+            lines["exp"] = NONE
+        return {
+            "at": [self.capacity, self.tail, self.count, self.top],
+            "free": self.free[: self.frees].copy(),
+            "lines": {n: a[slots] if len(a) else a for n, a in lines.items()},
+            "payload": save_columns(self.payload.take(slots)),
+        }
+
+    def take_over(self, saved: Saved) -> None:
+        """Take over saved rows, in their slots."""
+        capacity, self.tail, self.count, self.top = cast("list[int]", saved["at"])
+        lines = cast("dict[str, I64]", saved["lines"])
+        self.payload.move(capacity, [])
+        self.links = self._lines(capacity)
+        columns = load_columns(self.payload.fields, cast("Saved", saved["payload"]))
+        self.payload.admit(columns)
+        slots = self._used()
+        self.payload.write(slots, columns, slice(0, len(slots)))
+        for name, line in zip(Links._fields, arrays(self.links), strict=True):
+            if len(lines[name]):
+                line[slots] = lines[name]
+        self.release(cast("I64", saved["free"]))
+        if self.due is not None:
+            live = self.live()
+            self._schedule(live, self.keep[live])
+
+    def invariants(self) -> None:
+        """Assert the invariants of the store; for chains see `check_chains`."""
+        self.payload.check()
+        assert len(self) <= self.capacity, "invariant 1: more rows than room"
+        if self.ring:
+            assert (np.diff(self.keep[self.live()]) >= 0).all(), "invariant 1: out of order"
+        free = self.free[: self.frees]
+        assert len(np.unique(free)) == self.frees, "invariant 2: a slot is free twice"
+        assert len(self.live()) == len(self), "invariant 2: a slot is lost"
+
+    def check_chains(self, keys: JoinKeys) -> None:
+        """Assert that chains lead to all rows."""
+        counted = np.bincount(self.codes(), minlength=len(keys.heads))
+        codes, found = np.flatnonzero(counted), 0
+        at = keys.heads[codes, self.number].astype(np.int64) - 1
+        while len(codes):
+            own = self.links.codes[at]
+            assert np.array_equal(own, codes), "invariant 3: a chain changes its key"
+            found += 1
+            more = counted[codes] > found
+            at, codes = self.links.older[at[more]].astype(np.int64) - 1, codes[more]
 
 
-def check_chains(left: SideRows, right: SideRows, heads: I64, live: I64) -> None:
-    """Assert that codes count their rows: those alive are just those with a row."""
-    alive = np.zeros(len(heads), np.int64)
-    for rows in (left, right):
-        np.add.at(alive, rows.rows[rows.live(), CODE] - 1, 1)
-    assert np.array_equal(alive, heads[:, ALIVE]), "a code's rows are miscounted"
-    assert np.array_equal(np.flatnonzero(alive), live), "a code without rows is kept"
+def arrays(links: Links) -> tuple[npt.NDArray[Any], ...]:
+    """Return the arrays of links, of whatever kind."""
+    return tuple(links)
+
+
+def _runs(slots: I64) -> list[tuple[slice, slice]]:
+    """Return the slots of new rows of a ring as slices, two if they wrap, and whose each is."""
+    first, count = int(slots[0]), len(slots)
+    rest = int(slots[-1]) + 1 if slots[-1] < first else 0
+    runs = [(slice(first, first + count - rest), slice(0, count - rest))]
+    return [*runs, (slice(0, rest), slice(count - rest, count))] if rest else runs

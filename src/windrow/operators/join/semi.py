@@ -12,16 +12,21 @@ from windrow.operators.delta import Delta
 from windrow.operators.join.half import HalfJoinKind, KeyedForm, PairedForm
 from windrow.operators.join.match import Match, Residual, Side
 from windrow.operators.join.zset import count_in, count_out
-from windrow.operators.task import Counters, Saved
-from windrow.operators.vector import I64, Bools, Vector
+from windrow.operators.state.fields import NestedField
+from windrow.operators.stateless import StatefulTask
+from windrow.operators.task import Counters
+from windrow.operators.vector import Bools, Vector
 
 
-class HalfJoinTask:
+class HalfJoinTask(StatefulTask):
     """The left rows that have a partner on the right, or none: signed × signed → signed.
 
     What an instant changes is netted: a left row is retracted only if at the end of the instant it
     is out of the answer. Rows with a NULL key have no partner; NOT IN has rules of its own.
     """
+
+    layout = "half-join", 1
+    state_fields = (NestedField("form"),)
 
     def __init__(self, match: Match, kind: HalfJoinKind) -> None:
         self.kind = kind
@@ -34,9 +39,6 @@ class HalfJoinTask:
         else:
             self.form = KeyedForm(match, kind)
         self.match = match
-
-    def begin(self, start: int) -> Delta | None:
-        """Nothing is there before any tuple is."""
 
     def step(self, inputs: tuple[Delta, ...], clock: int) -> Delta:
         """Apply the changes instant by instant; return what enters and leaves the answer."""
@@ -58,29 +60,9 @@ class HalfJoinTask:
         """Return how many rows and keys are stored."""
         return len(self.form)
 
-    def state_bytes(self) -> int:
-        """Return the exact size of rows, keys and counts."""
-        return self.form.nbytes
-
-    def save(self) -> Saved:
-        """Return the state for `load`."""
-        return self.form.save()
-
-    def load(self, saved: Saved) -> None:
-        """Take over a saved state."""
-        self.form.load(saved)
-
     def held(self, clock: int) -> tuple[Delta, ...]:
         """See `handover.Holding`."""
         return self.form.held(clock)
-
-    def live_codes(self) -> list[I64]:
-        """Return the interned codes that the state refers to."""
-        return self.form.live_codes()
-
-    def check(self) -> None:
-        """Assert the invariants of the state."""
-        self.form.check()
 
 
 class SemiJoinTask(HalfJoinTask):

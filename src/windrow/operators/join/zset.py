@@ -4,39 +4,38 @@ from __future__ import annotations
 
 import numpy as np
 
-from windrow.kernels.zset_joins import (
-    COMPARED,
-    MADE,
-    NEXT_LEFT,
-    NEXT_RIGHT,
-    WORK_WORDS,
-    join_changes,
-)
+from windrow.kernels.joins import COMPARED, MADE, WORK_WORDS
+from windrow.kernels.zset_joins import join_changes
 from windrow.operators.delta import Delta
-from windrow.operators.join.bags import BagRows, Changes, Keys, stored_fields
+from windrow.operators.join.bags import BagRows, Changes, stored_fields
+from windrow.operators.join.keys import JoinKeys
 from windrow.operators.join.match import Match
 from windrow.operators.join.pairs import PairBuffer, Quad, pair_columns
-from windrow.operators.state.key_table import KeyTable
-from windrow.operators.task import Counters, Saved
+from windrow.operators.state.fields import NestedField, State
+from windrow.operators.stateless import StatefulTask
+from windrow.operators.task import Counters
 from windrow.operators.vector import I64
 
 
-class ZSetPairs:
+class ZSetPairs(State):
     """The pairs of two Z-sets that have equal keys and lie within the bands, as they change.
 
     With `as_set` a left row counts as one, however many copies there are of it.
     Costs O(changes + rows of their keys); stores the distinct rows of both sides.
     """
 
+    layout = "z-set-pairs", 1
+    state_fields = (NestedField("keys"), NestedField("left"), NestedField("right"))
+
     def __init__(self, match: Match, *, as_set: bool = False) -> None:
         self.match = match
         self.as_set = int(as_set)
         bands = match.bands
-        self.keys = Keys(KeyTable(len(match.left.keys)))
+        self.keys = JoinKeys(match.left.key_codec, copies=True)
         left = stored_fields(match.left, [b.left for b in bands])
         right = stored_fields(match.right, [b.right for b in bands])
-        self.left = BagRows(match.left, len(bands), left)
-        self.right = BagRows(match.right, len(bands), right)
+        self.left = BagRows(match.left, left, len(bands))
+        self.right = BagRows(match.right, right, len(bands))
         self.buffer = PairBuffer()
         self.changed: tuple[Changes, Changes] | None = None
 
@@ -53,22 +52,11 @@ class ZSetPairs:
             right.ts, right.weights(), self.right.encode(right), more, match.right_times(right)
         )  # fmt: skip
         self.changed = (lefts, rights)
-        self.buffer.reserve(len(left) + len(right))
-        while True:
-            join_changes(
-                lefts,
-                rights,
-                self.left.rows,
-                self.right.rows,
-                self.keys.heads,
-                match.bounds,
-                self.as_set,
-                self.buffer.arrays,
-                work,
-            )
-            if work[NEXT_LEFT] == len(left) and work[NEXT_RIGHT] == len(right):
-                break
-            self.buffer.reserve(2 * self.buffer.room)
+        sides = (self.left.rows, self.left.links), (self.right.rows, self.right.links)
+        rest = (*sides, self.keys.heads, match.bounds, self.as_set)
+        self.buffer.fill(
+            lambda out: join_changes(lefts, rights, *rest, out, work), len(left) + len(right)
+        )
         counters.probes += len(left) + len(right)
         counters.comparisons += int(work[COMPARED])
         return self.buffer.taken(int(work[MADE]))
@@ -76,40 +64,18 @@ class ZSetPairs:
     def settle(self) -> None:
         """Release the rows and keys that the last changes left without copies."""
         assert self.changed is not None, "changes are settled once"
-        for (_, _, slots, codes, _), bag in zip(self.changed, (self.left, self.right), strict=True):
-            if len(slots):
-                bag.sweep(slots)
-                self.keys.sweep(codes)
+        (_, _, lefts, codes, _), (_, _, rights, more, _) = self.changed
+        self.left.sweep(lefts)
+        self.right.sweep(rights)
+        self.keys.sweep(codes, more)
         self.changed = None
 
     def __len__(self) -> int:
         return len(self.left) + len(self.right)
 
-    @property
-    def nbytes(self) -> int:
-        """Exact size of the arrays."""
-        return self.keys.nbytes + self.left.nbytes + self.right.nbytes
-
-    def save(self) -> dict[str, object]:
-        """Return all that `load` needs."""
-        return {"keys": self.keys.save(), "left": self.left.save(), "right": self.right.save()}
-
-    def load(self, saved: Saved) -> None:
-        """Take over a saved state."""
-        self.keys.load(saved["keys"])
-        self.left.load(saved["left"])
-        self.right.load(saved["right"])
-
-    def live_codes(self) -> list[I64]:
-        """Return the interned codes that rows and keys refer to."""
-        keys = self.keys.live_codes(self.match.left.key_codec.fields)
-        return keys + self.left.live_codes() + self.right.live_codes()
-
-    def check(self) -> None:
-        """Assert the invariants."""
-        self.left.check()
-        self.right.check()
-        self.keys.check(self.left, self.right)
+    def invariants(self) -> None:
+        """Assert that heads count rows."""
+        self.keys.check_rows(self.left.codes(), self.right.codes())
 
 
 def count_in(counters: Counters, *inputs: Delta) -> None:
@@ -126,16 +92,16 @@ def count_out(counters: Counters, ts: I64, weight: I64) -> None:
     counters.negatives_out += int(np.count_nonzero(weight < 0))
 
 
-class ZSetJoin:
+class ZSetJoin(StatefulTask):
     """L ⋈ R at work: signed × signed → signed. The changes of an instant add up to Δ(L ⋈ R)."""
+
+    layout = "z-set-join", 1
+    state_fields = (NestedField("pairs"),)
 
     def __init__(self, match: Match) -> None:
         self.match = match
         self.counters = Counters()
         self.pairs = ZSetPairs(match)
-
-    def begin(self, start: int) -> Delta | None:
-        """Nothing is there before any tuple is."""
 
     def step(self, inputs: tuple[Delta, ...], clock: int) -> Delta:
         """Apply the changes in time order; return those of the join."""
@@ -167,28 +133,8 @@ class ZSetJoin:
         """Return how many distinct rows of both sides are stored."""
         return len(self.pairs)
 
-    def state_bytes(self) -> int:
-        """Return the exact size of rows, chains and keys."""
-        return self.pairs.nbytes
-
-    def save(self) -> Saved:
-        """Return the state for `load`."""
-        return self.pairs.save()
-
-    def load(self, saved: Saved) -> None:
-        """Take over a saved state."""
-        self.pairs.load(saved)
-
     def held(self, clock: int) -> tuple[Delta, ...]:
         """See `handover.Holding`."""
         bands = self.match.bands
         left = self.pairs.left.held([b.left for b in bands], clock)
         return left, self.pairs.right.held([b.right for b in bands], clock)
-
-    def live_codes(self) -> list[I64]:
-        """Return the interned codes that the state refers to."""
-        return self.pairs.live_codes()
-
-    def check(self) -> None:
-        """Assert the invariants of the state."""
-        self.pairs.check()

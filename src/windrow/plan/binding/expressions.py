@@ -335,7 +335,7 @@ def misplaced(node: exp.Expr) -> BindError:
             return BindError(
                 f"{to_sql(node)} is not supported",
                 detail="The language has no such expression.",
-                hint="docs/language.md shows every construct.",
+                hint="docs/reference/language.md shows every construct.",
                 span=span_of(node),
             )
 

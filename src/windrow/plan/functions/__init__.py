@@ -110,7 +110,7 @@ def _unknown(name: str) -> BindError:
         detail=ELSEWHERE.get(name.lower(), ""),
         hint=f'Did you mean "{near[0]}"?'
         if near and name.lower() not in ELSEWHERE
-        else "docs/language.md lists all functions.",
+        else "docs/reference/language.md lists all functions.",
     )
 
 

@@ -51,6 +51,8 @@ Arrived = tuple[str, I64, FittedRows]
 class Database:
     """Streams, relations and standing queries in this process.
 
+    Examples
+    --------
     >>> db = Database()
     >>> db.execute("CREATE STREAM s (ts BIGINT, k BIGINT) TIMESTAMP BY ts")
     >>> q = db.query("SELECT k, COUNT(*) AS n FROM s [RANGE 10] GROUP BY k")

@@ -17,7 +17,8 @@ INDEX = (
     "# Results of experiments",
     "",
     "Written by `windrow experiment all`. Each page has claim, figure, numbers and verdict.",
-    "The verdict is of the paper's claims; windrow's own are counted apart (docs/experiments.md).",
+    "The verdict is of the paper's claims; windrow's own are counted apart "
+    "(docs/explanation/experiments.md).",
     "",
     "| experiment | what | verdict | findings |",
     "| --- | --- | --- | --- |",
