@@ -12,34 +12,17 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 import numpy as np
 
 from windrow.core.schema import Schema
+from windrow.operators import distinct, streams, window
+from windrow.operators import join as joins
 from windrow.operators.aggregate import GroupByTask
 from windrow.operators.aggregate.contributions import ContributeTask
 from windrow.operators.dataflow import Dataflow, Stage, TaskWatch
 from windrow.operators.delta import Delta
-from windrow.operators.distinct import (
-    DeltaStarDistinct,
-    ExpiringDistinct,
-    StoredInputDistinct,
-    StrictDistinct,
-)
 from windrow.operators.early_watching import EarlyWatch
 from windrow.operators.endless import endless
 from windrow.operators.expire import ExpireTask, InsertionsTask
 from windrow.operators.hold import HoldTask
 from windrow.operators.interner import Interner
-from windrow.operators.join import (
-    AntiJoinTask,
-    ExpiringJoin,
-    ExpiringSemiJoin,
-    FifoJoin,
-    HashJoin,
-    Match,
-    NrrJoinTask,
-    PartlySignedAntiJoin,
-    SemiJoinTask,
-    Side,
-    ZSetJoin,
-)
 from windrow.operators.join.aggregation.contributing import ContributingJoinTask
 from windrow.operators.join.aggregation.op import AggregationJoin, Compute
 from windrow.operators.join.aggregation.task import AggregationJoinTask
@@ -59,29 +42,10 @@ from windrow.operators.state.expirer import (
     ScanningExpirer,
 )
 from windrow.operators.state.partly_signed_expirer import PartlySignedExpirer
-from windrow.operators.streams import (
-    DelayTask,
-    DstreamTask,
-    IstreamTask,
-    NumberTask,
-    ProducedTask,
-    RecentAnswersTask,
-    RefreshTask,
-    RstreamTask,
-    SlideInstantsTask,
-)
 from windrow.operators.task import Task
 from windrow.operators.topn import TopNTask
 from windrow.operators.vector import I64, Vector
 from windrow.operators.watching import OrderWatch
-from windrow.operators.window import (
-    PartitionRowsWindow,
-    RangeWindow,
-    RowsWindow,
-    SinceWindow,
-    UnboundedWindow,
-    UntilWindow,
-)
 from windrow.optimize.notes import ChoiceNotes, EarlyNote, EarlyNotes, OrderNotes
 from windrow.physical import operators as ops
 from windrow.physical.conditions import JoinCondition, JoinSide, MultiCondition
@@ -102,10 +66,10 @@ EXPIRERS: dict[ops.ExpirerKind, Callable[[Schema], Expirer]] = {
 }
 
 DISTINCTS: dict[ops.DistinctKind, Callable[[Schema], Task]] = {
-    ops.DistinctKind.STRICT: StrictDistinct,
-    ops.DistinctKind.STORED_INPUT: StoredInputDistinct,
-    ops.DistinctKind.DELTA_STAR: DeltaStarDistinct,
-    ops.DistinctKind.EXPIRING: ExpiringDistinct,
+    ops.DistinctKind.STRICT: distinct.StrictDistinct,
+    ops.DistinctKind.STORED_INPUT: distinct.StoredInputDistinct,
+    ops.DistinctKind.DELTA_STAR: distinct.DeltaStarDistinct,
+    ops.DistinctKind.EXPIRING: distinct.ExpiringDistinct,
 }
 
 W_JOINS: dict[ops.WJoinKind, type[WJoin]] = {
@@ -283,17 +247,17 @@ def _window(op: ops.WindowOp, node: PhysicalNode, interner: Interner) -> Task:
     schema, slide = _below(node), op.slide
     match op.spec:
         case Range(width=width):
-            return RangeWindow(schema, width, slide, op.expiry_column)
+            return window.RangeWindow(schema, width, slide, op.expiry_column)
         case Unbounded():
-            return UnboundedWindow(schema, slide)
+            return window.UnboundedWindow(schema, slide)
         case Since(start=start):
-            return SinceWindow(schema, start, slide)
+            return window.SinceWindow(schema, start, slide)
         case Until(columns=columns):
-            return UntilWindow(schema, columns, slide)
+            return window.UntilWindow(schema, columns, slide)
         case Rows(count=count, step=step):
-            return RowsWindow(schema, count, step, slide)
+            return window.RowsWindow(schema, count, step, slide)
         case PartitionRows(keys=keys, count=count):
-            return PartitionRowsWindow(schema, keys, count, slide)
+            return window.PartitionRowsWindow(schema, keys, count, slide)
 
 
 @opens(ops.ExpireOp)
@@ -313,47 +277,47 @@ def _distinct(op: ops.DistinctOp, node: PhysicalNode, interner: Interner) -> Tas
 
 @opens(ops.FifoJoinOp)
 def _fifo_join(op: ops.FifoJoinOp, node: PhysicalNode, interner: Interner) -> Task:
-    return FifoJoin(_match(op.condition, interner), endless=op.endless)
+    return joins.FifoJoin(_match(op.condition, interner), endless=op.endless)
 
 
 @opens(ops.ExpiringJoinOp)
 def _expiring_join(op: ops.ExpiringJoinOp, node: PhysicalNode, interner: Interner) -> Task:
-    return ExpiringJoin(_match(op.condition, interner))
+    return joins.ExpiringJoin(_match(op.condition, interner))
 
 
 @opens(ops.HashJoinOp)
 def _hash_join(op: ops.HashJoinOp, node: PhysicalNode, interner: Interner) -> Task:
-    return HashJoin(_match(op.condition, interner), op.left, op.right, renews=op.renews)
+    return joins.HashJoin(_match(op.condition, interner), op.left, op.right, renews=op.renews)
 
 
 @opens(ops.ExpiringSemiJoinOp)
 def _expiring_semi(op: ops.ExpiringSemiJoinOp, node: PhysicalNode, interner: Interner) -> Task:
-    return ExpiringSemiJoin(_match(op.condition, interner))
+    return joins.ExpiringSemiJoin(_match(op.condition, interner))
 
 
 @opens(ops.ZSetJoinOp)
 def _zset_join(op: ops.ZSetJoinOp, node: PhysicalNode, interner: Interner) -> Task:
-    return ZSetJoin(_match(op.condition, interner))
+    return joins.ZSetJoin(_match(op.condition, interner))
 
 
 @opens(ops.SemiJoinOp)
 def _semi_join(op: ops.SemiJoinOp, node: PhysicalNode, interner: Interner) -> Task:
-    return SemiJoinTask(_match(op.condition, interner))
+    return joins.SemiJoinTask(_match(op.condition, interner))
 
 
 @opens(ops.AntiJoinOp)
 def _anti_join(op: ops.AntiJoinOp, node: PhysicalNode, interner: Interner) -> Task:
-    return AntiJoinTask(_match(op.condition, interner), null_aware=op.null_aware)
+    return joins.AntiJoinTask(_match(op.condition, interner), null_aware=op.null_aware)
 
 
 @opens(ops.PartlySignedAntiJoinOp)
 def _partly_signed(op: ops.PartlySignedAntiJoinOp, node: PhysicalNode, interner: Interner) -> Task:
-    return PartlySignedAntiJoin(_match(op.condition, interner), op.form)
+    return joins.PartlySignedAntiJoin(_match(op.condition, interner), op.form)
 
 
 @opens(ops.NrrJoinOp)
 def _nrr_join(op: ops.NrrJoinOp, node: PhysicalNode, interner: Interner) -> Task:
-    return NrrJoinTask(_match(op.condition, interner), signed=op.signed)
+    return joins.NrrJoinTask(_match(op.condition, interner), signed=op.signed)
 
 
 @opens(ops.MultiJoinOp)
@@ -400,47 +364,47 @@ def _top_n(op: ops.TopNOp, node: PhysicalNode, interner: Interner) -> Task:
 
 @opens(ops.RefreshOp)
 def _refresh(op: ops.RefreshOp, node: PhysicalNode, interner: Interner) -> Task:
-    return RefreshTask(_below(node), op.slide, op.restore)
+    return streams.RefreshTask(_below(node), op.slide, op.restore)
 
 
 @opens(ops.NumberOp)
 def _number(op: ops.NumberOp, node: PhysicalNode, interner: Interner) -> Task:
-    return NumberTask(op.column)
+    return streams.NumberTask(op.column)
 
 
 @opens(ops.SlideInstantsOp)
 def _slide_instants(op: ops.SlideInstantsOp, node: PhysicalNode, interner: Interner) -> Task:
-    return SlideInstantsTask(op.column, op.step)
+    return streams.SlideInstantsTask(op.column, op.step)
 
 
 @opens(ops.ProducedOp)
 def _produced(op: ops.ProducedOp, node: PhysicalNode, interner: Interner) -> Task:
-    return ProducedTask(_below(node), interner)
+    return streams.ProducedTask(_below(node), interner)
 
 
 @opens(ops.IstreamOp)
 def _istream(op: ops.IstreamOp, node: PhysicalNode, interner: Interner) -> Task:
-    return IstreamTask(_below(node), interner, ordered=op.ordered)
+    return streams.IstreamTask(_below(node), interner, ordered=op.ordered)
 
 
 @opens(ops.DstreamOp)
 def _dstream(op: ops.DstreamOp, node: PhysicalNode, interner: Interner) -> Task:
-    return DstreamTask(_below(node), interner, ordered=op.ordered)
+    return streams.DstreamTask(_below(node), interner, ordered=op.ordered)
 
 
 @opens(ops.DelayOp)
 def _delay(op: ops.DelayOp, node: PhysicalNode, interner: Interner) -> Task:
-    return DelayTask(_below(node), op.slide, interner)
+    return streams.DelayTask(_below(node), op.slide, interner)
 
 
 @opens(ops.RstreamOp)
 def _rstream(op: ops.RstreamOp, node: PhysicalNode, interner: Interner) -> Task:
-    return RstreamTask(_below(node), op.slide, interner, op.seen, op.by)
+    return streams.RstreamTask(_below(node), op.slide, interner, op.seen, op.by)
 
 
 @opens(ops.RecentAnswersOp)
 def _recent_answers(op: ops.RecentAnswersOp, node: PhysicalNode, interner: Interner) -> Task:
-    return RecentAnswersTask(_below(node), op.slide, op.width)
+    return streams.RecentAnswersTask(_below(node), op.slide, op.width)
 
 
 @opens(ops.GroupByOp)
@@ -471,13 +435,13 @@ def _aggregation(op: ops.AggregationJoinOp, interner: Interner) -> AggregationJo
     return AggregationJoin(match, op.early, op.keys, op.folds, compute, op.copies)
 
 
-def _match(condition: JoinCondition, interner: Interner) -> Match:
+def _match(condition: JoinCondition, interner: Interner) -> joins.Match:
     residual = _residual(condition.residual, interner)
-    return Match(_side(condition.left), _side(condition.right), condition.bands, residual)
+    return joins.Match(_side(condition.left), _side(condition.right), condition.bands, residual)
 
 
-def _side(side: JoinSide) -> Side:
-    return Side(side.schema, side.keys, side.output, side.reads)
+def _side(side: JoinSide) -> joins.Side:
+    return joins.Side(side.schema, side.keys, side.output, side.reads)
 
 
 def _multi_match(condition: MultiCondition, interner: Interner) -> MultiMatch:
