@@ -48,14 +48,14 @@ def test_the_input_triggered_approach_must_tell_nothing_while_idle(
     told[ITA].answers[-1]["n"] = 0
     assert "ITA has changed its answer" in idle.wrong_in(told)
     told[ITA].late = [7]
-    assert "ITA has told 1 ends" in idle.wrong_in(told)
+    assert "ITA has emitted 1 ends" in idle.wrong_in(told)
 
 
 def test_idle_ends_that_nobody_tells_are_missed(told: dict[str, idle.Idle]) -> None:
     told[ITA].changes = told[ITA].changes.slice(0, 6)
     assert "ITA: the changes differ from those of NTA" in idle.wrong_in(told)
     told[NTA].late.pop()
-    assert idle.wrong_in(told) == "NTA has told 4 of 5 ends"
+    assert idle.wrong_in(told) == "NTA has emitted 4 of 5 ends"
 
 
 def test_a_wrong_idle_answer_misses_the_bar(

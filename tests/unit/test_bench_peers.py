@@ -179,20 +179,20 @@ def test_engines_in_our_environment_agree(contest: Contest, task: Task) -> None:
 def test_a_wrong_answer_is_seen(task: Task) -> None:
     scale = Scale(rows=1_000, window=120, keys=40, sources=8, batch=300)
     frames = {n: pl.DataFrame(t) for n, t in streams(scale, names=task.reads).items()}
-    right = task.told.expected(frames, scale)
-    assert task.told.difference(right.sample(fraction=1, shuffle=True), frames, scale, 0) == ""
-    assert "rows, expected" in task.told.difference(right[1:], frames, scale, 0)
-    for name in task.told.columns:
+    right = task.output.expected(frames, scale)
+    assert task.output.difference(right.sample(fraction=1, shuffle=True), frames, scale, 0) == ""
+    assert "rows, expected" in task.output.difference(right[1:], frames, scale, 0)
+    for name in task.output.columns:
         for value in (other_value(right, name), pl.lit(None).cast(right.schema[name]).alias(name)):
             spoilt = pl.concat([right[0].with_columns(value), right[1:]])
-            assert "differ" in task.told.difference(spoilt, frames, scale, 0), (name, str(value))
+            assert "differ" in task.output.difference(spoilt, frames, scale, 0), (name, str(value))
     nothing = right.clear(n=1)
     more = pl.concat([right, nothing])
-    assert "rows, expected" in task.told.difference(more, frames, scale, 0)
-    values = pl.exclude(task.told.exact[0])
+    assert "rows, expected" in task.output.difference(more, frames, scale, 0)
+    values = pl.exclude(task.output.exact[0])
     emptied = right.with_columns(pl.when(False).then(values).name.keep())
-    assert emptied.drop(task.told.exact[0]).null_count().sum_horizontal().item() >= right.height
-    assert "differ" in task.told.difference(emptied, frames, scale, 0)
+    assert emptied.drop(task.output.exact[0]).null_count().sum_horizontal().item() >= right.height
+    assert "differ" in task.output.difference(emptied, frames, scale, 0)
 
 
 def test_sums_that_are_missing_on_both_sides_are_equal() -> None:

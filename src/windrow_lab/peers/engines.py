@@ -145,7 +145,7 @@ def flink_sql(job: Job) -> Request:
     task, columns = job.task, flink.columns(job.task.name, job.task.output)
     runs = []
     for kind, feed in ((CHECK, job.files.check), (TIMED, job.files.peers)):
-        text = f"INSERT INTO output {flink.select(task.name, feed.scale)}"
+        text = f"INSERT INTO emitted {flink.select(task.name, feed.scale)}"
         sources = [flink.source(stream, csv_folder(feed)) for stream in task.reads]
         answer = job.answer if kind == CHECK else None
         runs.append(flink.run(job.run(kind), text, sources, columns, answer))

@@ -21,11 +21,11 @@ from windrow.kernels.sums import sum_wide as sum_wide_words
 from windrow.kernels.words import words_of_limbs
 from windrow.operators.aggregate.batch import EventBatch
 from windrow.operators.aggregate.counts import PlainArray
-from windrow.operators.aggregate.op import AccumulatorCall
 from windrow.operators.aggregate.wide import WideDecimals
 from windrow.operators.state.key_table import grown
 from windrow.operators.task import Saved
 from windrow.operators.vector import I64, Bools
+from windrow.physical.calls import AccumulatorCall
 
 
 def counted_words(rows: I64) -> I64:

@@ -16,11 +16,11 @@ LEAST = 1024
 
 
 class Bag(State):
-    """Rows of `schema` and their copies.
+    """Rows of `schema` and their copies; with `signed`, the difference of two such bags.
 
     Invariants, asserted by `check`:
       1. the rows of the table are exactly those with copies;
-      2. no row has fewer than none.
+      2. no row has fewer than none, unless the bag is signed.
     """
 
     layout = "bag", 1
@@ -29,8 +29,9 @@ class Bag(State):
         ArrayField("counts", length="table.entries", room="table.capacity"),
     )
 
-    def __init__(self, schema: Schema) -> None:
+    def __init__(self, schema: Schema, *, signed: bool = False) -> None:
         self.schema = schema
+        self.signed = signed
         self.codec = RowCodec(schema.fields)
         self.table = KeyTable(self.codec.width)
         self.counts: I64 = np.zeros(self.table.capacity, np.int64)
@@ -60,7 +61,8 @@ class Bag(State):
         """Assert the invariants."""
         live = self.table.live()
         assert np.count_nonzero(self.counts) == len(live), "invariant 1: a row has no entry"
-        assert (self.counts[live] > 0).all(), "invariant 2: a row has fewer than no copies"
+        positive = self.signed or (self.counts[live] > 0).all()
+        assert positive, "invariant 2: a row has fewer than no copies"
 
 
 def encode_sparingly(table: KeyTable, words: I64) -> I64:

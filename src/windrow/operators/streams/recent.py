@@ -48,7 +48,7 @@ class RecentAnswersTask(StatefulTask):
         self.schema = schema
         self.slide, self.width = slide, width
         self.next: int | None = None  # the refresh that comes next
-        self._difference = Bag(schema)
+        self._difference = Bag(schema, signed=True)
         self._changes = Backlog(schema, signed=True)
         self._leaving = Backlog(schema, signed=True)
 

@@ -16,7 +16,7 @@ WIDTH, TUPLES = 1_000, 100
 TIMELY = (NTA, MESSAGES, PIGGYBACK)
 QUERY = f"SELECT COUNT(*) AS n FROM s1 [RANGE {WIDTH}], s2 [RANGE {WIDTH}] WHERE s1.k = s2.k"
 TRUTH = (
-    "SELECT now, COUNT(s1.k) AS n FROM shown LEFT JOIN (s1 JOIN s2 USING (k)) "
+    "SELECT now, COUNT(s1.k) AS n FROM emitted LEFT JOIN (s1 JOIN s2 USING (k)) "
     f"ON greatest(s1.t, s2.t) <= now AND now < least(s1.t, s2.t) + {WIDTH} GROUP BY now"
 )
 """The query's answer at every instant that an answer was read at."""

@@ -27,13 +27,14 @@ from windrow.kernels.multi_joins import (
 )
 from windrow.operators.delta import Delta
 from windrow.operators.join.multi.arrivals import Arrivals
-from windrow.operators.join.multi.match import Method, Order
+from windrow.operators.join.multi.match import Order
 from windrow.operators.join.multi.program import JoinProgram, compile_orders
 from windrow.operators.join.multi.results import GatheredResults, ResultSink
 from windrow.operators.join.multi.rows import MultiJoinRows
 from windrow.operators.join.multi.stars import Stars
 from windrow.operators.task import Counters
 from windrow.operators.vector import I64
+from windrow.physical.conditions import Method
 
 FEW = 256
 """Results for which there is room however few arrivals are."""

@@ -15,14 +15,14 @@ from windrow.operators.join.multi.held import HeldRows
 from windrow.operators.join.multi.keep import keep_until, waits
 from windrow.operators.join.multi.layout import RowLayout
 from windrow.operators.join.multi.loops import FEW, Loops, LoopStatistics, sliced
-from windrow.operators.join.multi.match import Method, MultiMatch, Order
+from windrow.operators.join.multi.match import MultiMatch, Order, equality_codec
 from windrow.operators.join.multi.results import GatheredResults
 from windrow.operators.join.multi.rows import MultiJoinRows
-from windrow.operators.join.rows import Form
 from windrow.operators.state.key_table import KeyTable, interned_words
 from windrow.operators.state.row_columns import interned_codes, load_columns, save_columns
 from windrow.operators.task import Counters, Saved
 from windrow.operators.vector import I64, Vector, is_interned
+from windrow.physical.conditions import Form, Method
 
 
 class MultiJoin:
@@ -251,7 +251,8 @@ class MultiJoin:
         found: list[I64] = []
         for e, table in zip(self.match.equalities, self.rows.tables, strict=True):
             at = e.inputs[0]
-            found += interned_words(e.codec(self.match.inputs[at].schema, at).fields, table)
+            codec = equality_codec(e, self.match.inputs[at].schema, at)
+            found += interned_words(codec.fields, table)
         for i, held in enumerate(self.inputs):
             numbers = self.rows.taken(i)
             places = numbers & self.rows.shapes[i, MASK]
