@@ -136,9 +136,8 @@ class Loops:
         self.stars.write(matched, arrivals, self.rows, self.places, results)
 
     def _walk(self, arrivals: Arrivals, results: ResultSink, total: int) -> None:
-        rows, work, layout = self.rows, self.work, self.rows.layout
-        dead, arrays = rows.room_for_dead(total), arrivals.arrays
-        form = (layout.exp, layout.first, int(layout.signed))
+        rows, work, arrays = self.rows, self.work, arrivals.arrays
+        rows.reserve_dead(total)
         work[AT] = work[STOP] = 0
         going = True
         while going:
@@ -149,10 +148,7 @@ class Loops:
                 arrays,
                 arrivals.spans,
                 rows.state,
-                form,
                 self.program.arrays,
-                rows.live,
-                dead,
                 self.stack,
                 self.walks,
                 (self.places, results.times),

@@ -133,16 +133,16 @@ class MultiJoin:
 
     def _expire(self, clock: int) -> None:
         """Forget what has expired by `clock`, and the codes that no row is left of."""
-        rows, gone, dead = self.rows, self.loops.gone, self.rows.room_for_dead(0)
-        first, chains = self.layout.first, (rows.heads, rows.shapes, rows.classes, rows.bases)
+        rows, gone = self.rows, self.loops.gone
+        rows.reserve_dead(0)
         if clock >= self.expire_at:
             self.expire_at = clock + (self.expire_every or 1)
-            gone = pass_tails(clock, rows.rows, first, *chains, rows.live, dead, gone)
+            gone = pass_tails(clock, rows.state, gone)
             for i, held in enumerate(self.inputs):
                 base = rows.shapes[i, BASE]
                 numbers = held.ended(clock, rows.rows[base : base + held.top, KEEP])
                 if len(numbers):
-                    gone = take_out(numbers, i, rows.rows, first, *chains, rows.live, dead, gone)
+                    gone = take_out(numbers, i, rows.state, gone)
                     held.release(numbers)
         self.loops.settle(gone)
 
