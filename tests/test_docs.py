@@ -240,6 +240,12 @@ def test_files_of_the_code_that_a_page_names_exist(page: Path) -> None:
     assert [str(a) for a, b in places if not a.exists() and not b.exists()] == []
 
 
+def test_the_site_has_every_page() -> None:
+    site = (ROOT / "mkdocs.yml").read_text()
+    pages = [p.relative_to(ROOT / "docs").as_posix() for p in PAGES if p.parent != ROOT]
+    assert [page for page in pages if page not in site] == []
+
+
 def leads(page: Path, target: str, anchor: str) -> bool:
     """Tell whether a relative link leads to a file, and its anchor to a heading of that file."""
     file = page.parent / target if target else page
