@@ -41,6 +41,7 @@ PAGES = [
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
 SAME_EVERYWHERE = ("explain", "demo", "shell")
+AN_EXAMPLE = "tests/golden/optimize_drop_distinct_below_union.plan"  # CONTRIBUTING's new rule
 KNOWN_FENCES = {
     "",
     "python",
@@ -226,6 +227,23 @@ def test_links_inside_the_project_lead_somewhere(page: Path) -> None:
     text = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
     links = re.findall(r"\]\(([^)#:\s]*)(?:#([^)\s]*))?\)", text)
     assert [link for link in links if not leads(page, *link)] == []
+
+
+@each_page
+def test_files_of_the_code_that_a_page_names_exist(page: Path) -> None:
+    if "design" in page.parts:  # dated, and never rewritten
+        return
+    names = re.findall(
+        r"`((?:src|tests|plan|optimize|kernels|operators|runtime)/[\w/.]+)`", page.read_text()
+    )
+    places = [(ROOT / n, ROOT / "src" / "windrow" / n) for n in names if n != AN_EXAMPLE]
+    assert [str(a) for a, b in places if not a.exists() and not b.exists()] == []
+
+
+def test_the_site_has_every_page() -> None:
+    site = (ROOT / "mkdocs.yml").read_text()
+    pages = [p.relative_to(ROOT / "docs").as_posix() for p in PAGES if p.parent != ROOT]
+    assert [page for page in pages if page not in site] == []
 
 
 def leads(page: Path, target: str, anchor: str) -> bool:

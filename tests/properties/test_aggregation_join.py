@@ -17,11 +17,13 @@ from windrow.operators.aggregate import AccumulatorCall, GroupByTask
 from windrow.operators.delta import Delta
 from windrow.operators.interner import Interner
 from windrow.operators.join.aggregation import walk
-from windrow.operators.join.aggregation.op import AggregationJoin, PlacedCall
+from windrow.operators.join.aggregation.op import AggregationJoin
 from windrow.operators.join.aggregation.task import AggregationJoinTask
 from windrow.operators.join.multi import loops
-from windrow.operators.join.multi.match import Equality, Input, Method, MultiMatch
+from windrow.operators.join.multi.match import MultiMatch
 from windrow.operators.join.multi.zset import MultiZSetJoin
+from windrow.physical.calls import PlacedCall
+from windrow.physical.conditions import Equality, JoinInput, Method
 
 pytestmark = pytest.mark.long
 
@@ -128,8 +130,8 @@ def test_a_row_may_stand_for_several_tuples(seed, n):
     merged = [standing_for_several(rng, i, SIZES[n] // 2) for i in range(n)]
     inputs = [tuples_of(random.Random(0), found, i) for i, found in enumerate(merged)]
     equal = (Equality(tuple((f"s{i}.k",) for i in range(n))),)
-    plain = MultiMatch(tuple(Input(schema(i), (), ()) for i in range(n)), equal)
-    told = MultiMatch(tuple(Input(merging(i), (), ()) for i in range(n)), equal)
+    plain = MultiMatch(tuple(JoinInput(schema(i), (), ()) for i in range(n)), equal)
+    told = MultiMatch(tuple(JoinInput(merging(i), (), ()) for i in range(n)), equal)
     sums = [AccumulatorCall("sum", (schema(i)[f"s{i}.v"],), f"c{i}", BIGINT) for i in range(n)]
     folds = (
         *(PlacedCall(c, i) for i, c in enumerate(sums)),

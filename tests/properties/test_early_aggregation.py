@@ -147,7 +147,7 @@ def restless(turns: Iterator[int]) -> Iterator[None]:
             placed=tuple(replace(p, cost=0.0 if p is another else 1.0) for p in choice.placed),
         )
 
-    watching = "windrow.operators.lowering.early_watching"
+    watching = "windrow.operators.early_watching"
     with patch.multiple(
         watching, FIRST_LOOK=1, LEAST=1, CONTENTS=0, PATIENT=1, choose_early=chosen
     ):

@@ -93,7 +93,7 @@ def test_orders_that_change_at_every_step_lose_and_repeat_nothing(
     def changed(graph: JoinGraph, order: Order, origin: int) -> Order:
         return orders(graph)[origin]
 
-    watching = "windrow.operators.lowering.watching"
+    watching = "windrow.operators.watching"
     with patch(f"{watching}._interval", lambda *_: 1), patch(f"{watching}._better", changed):
         assert_same(query.text, world, plan)
 

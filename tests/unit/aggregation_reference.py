@@ -23,9 +23,11 @@ from windrow.core.schema import Field
 from windrow.core.types import BIGINT, DOUBLE
 from windrow.operators.aggregate import AccumulatorCall
 from windrow.operators.join.aggregation.folds import folds_early
-from windrow.operators.join.aggregation.op import AggregationJoin, PlacedCall
-from windrow.operators.join.multi.match import Compare, Input, MultiMatch
+from windrow.operators.join.aggregation.op import AggregationJoin
+from windrow.operators.join.multi.match import MultiMatch
 from windrow.operators.vector import Vector
+from windrow.physical.calls import PlacedCall
+from windrow.physical.conditions import Compare, JoinInput
 
 Shown = dict[tuple, tuple]
 """The row that each group shows: keys -> calls."""
@@ -112,7 +114,7 @@ def a_match(rng: random.Random, n: int, shape: str, residual) -> MultiMatch:
         if shape == "compares" and rng.random() < 0.6
     ]
     reads = (lambda i: (f"s{i}.v",)) if residual else (lambda i: ())
-    inputs = tuple(Input(schema(i), schema(i).names, reads(i)) for i in range(n))
+    inputs = tuple(JoinInput(schema(i), schema(i).names, reads(i)) for i in range(n))
     return MultiMatch(inputs, equalities(rng, n, shape), (), tuple(compares), residual)
 
 

@@ -13,9 +13,10 @@ from windrow.core.schema import Field, Schema
 from windrow.core.time import FOREVER
 from windrow.core.types import BIGINT
 from windrow.operators.delta import Delta
-from windrow.operators.join.match import Match, Side, TimeBand
+from windrow.operators.join.match import Match, Side
 from windrow.operators.task import Task
 from windrow.operators.vector import Vector
+from windrow.physical.conditions import TimeBand
 
 Row = tuple[int | None, ...]
 Bag = Counter[Row]

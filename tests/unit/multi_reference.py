@@ -15,10 +15,9 @@ from windrow.core.schema import Field, Schema
 from windrow.core.time import FOREVER
 from windrow.core.types import BIGINT, DOUBLE
 from windrow.operators.delta import Delta
-from windrow.operators.join.match import TimeBand
-from windrow.operators.join.multi.match import Compare, Equality, Input, MultiMatch, PairBand
-from windrow.operators.join.rows import Form
+from windrow.operators.join.multi.match import MultiMatch
 from windrow.operators.vector import Vector
+from windrow.physical.conditions import Compare, Equality, Form, JoinInput, PairBand, TimeBand
 
 Row = dict[str, int | float | None]
 Event = tuple[int, int, Row]
@@ -45,7 +44,8 @@ def a_match(rng: random.Random, n: int, shape: str, lag: int | None = 0) -> Mult
     """Return a random join of n inputs of one of the shapes."""
     reads = rng.random() < 0.3
     inputs = tuple(
-        Input(schema(i), (f"s{i}.t", f"s{i}.k"), (f"s{i}.v",) if reads else ()) for i in range(n)
+        JoinInput(schema(i), (f"s{i}.t", f"s{i}.k"), (f"s{i}.v",) if reads else ())
+        for i in range(n)
     )
     bands: list[PairBand] = []
     compares: list[Compare] = []

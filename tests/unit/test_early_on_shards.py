@@ -14,7 +14,7 @@ import pytest
 from tests.reference.shards import ShardSet
 
 from windrow.core.errors import StateError
-from windrow.operators.lowering import early_watching
+from windrow.operators import early_watching
 from windrow.optimize import calibration
 from windrow.optimize.calibration import SHIPPED, VARIABLE
 from windrow.runtime.shards.checkpoint import (
@@ -121,7 +121,7 @@ def test_what_is_set_otherwise_counts(sets: str) -> None:
 
 def test_tuples_are_merged_before_they_move_where_a_placement_lets_them() -> None:
     chosen = program(SUMS.format(SLIDING), sets="SET partials = 'on';")
-    assert chosen.merging().queries == {0}
+    assert chosen.merged() == ["q"]
     assert program(SUMS.format(SLIDING), None, None, sets="SET partials = 'on';").joins() == []
 
 
@@ -148,7 +148,7 @@ def test_a_checkpoint_stays_with_its_plans_whatever_is_declared_by_then(
     for one in (again, begun.program):
         assert one.joins() == before.joins()
         assert one.folded() == before.folded()
-        assert one.merging() == before.merging()
+        assert one.merged() == before.merged()
         assert layout_of(one).levels == layout_of(before).levels
     assert open_checkpoint(str(tmp_path), again) == begun
 
@@ -159,7 +159,7 @@ def test_declarations_decide_what_the_plans_of_those_tests_are() -> None:
         program(SUMS.format(SLIDING), of, of) for of in (MANY, HUGE, FEW, None)
     )
     assert [placed(p)[0][2] for p in (many, huge, few, none)] == ["{a,b}", "{a,b}", "none", "none"]
-    assert [len(p.merging().queries) for p in (many, huge, few, none)] == [0, 1, 0, 0]
+    assert [len(p.merged()) for p in (many, huge, few, none)] == [0, 1, 0, 0]
     assert [p.folded() for p in (many, huge, few, none)] == [["q"], ["q"], [], ["q"]]
 
 
@@ -233,7 +233,7 @@ def test_merged_rows_of_an_input_of_which_nothing_is_read_count_as_their_tuples(
     for early in ("{a}", "{b}", "{a,b}", "auto"):
         sets = f"SET partials = 'on'; SET early_aggregation = '{early}';"
         chosen = program(text, sets=sets)
-        assert chosen.merging().queries == {0}
+        assert chosen.merged() == ["q"]
         assert told(chosen) == truth
 
 

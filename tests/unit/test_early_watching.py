@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import windrow as wr
-from windrow.operators.lowering.early_watching import CONTENTS, LEAST, PATIENT, EarlyWatch
+from windrow.operators.early_watching import CONTENTS, LEAST, PATIENT, EarlyWatch
 from windrow.operators.state.saved import from_bytes, to_bytes
 from windrow.runtime.local.database import Database
 from windrow.runtime.local.early import watched

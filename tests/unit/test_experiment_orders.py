@@ -10,7 +10,6 @@ import pytest
 
 from windrow.cli.calibrate.digest import digest
 from windrow.core.errors import RunError
-from windrow.operators.join.multi.match import Method
 from windrow.optimize.join_costs import (
     JoinStream,
     all_orders,
@@ -19,6 +18,7 @@ from windrow.optimize.join_costs import (
     lazy,
     naive_lazy,
 )
+from windrow.physical.conditions import Method
 from windrow_lab.contest.measurement import EQUAL
 from windrow_lab.experiments.library.experiment import Experiment, Options
 from windrow_lab.experiments.library.ranks import rank_correlation

@@ -16,11 +16,12 @@ from tests.reference.shards import ShardSet
 from windrow.core.schema import Field
 from windrow.core.types import BIGINT, BINARY, DOUBLE
 from windrow.operators.aggregate import AccumulatorCall, GroupBy, GroupByTask
-from windrow.operators.aggregate.contributions import Contribute, ContributeTask
+from windrow.operators.aggregate.contributions import ContributeTask
 from windrow.operators.delta import Delta
 from windrow.operators.interner import Interner
 from windrow.operators.state.saved import from_bytes, to_bytes
 from windrow.operators.vector import Vector
+from windrow.physical.parts import Contribute
 from windrow.runtime.shards.layout import layout_of
 from windrow.runtime.shards.ports import TIME
 from windrow.runtime.shards.program import Program

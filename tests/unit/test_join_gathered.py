@@ -7,7 +7,8 @@ from tests.unit.join_reference import a_match
 
 from windrow.kernels.chains import LEFT, RIGHT
 from windrow.operators.join.gathered import FORESIGHT, GatheredPairs
-from windrow.operators.join.rows import Form, JoinRows
+from windrow.operators.join.rows import JoinRows
+from windrow.physical.conditions import Form
 
 
 def gathered() -> GatheredPairs:

@@ -29,7 +29,7 @@ from windrow.operators.join import fifo
 from windrow.operators.join.fifo import FifoJoin
 from windrow.operators.join.hash import HashJoin
 from windrow.operators.join.match import Match
-from windrow.operators.join.rows import Form
+from windrow.physical.conditions import Form
 
 FORMS = {
     "fifo": (Form.FIFO, "fifo"),

@@ -18,9 +18,9 @@ from tests.unit.multi_reference import (
 )
 
 from windrow.operators.join.multi import loops
-from windrow.operators.join.multi.match import Method, MultiMatch
+from windrow.operators.join.multi.match import MultiMatch
 from windrow.operators.join.multi.task import MultiJoin
-from windrow.operators.join.rows import Form
+from windrow.physical.conditions import Form, Method
 
 SHAPES = ("star", "composite", "graph", "bands", "compares", "none", "any")
 SIZES = {2: 25, 3: 14, 4: 9, 5: 6, 6: 5}

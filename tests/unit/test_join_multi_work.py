@@ -12,10 +12,10 @@ from windrow.core.types import BIGINT, STRING
 from windrow.operators.delta import Delta
 from windrow.operators.join.hash import HashJoin
 from windrow.operators.join.match import Match, Side
-from windrow.operators.join.multi.match import Compare, Equality, Input, Method, MultiMatch, Order
+from windrow.operators.join.multi.match import MultiMatch, Order
 from windrow.operators.join.multi.task import MultiJoin
-from windrow.operators.join.rows import Form
 from windrow.operators.vector import Vector
+from windrow.physical.conditions import Compare, Equality, Form, JoinInput, Method
 
 
 def schema(i: int) -> Schema:
@@ -24,7 +24,7 @@ def schema(i: int) -> Schema:
 
 def star(n: int) -> MultiMatch:
     """Return the join of n inputs on one key."""
-    inputs = tuple(Input(schema(i), (f"s{i}.t", f"s{i}.k")) for i in range(n))
+    inputs = tuple(JoinInput(schema(i), (f"s{i}.t", f"s{i}.k")) for i in range(n))
     return MultiMatch(inputs, (Equality(tuple((f"s{i}.k",) for i in range(n))),))
 
 
@@ -194,7 +194,7 @@ def test_what_is_held_lets_another_join_go_on() -> None:
 
 def test_codes_of_strings_are_told_where_only_a_comparison_reads_them() -> None:
     columns = (Field("a.s", STRING), Field("a.u", STRING)), (Field("b.s", STRING),)
-    inputs = Input(Schema(columns[0]), ("a.u",)), Input(Schema(columns[1]), ())
+    inputs = JoinInput(Schema(columns[0]), ("a.u",)), JoinInput(Schema(columns[1]), ())
     join = MultiJoin(
         MultiMatch(inputs, (), (), (Compare(0, "a.s", "ne", 1, "b.s"),)),
         (Form.FIFO, Form.FIFO),

@@ -18,8 +18,8 @@ from tests.unit.multi_reference import (
 )
 
 from windrow.operators.join.multi import loops
-from windrow.operators.join.multi.match import Method
 from windrow.operators.join.multi.zset import MultiZSetJoin
+from windrow.physical.conditions import Method
 
 pytestmark = pytest.mark.long
 

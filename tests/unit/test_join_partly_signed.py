@@ -29,10 +29,10 @@ from windrow.operators.delta import Delta
 from windrow.operators.expire import ExpireTask
 from windrow.operators.join.half import HalfJoinKind
 from windrow.operators.join.partly_signed import PartlySignedAntiJoin
-from windrow.operators.join.rows import Form
 from windrow.operators.join.semi import AntiJoinTask
 from windrow.operators.state.partly_signed_expirer import PartlySignedExpirer
 from windrow.operators.task import Counters, Saved
+from windrow.physical.conditions import Form
 
 
 class Told:

@@ -8,8 +8,9 @@ from tests.generate.catalog import bind
 
 from windrow.operators.interner import Interner
 from windrow.operators.join import AntiJoinTask, PartlySignedAntiJoin
-from windrow.operators.lower import Physical, lower
+from windrow.operators.lower import lower
 from windrow.operators.measure import measured_statistics
+from windrow.operators.open import OpenPlan, open_plan
 from windrow.optimize.choose_form import choose_form
 from windrow.optimize.cost import EdgeKind, model_of
 from windrow.optimize.place_negation import place_negations
@@ -44,11 +45,11 @@ def negation(text: str) -> AntiJoin:
     return found
 
 
-def lowered(text: str, strategy: str, statistics: Statistics = UNKNOWN) -> Physical:
-    return lower(bind(text), strategy, Interner(), statistics=statistics)
+def lowered(text: str, strategy: str, statistics: Statistics = UNKNOWN) -> OpenPlan:
+    return open_plan(lower(bind(text), strategy, statistics=statistics), Interner())
 
 
-def is_mixed(physical: Physical) -> bool:
+def is_mixed(physical: OpenPlan) -> bool:
     return any(isinstance(s.task, PartlySignedAntiJoin) for s in physical.stages)
 
 

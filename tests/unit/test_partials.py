@@ -24,7 +24,7 @@ def said(mode: str, *queries: str, options: str = "") -> list[str]:
     program = Program(script, names)
     layout = layout_of(program)
     merged = sum(text.startswith("merged") for text in layout.merging.values())
-    assert len(program.merging().queries) == merged
+    assert len(program.merged()) == merged
     assert sum(port.merges is not None for port in layout.ports) == merged
     return [layout.merging.get(name, "") for name in names]
 

@@ -31,9 +31,8 @@ from windrow.core.types import BIGINT, DOUBLE, STRING
 from windrow.kernels.wjoin_loops import join_arrivals
 from windrow.kernels.wjoin_rows import count_codes, link_rows
 from windrow.operators.interner import Interner
-from windrow.operators.join.match import TimeBand
 from windrow.operators.join.multi import loops
-from windrow.operators.join.multi.match import Compare, Equality, Input, MultiMatch, PairBand
+from windrow.operators.join.multi.match import MultiMatch
 from windrow.operators.join.multi.results import GatheredResults
 from windrow.operators.join.wjoin import (
     HashWJoin,
@@ -44,6 +43,7 @@ from windrow.operators.join.wjoin import (
 )
 from windrow.operators.join.wjoin import task as wjoin
 from windrow.operators.join.wjoin.windows import reach_of
+from windrow.physical.conditions import Compare, Equality, JoinInput, PairBand, TimeBand
 
 ALGORITHMS = {"nested": NestedWJoin, "hash": HashWJoin, "merge": MergeWJoin}
 KINDS = ("one", "pairs", "tree", "path", "any")
@@ -277,7 +277,7 @@ def test_texts_are_equal_and_numbers_of_any_kind_are_compared(name):
     interner = Interner()
     kind = Schema((Field("s", STRING), Field("x", DOUBLE), Field("t", BIGINT, nullable=False)))
     sides = [Schema(tuple(Field(f"{a}.{f.name}", f.type, f.nullable) for f in kind)) for a in "lr"]
-    inputs = tuple(Input(side, side.names[:2]) for side in sides)
+    inputs = tuple(JoinInput(side, side.names[:2]) for side in sides)
     equal = Equality((("l.s",), ("r.s",)))
     bands = (PairBand(0, 1, TimeBand("l.t", "r.t", -9, 9, 0, 0)),)
     match = MultiMatch(inputs, (equal,), bands, (Compare(0, "l.x", "lt", 1, "r.x"),))

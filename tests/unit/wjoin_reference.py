@@ -15,10 +15,10 @@ from windrow.core.schema import Field, Schema
 from windrow.core.time import FOREVER
 from windrow.core.types import BIGINT
 from windrow.operators.delta import Delta
-from windrow.operators.join.match import TimeBand
-from windrow.operators.join.multi.match import Compare, Equality, Input, MultiMatch, PairBand
+from windrow.operators.join.multi.match import MultiMatch
 from windrow.operators.task import Task
 from windrow.operators.vector import Bools, Vector
+from windrow.physical.conditions import Compare, Equality, JoinInput, PairBand, TimeBand
 
 Row = tuple[int, int | None, int | None, int]
 """t, k, x, v: its time, two columns that may be NULL, and a number."""
@@ -60,7 +60,7 @@ def a_match(
     compares: tuple[Compare, ...] = (),
     residual: bool = False,
 ) -> MultiMatch:
-    inputs = tuple(Input(schema(i), schema(i).names) for i in range(n))
+    inputs = tuple(JoinInput(schema(i), schema(i).names) for i in range(n))
     return MultiMatch(inputs, equalities, tuple(bands), compares, even_sum if residual else None)
 
 

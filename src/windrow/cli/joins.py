@@ -23,8 +23,9 @@ def join_notes(query: Query, strategy: str = "auto") -> list[JoinNote]:
         return []
     from windrow.operators.interner import Interner  # noqa: PLC0415 - loads the engine
     from windrow.operators.lower import lower  # noqa: PLC0415 - loads the engine
+    from windrow.operators.open import open_plan  # noqa: PLC0415 - loads the engine
 
-    stages = lower(query, strategy, Interner()).stages
+    stages = open_plan(lower(query, strategy), Interner()).stages
     watches = [stage.watch for stage in stages if stage.watch is not None]
     return [JoinNote(tuple(w.notes()), w.facts()) for w in watches]
 

@@ -135,7 +135,7 @@ def walk(origin, depth, state, program, stack, out, counts, made):
 
     They stop where there is no room for the next one, and are done at depth 0.
     """
-    rows, _, heads, shapes, _, bases = state
+    rows, shapes = state.rows, state.shapes
     steps, checks, _ = program
     deepest, going = len(shapes) - 1, True
     while going and depth >= 1:
@@ -161,25 +161,22 @@ def walk(origin, depth, state, program, stack, out, counts, made):
         counts[step, LOOKED] += looked
         if deeper:
             depth += 1
-            begin(origin, depth, steps, rows, heads, shapes, bases, stack, counts)
+            begin(origin, depth, steps, state, stack, counts)
         elif going:
             depth -= 1
     return made, depth
 
 
 @kernel
-def contribute(batch, state, form, program, room, stack, out, log, counts, work):
+def contribute(arrivals, spans, state, program, stack, walks, out, log, counts, work):
     """Store changes in time order, and write what they contribute; stop if `out` is full.
 
-    `batch` is (arrivals, spans), `room` is (live, dead, walks); these and all others are as in
-    `join_groups`. `log` has room for all changes, and gets the row of each as they are stored. Goes
-    on where `work` says: to be called again, with room in `out` from MADE on, until ORIGIN is -1. A
-    line of `stack` beyond the inputs holds the change.
+    Arguments are those of `join_groups`; `log` has room for all changes, and gets the row of each
+    as they are stored. Goes on where `work` says: to be called again, with room in `out` from MADE
+    on, until ORIGIN is -1. A line of `stack` beyond the inputs holds the change.
     """
-    arrivals, spans = batch
-    live, dead, walks = room
     ts, weight, _, refs, _, _, _ = arrivals
-    rows, _, heads, shapes, _, bases = state
+    shapes = state.shapes
     steps, _, _ = program
     inputs, made, depth, gone = len(shapes), work[MADE], work[DEPTH], work[GONE]
     start = work[START]
@@ -196,9 +193,8 @@ def contribute(batch, state, form, program, room, stack, out, log, counts, work)
                 work[INSTANT_MADE], work[INSTANT_LOGGED] = made, logged
             now = ts[place(at)]
             stop, gone = take_in(
-                origin, at, now, 0, gone, arrivals, spans, state, form, program, live, dead, walks,
-                work,
-            )  # fmt: skip
+                origin, (at, now, 0), gone, arrivals, spans, state, program, walks, work
+            )
             offset = logged - at
             for k in range(at, stop):
                 log[place(offset + k)] = k
@@ -209,12 +205,12 @@ def contribute(batch, state, form, program, room, stack, out, log, counts, work)
             spot = refs[place(at)] & shapes[origin, MASK]
             slot = place(shapes[origin, BASE] + spot)
             emits = steps[place(origin * inputs), LINK] != SILENT
-            if emits and promising(origin, slot, steps, rows, heads, bases, inputs):
+            if emits and promising(origin, slot, steps, state):
                 depth = 1
                 stack[SLOT, origin], stack[PLACE, origin] = slot, spot
                 stack[PLACE, inputs] = offset + at - start
                 stack[FOUND, depth] = weight[place(at)]
-                begin(origin, depth, steps, rows, heads, shapes, bases, stack, counts)
+                begin(origin, depth, steps, state, stack, counts)
         # Go on with its loops; they stop at a depth if `out` is full.
         if depth >= 0:
             made, depth = walk(origin, depth, state, program, stack, out, counts, made)

@@ -28,11 +28,11 @@ ROUNDS = 8
 
 
 @kernel
-def look_ahead(origin, start, stop, codes, state, first, steps, walks):
+def look_ahead(origin, start, stop, codes, state, steps, walks):
     """Announce the rows to which the codes of arrivals [start, stop) lead."""
-    rows, _, heads, shapes, classes, bases = state
+    rows, heads, shapes, bases = state.rows, state.heads, state.shapes, state.bases
     for p in range(shapes[origin, PORTS]):
-        base = bases[classes[origin, p]]
+        base = bases[state.classes[origin, p]]
         for k in range(start, stop):
             soon(heads, base + codes[place(p), place(k)])
     for d in range(1, len(shapes)):
@@ -40,7 +40,7 @@ def look_ahead(origin, start, stop, codes, state, first, steps, walks):
         if steps[step, LINK] < 0 or steps[step, SOURCE] != origin:
             continue
         which, column = place(steps[step, INPUT]), place(steps[step, LINK])
-        port = place((steps[step, SOURCE_CODE] - first - CODE) // PORT_WORDS)
+        port = place((steps[step, SOURCE_CODE] - state.first - CODE) // PORT_WORDS)
         of = bases[place(steps[step, CLASS])]
         base, mask, tail = shapes[which, BASE], shapes[which, MASK], shapes[which, TAIL]
         going = 0

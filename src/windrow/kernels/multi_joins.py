@@ -43,6 +43,7 @@ from windrow.kernels.multi_rows import (
     link,
     pass_tail,
     pass_tails,
+    slot_of,
     unlink,
 )
 from windrow.kernels.prefetch import place
@@ -83,59 +84,56 @@ def earliest(ts, spans):
 
 
 @inlined
-def store(k, slot, keep, arrivals, rows, exp_column, first):
+def store(k, slot, keep, arrivals, state):
     """Write an arrival into its slot; its links are written by `link`."""
     _, last, _, _, codes, values, _ = arrivals
-    rows[slot, place(exp_column)] = last[place(k)]
+    rows = state.rows
+    rows[slot, place(state.exp)] = last[place(k)]
     rows[slot, place(KEEP)] = keep
     for p in range(codes.shape[0]):
-        rows[slot, place(first + PORT_WORDS * p + CODE)] = codes[place(p), place(k)]
-    after = first + PORT_WORDS * codes.shape[0]
+        rows[slot, place(state.first + PORT_WORDS * p + CODE)] = codes[place(p), place(k)]
+    after = state.first + PORT_WORDS * codes.shape[0]
     for v in range(values.shape[0]):
         rows[slot, place(after + v)] = values[place(v), place(k)]
 
 
 @inlined
-def enter(k, which, arrivals, state, exp_column, first, live, group):
+def enter(k, which, arrivals, state, group):
     """Take in an arrival that carries `exp`."""
     _, _, keep, refs, _, _, _ = arrivals
-    rows, born, heads, shapes, classes, bases = state
     number = refs[place(k)]
-    slot = place(shapes[which, BASE] + (number & shapes[which, MASK]))
-    store(k, slot, keep[place(k)], arrivals, rows, exp_column, first)
-    born[slot] = group
-    link(number, slot, which, rows, first, heads, shapes, classes, bases, len(shapes), live)
-    if shapes[which, RING] == 1:
-        shapes[which, HEAD] = number + 1
+    slot = slot_of(state, which, number)
+    store(k, slot, keep[place(k)], arrivals, state)
+    state.born[slot] = group
+    link(number, slot, which, state)
+    if state.shapes[which, RING] == 1:
+        state.shapes[which, HEAD] = number + 1
 
 
 @kernel
-def change(k, which, arrivals, state, first, live, dead, gone):
+def change(k, which, arrivals, state, gone):
     """Take in a change of a row's copies.
 
     In a ring an arrival is a row of its own, and a departure that of the row at the tail.
     """
     _, weight, _, refs, _, _, _ = arrivals
-    rows, _, heads, shapes, classes, bases = state
-    number, more, inputs = refs[place(k)], weight[place(k)], len(shapes)
-    slot = place(shapes[which, BASE] + (number & shapes[which, MASK]))
+    rows, shapes = state.rows, state.shapes
+    number, more = refs[place(k)], weight[place(k)]
+    slot = slot_of(state, which, number)
     ring = shapes[which, RING] == 1
     before = 0 if ring and more > 0 else rows[slot, KEEP]
+    # The first copy is stored and linked, the last one to go is unlinked; else copies are counted.
     if before == 0 and more != 0:
-        store(k, slot, more, arrivals, rows, KEEP, first)
-        link(number, slot, which, rows, first, heads, shapes, classes, bases, inputs, live)
+        store(k, slot, more, arrivals, state)
+        link(number, slot, which, state)
         if ring:
             shapes[which, HEAD] = number + 1
     elif ring:
-        gone = pass_tail(
-            slot, which, rows, first, heads, shapes, classes, bases, inputs, live, dead, gone
-        )  # fmt: skip
+        gone = pass_tail(slot, which, state, gone)
     else:
         rows[slot, KEEP] = before + more
         if before + more == 0 and more != 0:
-            gone = unlink(
-                slot, which, rows, first, heads, shapes, classes, bases, inputs, live, dead, gone
-            )  # fmt: skip
+            gone = unlink(slot, which, state, gone)
     return gone
 
 
@@ -152,8 +150,9 @@ def alike(j, k, codes, values):
 
 
 @inlined
-def promising(origin, slot, steps, rows, heads, bases, inputs):
+def promising(origin, slot, steps, state):
     """Return whether each loop that is led to by the new row's own codes has a row."""
+    rows, heads, bases, inputs = state.rows, state.heads, state.bases, len(state.shapes)
     for d in range(1, inputs):
         step = place(origin * inputs + d)
         if steps[step, LINK] >= 0 and steps[step, SOURCE] == origin:
@@ -165,8 +164,9 @@ def promising(origin, slot, steps, rows, heads, bases, inputs):
 
 
 @inlined
-def begin(origin, depth, steps, rows, heads, shapes, bases, stack, counts):
+def begin(origin, depth, steps, state, stack, counts):
     """Set the cursor of the loop at `depth` to its first row."""
+    rows, heads, shapes, bases = state.rows, state.heads, state.shapes, state.bases
     step = place(origin * len(shapes) + depth)
     which = place(steps[step, INPUT])
     if steps[step, LINK] < 0:
@@ -208,18 +208,18 @@ def passes(slot, rows, checks, start, stop, stack):
 
 
 @inlined
-def emit(
-    origin, lowest, at, run, total, signed, arrivals, mask, stack, now, out, start, made
-):  # fmt: skip
-    """Write a result for each row of the run; `mask` is that of the run's input."""
+def emit(run, total, arrivals, state, stack, out, start, made):
+    """Write a result for each row of the run; `run` as in `walk`."""
+    origin, lowest, at, rows, now, _ = run
     _, last, _, refs, _, _, order = arrivals
     places, times = out
-    for r in range(run):
+    mask = state.shapes[origin, MASK]
+    for r in range(rows):
         end = total
         if lowest == 1:
             k = place(order[place(at + r)])
             stack[PLACE, place(origin)] = refs[k] & mask
-            end = total * last[k] if signed else min(total, last[k])
+            end = total * last[k] if state.signed == 1 else min(total, last[k])
         for i in range(places.shape[0]):
             places[place(i), place(made + r)] = stack[PLACE, place(i)]
         times[0, place(start + made + r)] = now
@@ -227,14 +227,15 @@ def emit(
 
 
 @inlined
-def fill(
-    row, tail, base, mask, ring, which, link, now, exp_column, limit, rows, stack, out, start, made
-):  # fmt: skip
+def fill(chain, which, link, now, limit, state, stack, out, start, made):
     """Make the results of the innermost loop where nothing is to be checked, of one new row.
 
-    Returns the next row + 1, rows looked at and results made. The plain twin of what `walk` does
-    for all other loops: 20 ns a result instead of 33.
+    `chain` is (next row + 1, tail, base, mask, whether it is a ring's). Returns the next row + 1,
+    rows looked at and results made. The plain twin of what `walk` does for all other loops: 20 ns
+    a result instead of 33.
     """
+    row, tail, base, mask, ring = chain
+    rows, exp_column = state.rows, place(state.exp)
     places, times = out
     looked, room = 0, places.shape[1]
     while row > tail and made < room:
@@ -248,35 +249,36 @@ def fill(
                 places[place(i), to] = stack[PLACE, place(i)]
             places[which, to] = spot
             times[0, at] = now
-            times[1, at] = min(limit, rows[slot, place(exp_column)])
+            times[1, at] = min(limit, rows[slot, exp_column])
             made += 1
         elif ring:
+            # In a ring all older rows are of no use either.
             row = 0
     return row, looked, made
 
 
 @inlined
-def look_at(slot, row, column, now, group, signed, ring, fresh, rows, born):
+def look_at(slot, row, column, now, group, ring, fresh, state):
     """Return whether a row is there, and new where only new ones count; return the next row + 1.
 
     Behind a row of a ring that is gone there are only such; behind an old one of a chain, old ones.
     """
-    keep = rows[slot, KEEP]
-    older = rows[slot, place(column)] if column >= 0 else row - 1
-    fits = keep != 0 if signed else keep > now
+    keep = state.rows[slot, KEEP]
+    older = state.rows[slot, place(column)] if column >= 0 else row - 1
+    fits = keep != 0 if state.signed == 1 else keep > now
     if not fits:
         older = 0 if ring else older
-    elif fresh and born[slot] != group:
+    elif fresh and state.born[slot] != group:
         fits = False
         older = 0 if ring or column >= 0 else older
     return fits, older
 
 
 @inlined
-def bind(which, slot, spot, depth, rows, exp_column, so_far, signed, stack):
+def bind(which, slot, spot, depth, state, so_far, stack):
     """Take a row into what the loops have so far; return the end or weight of it all."""
-    end = rows[slot, place(exp_column)]
-    total = so_far * end if signed else min(so_far, end)
+    end = state.rows[slot, place(state.exp)]
+    total = so_far * end if state.signed == 1 else min(so_far, end)
     stack[PLACE, which] = spot
     stack[SLOT, which] = slot
     stack[FOUND, place(depth + 1)] = total
@@ -284,19 +286,18 @@ def bind(which, slot, spot, depth, rows, exp_column, so_far, signed, stack):
 
 
 @inlined
-def walk(
-    origin, lowest, depth, at, run, now, group, signed, exp_column, arrivals, state, program,
-    stack, out, start, counts, made,
-):  # fmt: skip
+def walk(run, depth, arrivals, state, program, stack, out, start, counts, made):
     """Go on with the loops from `depth` on; return the results made, and the depth if they stop.
 
-    They stop where there is no room for the next result, and are done at a depth below `lowest`.
+    `run` is (input, first depth, first of the equal arrivals, how many, instant, group). The loops
+    stop where there is no room for the next result, and are done at a depth below the first.
     """
-    rows, born, heads, shapes, _, bases = state
+    origin, lowest, at, equal, now, group = run
+    rows, shapes = state.rows, state.shapes
     steps, checks, _ = program
     _, last, _, _, _, _, order = arrivals
-    deepest, room, newest = len(shapes) - 1, out[0].shape[1], shapes[origin, MASK]
-    going, plain = True, run == 1 and lowest == 1 and not signed
+    deepest, room = len(shapes) - 1, out[0].shape[1]
+    going, plain = True, equal == 1 and lowest == 1 and state.signed == 0
     while going and depth >= lowest:
         step = place(origin * len(shapes) + depth)
         which, column = place(steps[step, INPUT]), steps[step, LINK]
@@ -306,130 +307,123 @@ def walk(
         tail, ring = shapes[which, TAIL], shapes[which, RING] == 1
         row, so_far = stack[CURSOR, place(depth)], stack[FOUND, place(depth)]
         looked, deeper = 0, False
+        # The innermost loop of one row with nothing to check: a plain walk down the chain.
         if depth == deepest and plain and column >= 0 and first_check == last_check:
+            limit = min(so_far, last[place(order[place(at)])])
             row, looked, made = fill(
-                row, tail, base, mask, ring, which, place(column), now, exp_column,
-                min(so_far, last[place(order[place(at)])]), rows, stack, out, start, made,
+                (row, tail, base, mask, ring), which, place(column), now, limit, state, stack, out,
+                start, made,
             )  # fmt: skip
             going = row <= tail
+        # Any other: look at rows until one matches that a deeper loop can go on from.
         while going and row > tail and not deeper:
             slot = place(base + ((row - 1) & mask))
-            fits, older = look_at(
-                slot, row, column, now, group, signed, ring, fresh, rows, born
-            )  # fmt: skip
+            fits, older = look_at(slot, row, column, now, group, ring, fresh, state)
             looked += 1
             if fits and passes(slot, rows, checks, first_check, last_check, stack):
-                if depth == deepest and made + run > room:
+                if depth == deepest and made + equal > room:
                     going, looked = False, looked - 1
                     break
                 deeper = depth < deepest
-                total = bind(
-                    which, slot, (row - 1) & mask, depth, rows, exp_column, so_far, signed, stack
-                )  # fmt: skip
+                total = bind(which, slot, (row - 1) & mask, depth, state, so_far, stack)
                 if not deeper:
-                    emit(
-                        origin, lowest, at, run, total, signed, arrivals, newest, stack, now, out,
-                        start, made,
-                    )  # fmt: skip
-                    made += run
+                    emit(run, total, arrivals, state, stack, out, start, made)
+                    made += equal
             row = older
+        # Deeper after a match; back to the loop outside when this one has no row left.
         stack[CURSOR, place(depth)] = row
         counts[step, LOOKED] += looked
         if deeper:
             depth += 1
-            begin(origin, depth, steps, rows, heads, shapes, bases, stack, counts)
+            begin(origin, depth, steps, state, stack, counts)
         elif going:
             depth -= 1
     return made, depth
 
 
 @inlined
-def take_in(
-    origin, at, now, group, gone, arrivals, spans, state, form, program, live, dead, walks, work,
-):  # fmt: skip
+def take_in(origin, moment, gone, arrivals, spans, state, program, walks, work):
     """Enter the rows of the next group, `origin`'s of this instant; return where it ends.
 
-    Before it, what has expired is let go of if that is due, and the heads of a block of arrivals
-    are fetched.
+    `moment` is (first of the group, instant, number of the group). Before it, what has expired is
+    let go of if that is due, and the heads of a block of arrivals are fetched.
     """
+    at, now, group = moment
     ts, _, _, _, codes, _, _ = arrivals
-    rows, _, heads, shapes, classes, bases = state
-    exp_column, first, signed = form
     steps, _, general = program
     due = now >= work[EXPIRE_AT]
     if at >= spans[2, origin]:
         due = due or work[EXPIRE_EVERY] == 0
         spans[2, origin] = min(at + BLOCK, spans[1, origin])
         if general[origin] == 0:
-            look_ahead(origin, at, spans[2, origin], codes, state, first, steps, walks)
+            look_ahead(origin, at, spans[2, origin], codes, state, steps, walks)
     if due:
         work[EXPIRE_AT] = now + work[EXPIRE_EVERY] if work[EXPIRE_EVERY] > 0 else FOREVER
-        gone = pass_tails(now, rows, first, heads, shapes, classes, bases, live, dead, gone)
+        gone = pass_tails(now, state, gone)
     stop = at
     while stop < spans[1, origin] and ts[place(stop)] == now:
-        if signed == 1:
-            gone = change(stop, origin, arrivals, state, first, live, dead, gone)
+        if state.signed == 1:
+            gone = change(stop, origin, arrivals, state, gone)
         else:
-            enter(stop, origin, arrivals, state, exp_column, first, live, group)
+            enter(stop, origin, arrivals, state, group)
         stop += 1
     spans[0, origin] = stop
     return stop, gone
 
 
 @kernel
-def join_groups(arrivals, spans, state, form, program, live, dead, stack, walks, out, counts, work):
+def join_groups(arrivals, spans, state, program, stack, walks, out, counts, work):
     """Join all inputs' new rows with all that is alive, in time order; stop if `out` is full.
 
     `arrivals` are (ts, exp or weight, keep, numbers, codes of each port, values, order of walks),
     one input after the other; `spans` the first and last of each that are still to come, and how
-    far was looked ahead.
-    `form` is (column of exp, column of the first port, whether inputs are signed); `out` (places,
-    times and ends or weights).
+    far was looked ahead; `out` (places, times and ends or weights).
 
     Goes on where `work` says, and leaves there how far it came: to be called again with an
     empty `out` until it says that nothing is left; times go to where `work` says.
     """
     ts, _, _, refs, codes, values, order = arrivals
-    rows, _, heads, shapes, _, bases = state
-    exp_column, _, signed = form
+    shapes = state.shapes
     steps, _, general = program
-    inputs, made, depth = len(shapes), work[MADE], work[DEPTH]
+    made, depth = work[MADE], work[DEPTH]
     origin, at, stop, now = work[ORIGIN], work[AT], work[STOP], work[NOW]
-    group, gone, run = work[GROUP], work[GONE], 1
+    group, gone, equal = work[GROUP], work[GONE], 1
     while True:
+        # The group is done: enter the next one, the rows of one input at one instant.
         if at == stop and depth < 0:
             origin = earliest(ts, spans)
             if origin < 0:
                 break
             at, now, group = spans[0, origin], ts[place(spans[0, origin])], group + 1
             stop, gone = take_in(
-                origin, at, now, group, gone, arrivals, spans, state, form, program, live, dead,
-                walks, work,
-            )  # fmt: skip
-        lowest, run = 1 - general[origin], stop - at
-        if lowest == 1:
-            k, run = order[place(at)], 1
-            most = min(stop - at, out[0].shape[1])
-            while run < most and alike(order[place(at + run)], k, codes, values):
-                run += 1
-        if depth < 0:
-            slot = place(
-                shapes[origin, BASE] + (refs[place(order[place(at)])] & shapes[origin, MASK])
+                origin, (at, now, group), gone, arrivals, spans, state, program, walks, work
             )
-            if lowest == 0 or promising(origin, slot, steps, rows, heads, bases, inputs):
+        # One walk serves all arrivals that are alike.
+        lowest, equal = 1 - general[origin], stop - at
+        if lowest == 1:
+            k, equal = order[place(at)], 1
+            most = min(stop - at, out[0].shape[1])
+            while equal < most and alike(order[place(at + equal)], k, codes, values):
+                equal += 1
+        # Begin it, unless some input surely has no match.
+        if depth < 0:
+            number = refs[place(order[place(at)])]
+            slot = slot_of(state, origin, number)
+            if lowest == 0 or promising(origin, slot, steps, state):
                 depth = lowest
                 stack[SLOT, origin] = slot
-                stack[PLACE, origin] = refs[place(order[place(at)])] & shapes[origin, MASK]
-                stack[FOUND, depth] = 1 if signed == 1 else FOREVER
-                begin(origin, depth, steps, rows, heads, shapes, bases, stack, counts)
+                stack[PLACE, origin] = number & shapes[origin, MASK]
+                stack[FOUND, depth] = 1 if state.signed == 1 else FOREVER
+                begin(origin, depth, steps, state, stack, counts)
+        # Go on with it; it stops at a depth if `out` is full.
         if depth >= 0:
+            run = (origin, lowest, at, equal if lowest == 1 else 1, now, group)
             made, depth = walk(
-                origin, lowest, depth, at, run if lowest == 1 else 1, now, group, signed == 1,
-                exp_column, arrivals, state, program, stack, out, work[START], counts, made,
-            )  # fmt: skip
+                run, depth, arrivals, state, program, stack, out, work[START], counts, made
+            )
             if depth >= lowest:
                 break
             depth = -1
-        at += run
+        at += equal
     work[MADE], work[DEPTH], work[GROUP], work[GONE] = made, depth, group, gone
     work[ORIGIN], work[AT], work[STOP], work[NOW] = origin, at, stop, now

@@ -14,6 +14,9 @@ the number of copies, and 0 in a free slot.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+from windrow.kernels.chains import I64
 from windrow.kernels.jit import inlined, kernel
 from windrow.kernels.prefetch import AHEAD, place, soon
 
@@ -31,51 +34,88 @@ GONE = -(2**63)
 """`keep` of a free slot."""
 
 
-@inlined
-def count_in(heads, at, which, inputs, classes, of, live):
-    """Count a row into its code; `live` has the codes of each input and class."""
-    alive = heads[at, place(inputs + which)] + 1
-    heads[at, place(inputs + which)] = alive
-    live[which, classes[which, of]] += 1 if alive == 1 else 0
+class ManyRows(NamedTuple):
+    """The rows of all inputs as the loops read and write them.
+
+    `classes` has the class of each port, `bases` the first head of each class, `live` the codes of
+    each input and class. `dead` has room for a code a row and port: those that lose their last
+    row. `exp` and `first` are the columns of the end of a row, and of the first port.
+    """
+
+    rows: I64
+    born: I64
+    heads: I64
+    shapes: I64
+    classes: I64
+    bases: I64
+    live: I64
+    dead: I64
+    exp: int
+    first: int
+    signed: int
 
 
 @inlined
-def count_out(heads, at, which, inputs, classes, of, live, dead, gone):
+def slot_of(state, which, number):
+    """Return the slot of a row of an input in all rows."""
+    return place(state.shapes[which, BASE] + (number & state.shapes[which, MASK]))
+
+
+@inlined
+def head_of(state, which, port, slot):
+    """Return the head of the code that a row has in a port."""
+    column = place(state.first + PORT_WORDS * port + CODE)
+    return place(state.bases[state.classes[which, port]] + state.rows[slot, column])
+
+
+@inlined
+def count_in(state, at, which, port):
+    """Count a row into its code."""
+    column = place(len(state.shapes) + which)
+    alive = state.heads[at, column] + 1
+    state.heads[at, column] = alive
+    state.live[which, state.classes[which, port]] += 1 if alive == 1 else 0
+
+
+@inlined
+def count_out(state, at, which, port, gone):
     """Count a row out of its code; list the code if that loses its last. Return the list's end."""
+    heads, inputs = state.heads, len(state.shapes)
     alive = heads[at, place(inputs + which)] - 1
     heads[at, place(inputs + which)] = alive
     if alive == 0:
-        live[which, classes[which, of]] -= 1
+        state.live[which, state.classes[which, port]] -= 1
         others = 0
         for k in range(inputs):
             others += heads[at, place(inputs + k)]
-        dead[place(gone)] = at
+        state.dead[place(gone)] = at
         gone += 1 if others == 0 else 0
     return gone
 
 
 @inlined
-def link(number, slot, which, rows, first, heads, shapes, classes, bases, inputs, live):
+def link(number, slot, which, state):
     """Make a stored row the newest of its code in every chain."""
+    rows, heads, shapes = state.rows, state.heads, state.shapes
     for p in range(shapes[which, PORTS]):
-        port = first + PORT_WORDS * p
-        at = place(bases[classes[which, p]] + rows[slot, place(port + CODE)])
+        port = state.first + PORT_WORDS * p
+        at = head_of(state, which, p, slot)
         older = heads[at, place(which)]
         rows[slot, place(port + OLDER)] = older
         rows[slot, place(port + NEWER)] = 0
         if shapes[which, RING] == 0 and older > 0:
             rows[place(shapes[which, BASE] + older - 1), place(port + NEWER)] = number + 1
         heads[at, place(which)] = number + 1
-        count_in(heads, at, which, inputs, classes, p, live)
+        count_in(state, at, which, p)
 
 
 @inlined
-def unlink(slot, which, rows, first, heads, shapes, classes, bases, inputs, live, dead, gone):
+def unlink(slot, which, state, gone):
     """Take a row of a pool out of every chain; return the end of the list of dead codes."""
-    base = shapes[which, BASE]
-    for p in range(shapes[which, PORTS]):
-        port = first + PORT_WORDS * p
-        at = place(bases[classes[which, p]] + rows[slot, place(port + CODE)])
+    rows, base = state.rows, state.shapes[which, BASE]
+    for p in range(state.shapes[which, PORTS]):
+        port = state.first + PORT_WORDS * p
+        at = head_of(state, which, p, slot)
         older = rows[slot, place(port + OLDER)]
         newer = rows[slot, place(port + NEWER)]
         if older > 0:
@@ -83,77 +123,64 @@ def unlink(slot, which, rows, first, heads, shapes, classes, bases, inputs, live
         if newer > 0:
             rows[place(base + newer - 1), place(port + OLDER)] = older
         else:
-            heads[at, place(which)] = older
-        gone = count_out(heads, at, which, inputs, classes, p, live, dead, gone)
+            state.heads[at, place(which)] = older
+        gone = count_out(state, at, which, p, gone)
     return gone
 
 
 @inlined
-def pass_tail(slot, which, rows, first, heads, shapes, classes, bases, inputs, live, dead, gone):
+def pass_tail(slot, which, state, gone):
     """Count out the row at the tail of a ring, which moves past it."""
-    for p in range(shapes[which, PORTS]):
-        at = place(bases[classes[which, p]] + rows[slot, place(first + PORT_WORDS * p + CODE)])
-        gone = count_out(heads, at, which, inputs, classes, p, live, dead, gone)
-    shapes[which, TAIL] += 1
+    for p in range(state.shapes[which, PORTS]):
+        gone = count_out(state, head_of(state, which, p, slot), which, p, gone)
+    state.shapes[which, TAIL] += 1
     return gone
 
 
 @inlined
-def announce(number, which, rows, first, heads, shapes, classes, bases):
-    """Return which heads a row of a ring will be counted out of."""
-    slot = place(shapes[which, BASE] + (number & shapes[which, MASK]))
-    for p in range(shapes[which, PORTS]):
-        code = rows[slot, place(first + PORT_WORDS * p + CODE)]
-        soon(heads, bases[classes[which, p]] + code)
+def announce(number, which, state):
+    """Prefetch the heads that a row of a ring will be counted out of."""
+    slot = slot_of(state, which, number)
+    for p in range(state.shapes[which, PORTS]):
+        code = state.rows[slot, place(state.first + PORT_WORDS * p + CODE)]
+        soon(state.heads, state.bases[state.classes[which, p]] + code)
 
 
 @kernel
-def pass_tails(now, rows, first, heads, shapes, classes, bases, live, dead, gone):
+def pass_tails(now, state, gone):
     """Let go of the rows of all rings that are of no use from `now` on.
 
-    `dead` has room for a code a row and port. Returns the end of its list.
+    Returns the end of the list of dead codes.
     """
-    inputs = len(shapes)
-    for which in range(inputs):
-        tail, head, base, mask = (
-            shapes[which, TAIL], shapes[which, HEAD], shapes[which, BASE], shapes[which, MASK]
-        )  # fmt: skip
+    shapes = state.shapes
+    for which in range(len(shapes)):
+        tail, head = shapes[which, TAIL], shapes[which, HEAD]
         going = shapes[which, RING] == 1
         while going and tail < head:
-            slot = place(base + (tail & mask))
-            going = rows[slot, KEEP] <= now
+            slot = slot_of(state, which, tail)
+            going = state.rows[slot, KEEP] <= now
             if going:
-                announce(tail + AHEAD, which, rows, first, heads, shapes, classes, bases)
-                gone = pass_tail(
-                    slot, which, rows, first, heads, shapes, classes, bases, inputs, live, dead,
-                    gone,
-                )  # fmt: skip
+                announce(tail + AHEAD, which, state)
+                gone = pass_tail(slot, which, state, gone)
                 tail += 1
     return gone
 
 
 @kernel
-def take_out(numbers, which, rows, first, heads, shapes, classes, bases, live, dead, gone):
+def take_out(numbers, which, state, gone):
     """Unlink rows of a pool and free their slots; return the end of the list of dead codes."""
-    inputs = len(shapes)
     for k in range(len(numbers)):
-        slot = place(shapes[which, BASE] + numbers[k])
-        gone = unlink(
-            slot, which, rows, first, heads, shapes, classes, bases, inputs, live, dead, gone
-        )  # fmt: skip
-        rows[slot, KEEP] = GONE
+        slot = place(state.shapes[which, BASE] + numbers[k])
+        gone = unlink(slot, which, state, gone)
+        state.rows[slot, KEEP] = GONE
     return gone
 
 
 @kernel
-def link_all(which, numbers, rows, first, heads, shapes, classes, bases, live):
+def link_all(which, numbers, state):
     """Link stored rows, oldest first: what loading a state leaves to be done."""
-    inputs = len(shapes)
     for k in range(len(numbers)):
-        slot = place(shapes[which, BASE] + (numbers[k] & shapes[which, MASK]))
-        link(
-            numbers[k], slot, which, rows, first, heads, shapes, classes, bases, inputs, live
-        )  # fmt: skip
+        link(numbers[k], slot_of(state, which, numbers[k]), which, state)
 
 
 @kernel

@@ -55,7 +55,7 @@ def note(k, origin, code, heads, base, inputs, found, count):
 
 
 @kernel
-def count_stars(arrivals, spans, state, form, steps, live, dead, gone, counts, found):
+def count_stars(arrivals, spans, state, steps, gone, counts, found):
     """Take in all arrivals, in time order, and note what each of them matches.
 
     `found` has room for all arrivals and one more; `counts` gets the rows that are to be looked
@@ -63,8 +63,7 @@ def count_stars(arrivals, spans, state, form, steps, live, dead, gone, counts, f
     dead codes, and how many rows of all inputs have the key of one arrival at most.
     """
     ts, _, _, _, codes, _, _ = arrivals
-    rows, _, heads, shapes, classes, bases = state
-    exp_column, first, _ = form
+    rows, heads, shapes = state.rows, state.heads, state.shapes
     inputs, count, widest = len(shapes), 0, 0
     while True:
         origin = earliest(ts, spans)
@@ -81,31 +80,31 @@ def count_stars(arrivals, spans, state, form, steps, live, dead, gone, counts, f
                 slot = place(base + (shapes[which, TAIL] & mask))
                 if rows[slot, KEEP] > now:
                     break
-                announce(
-                    shapes[which, TAIL] + AHEAD, i, rows, first, heads, shapes, classes, bases
-                )  # fmt: skip
-                gone = pass_tail(
-                    slot, i, rows, first, heads, shapes, classes, bases, inputs, live, dead, gone
-                )  # fmt: skip
+                announce(shapes[which, TAIL] + AHEAD, i, state)
+                gone = pass_tail(slot, i, state, gone)
         before = count
-        count, most = note(k, origin, codes[0, place(k)], heads, bases[0], inputs, found, count)
+        code, base = codes[0, place(k)], state.bases[0]
+        count, most = note(k, origin, code, heads, base, inputs, found, count)
         widest = max(widest, most)
         for d in range(1, inputs):
             step = place(origin * inputs + d)
             column = place(CHAINS + 2 * steps[step, INPUT] + 1)
             counts[step, STARTED] += count - before
             counts[step, LOOKED] += (count - before) * found[place(before), column]
-        enter(k, origin, arrivals, state, exp_column, first, live, 0)
+        enter(k, origin, arrivals, state, 0)
     return count, gone, widest
 
 
 @inlined
-def follow(first, stop, found, rows, exp_column, link, shapes, walks, lists):
+def follow(first, stop, found, state, walks, lists):
     """Fill `lists` with place and end of the rows that arrivals [first, stop) match.
 
     One list an arrival and other input, one after the other. All chains go on together, a row
     each in turn.
     """
+    rows, shapes = state.rows, state.shapes
+    exp_column, link = place(state.exp), place(state.first)
+    # Begin a walk down the chain of each arrival in each other input.
     going, to = 0, 0
     for e in range(first, stop):
         for i in range(len(shapes)):
@@ -118,6 +117,7 @@ def follow(first, stop, found, rows, exp_column, link, shapes, walks, lists):
                 walks[3, place(going)] = i
                 to += walks[1, place(going)]
                 going += 1
+    # A step of each; those that have more to go move up in the list.
     while going > 0:
         more = 0
         for k in range(going):
@@ -138,12 +138,13 @@ def follow(first, stop, found, rows, exp_column, link, shapes, walks, lists):
 
 
 @inlined
-def combine(e, done, todo, arrivals, found, shapes, lists, offset, out, start, made):
-    """Write results [done, done + todo) of an arrival; return where its lists end.
+def combine(e, part, arrivals, found, shapes, lists, offset, out, start, made):
+    """Write a part (done, todo) of an arrival's results; return where its lists end.
 
     The last input changes fastest: its list is copied again and again, beside rows of the others
     that stay. `done` says which.
     """
+    done, todo = part
     ts, last, _, numbers, _, _, _ = arrivals
     places, times = out
     entry, inputs = place(e), len(shapes)
@@ -184,13 +185,12 @@ def combine(e, done, todo, arrivals, found, shapes, lists, offset, out, start, m
 
 
 @kernel
-def write_stars(found, count, arrivals, state, form, lists, walks, out, start, at):
+def write_stars(found, count, arrivals, state, lists, walks, out, start, at):
     """Write results from where `at` says, until `out` is full or all are written; return how many.
 
     `lists` has room for the rows that any one arrival matches.
     """
-    rows, _, _, shapes, _, _ = state
-    exp_column, first, _ = form
+    shapes = state.shapes
     room, made, first_of_block = out[0].shape[1], 0, at[NEXT]
     while first_of_block < count and made < room:
         stop, size = first_of_block, 0
@@ -201,16 +201,13 @@ def write_stars(found, count, arrivals, state, form, lists, walks, out, start, a
             if size + more > lists.shape[1]:
                 break
             size, stop = size + more, stop + 1
-        follow(
-            first_of_block, stop, found, rows, place(exp_column), place(first), shapes, walks,
-            lists,
-        )  # fmt: skip
+        follow(first_of_block, stop, found, state, walks, lists)
         offset = 0
         while first_of_block < stop and made < room:
             results = found[place(first_of_block), RESULTS]
             todo = min(results - at[DONE], room - made)
             offset = combine(
-                first_of_block, at[DONE], todo, arrivals, found, shapes, lists, offset, out,
+                first_of_block, (at[DONE], todo), arrivals, found, shapes, lists, offset, out,
                 start, made,
             )  # fmt: skip
             made += todo

@@ -52,7 +52,8 @@ class Stage:
     A source has no task: its changes are given to `Dataflow.step`. `structure` says in what state
     is kept and, after "; ", why that was chosen. `node` is the part of the logical plan that the
     stage was made for. `watch` looks at the task after each step, if there is something to watch.
-    `begins`: whether a change of a source is an event with which a query can begin.
+    `begins`: whether a change of a source is an event with which a query can begin. `form`: how
+    the operator does its work (`physical/identity.py`).
     """
 
     label: str
@@ -66,6 +67,7 @@ class Stage:
     node: Plan | None = None
     watch: TaskWatch | None = None
     begins: bool = True
+    form: tuple[object, ...] = ()
 
     @property
     def edge_kind(self) -> tuple[bool, bool]:
@@ -73,8 +75,8 @@ class Stage:
         return self.signed, self.partly_signed
 
     @property
-    def form(self) -> str:
-        """The structure without the reasons: what a saved state depends on."""
+    def structure_alone(self) -> str:
+        """The structure without the reasons, for the reader."""
         return self.structure.partition("; ")[0]
 
     def counts(self) -> dict[str, Any]:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from windrow.operators.dataflow import Stage
 from windrow.operators.early_measures import measured_facts
+from windrow.operators.early_watching import EarlyWatch
 from windrow.operators.join.aggregation.task import AggregationJoinTask
-from windrow.operators.lowering.early_watching import EarlyWatch
 from windrow.optimize.choose_early import EarlyFacts
 from windrow.optimize.early_costs import stored_graph
 from windrow.optimize.join_orders import best_orders

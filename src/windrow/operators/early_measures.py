@@ -20,10 +20,10 @@ from windrow.core.schema import Field
 from windrow.operators.codec import RowCodec
 from windrow.operators.dataflow import Stage
 from windrow.operators.delta import Delta
+from windrow.operators.early_watching import EarlyWatch
 from windrow.operators.handover.contents import alive
 from windrow.operators.handover.moving import Holding
 from windrow.operators.interner import Interner
-from windrow.operators.lowering.early_watching import EarlyWatch
 from windrow.operators.rowwise import ProjectTask
 from windrow.operators.state.key_table import KeyTable
 from windrow.operators.stateless import Stateless

@@ -22,38 +22,39 @@ import numpy as np
 from windrow.core.time import BEGINNING
 from windrow.operators.dataflow import Dataflow, parted
 from windrow.operators.delta import Delta
-from windrow.operators.lower import Physical
-from windrow.operators.setops import MergeUnion
+from windrow.operators.open import OpenPlan
 from windrow.operators.streams import NumberTask
 from windrow.operators.task import Saved
 from windrow.operators.view import net_per_instant
+from windrow.physical.operators import UnionOp
+from windrow.physical.plan import PhysicalPlan
 from windrow.plan.nodes import Route
 
 
-def levels_of(physical: Physical) -> list[int]:
-    """Return the level of each stage."""
+def levels_of(plan: PhysicalPlan) -> list[int]:
+    """Return the level of each node."""
     levels: list[int] = []
-    for i, stage in enumerate(physical.stages):
-        below = max((levels[j] for j in stage.inputs), default=0)
-        levels.append(below + 1 if i in physical.exchanges else below)
+    for i, node in enumerate(plan.nodes):
+        below = max((levels[j] for j in plan.inputs_of(node)), default=0)
+        levels.append(below + 1 if i in plan.exchanges else below)
     return levels
 
 
-def lone_stages(physical: Physical) -> frozenset[int]:
-    """Return the stages that only the first shard runs: all their rows are brought there.
+def lone_stages(plan: PhysicalPlan) -> frozenset[int]:
+    """Return the nodes that only the first shard runs: all their rows are brought there.
 
     A union of such rows with others has some on every shard; others meet only relations, which
     every shard has.
     """
     lone: set[int] = set()
-    for i, stage in enumerate(physical.stages):
-        crossing = physical.exchanges.get(i) or physical.entries.get(i)
+    for i, node in enumerate(plan.nodes):
+        crossing = plan.exchanges.get(i) or plan.entries.get(i)
         if crossing is not None:
             if crossing.route is Route.ONE:
                 lone.add(i)
             continue
-        brought = [j in lone for j in stage.inputs]
-        if all(brought) if isinstance(stage.task, MergeUnion) else any(brought):
+        brought = [j in lone for j in plan.inputs_of(node)]
+        if all(brought) if isinstance(node.op, UnionOp) else any(brought):
             lone.add(i)
     return frozenset(lone)
 
@@ -80,7 +81,7 @@ class LeveledFlow:
     last step. `_kept` waits for a higher level: by level and stage.
     """
 
-    physical: Physical
+    physical: OpenPlan
     shard: int = 0  # the first one does what only one does
     flow: Dataflow = field(init=False)
     levels: list[int] = field(init=False)
@@ -94,8 +95,8 @@ class LeveledFlow:
 
     def __post_init__(self) -> None:
         self.flow = Dataflow(self.physical.stages)
-        self.levels = levels_of(self.physical)
-        self.lone = frozenset() if self.shard == 0 else lone_stages(self.physical)
+        self.levels = levels_of(self.physical.plan)
+        self.lone = frozenset() if self.shard == 0 else lone_stages(self.physical.plan)
         for stage in self.physical.stages:
             if isinstance(stage.task, NumberTask):
                 stage.task.shard = self.shard

@@ -1,4 +1,4 @@
-"""From a logical plan to tasks: which implementation and which state structure each node gets.
+"""From a logical to a physical plan: which operator and which state structure each node gets.
 
     strategy    windows emit            edges                             state
     negative    insertions, retractions  all signed                        hash by row
@@ -16,21 +16,12 @@ refreshed windows). How each kind of node is lowered: `lowering/`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from dataclasses import dataclass
 
-from windrow.operators.dataflow import Dataflow, Stage
-from windrow.operators.delta import Delta
-from windrow.operators.endless import endless
-from windrow.operators.expire import ExpireTask
-from windrow.operators.interner import Interner
 from windrow.operators.lowering.aggregation import foldable
-from windrow.operators.lowering.builder import Builder, Crossing, Early, Edge, Requirements
+from windrow.operators.lowering.builder import Builder, Early, Requirements
 from windrow.operators.lowering.relational import lower_relation
 from windrow.operators.lowering.streams import lower_stream
-from windrow.operators.rowwise import FilterTask, ProjectTask
-from windrow.operators.source import SourceScan
-from windrow.operators.vector import I64
 from windrow.optimize.bound_refreshes import bound_refreshes
 from windrow.optimize.early_costs import EarlyConstants
 from windrow.optimize.early_estimates import AUTO, NONE, Asked, asks_for, unknown_names
@@ -41,51 +32,19 @@ from windrow.optimize.meet_versions_before_slides import meet_versions_before_sl
 from windrow.optimize.place_exchanges import place_exchanges
 from windrow.optimize.place_negation import NegationPlace, place_negations
 from windrow.optimize.preaggregate_joins import Preaggregated, all_joined, preaggregate_joins
-from windrow.optimize.preaggregate_panes import Partials, preaggregate_panes
+from windrow.optimize.preaggregate_panes import preaggregate_panes
 from windrow.optimize.rules import MOVES, RULES, apply_rules, prepared
 from windrow.optimize.statistics import UNKNOWN, Statistics
+from windrow.physical.node import PhysicalNode
+from windrow.physical.plan import PhysicalPlan
+from windrow.physical.sources import Partials
 from windrow.plan.expiring import strategy_under
 from windrow.plan.nodes import Aggregate, Plan, Query, is_stream, nodes_of
-
-
-@dataclass(frozen=True, slots=True)
-class Physical:
-    """A lowered query: its stages, and which of them are inputs.
-
-    `netted`: the root's changes of an instant are net already. `shown`: a stage that knows the
-    rows it has shown, and those without memory above it up to the root; none if there is none.
-    On shards, `entries` says whom an input's rows go to, and `exchanges` are stages whose changes
-    come from the same stage's input on all shards; `partials` are inputs whose rows may be merged,
-    and `folded` says of groups that rows change shards for whether they are folded before;
-    `unmerged` says why inputs of joins that are aggregated early are not merged.
-    `placements` says, by the names of inputs, which are aggregated before they are joined.
-    """
-
-    stages: list[Stage]
-    sources: dict[int, SourceScan]
-    netted: bool
-    shown: tuple[int, ...]
-    entries: dict[int, Crossing] = field(default_factory=dict)
-    exchanges: dict[int, Crossing] = field(default_factory=dict)
-    partials: dict[int, Partials] = field(default_factory=dict)
-    folded: tuple[str, ...] = ()
-    unmerged: tuple[str, ...] = ()
-    placements: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def signature(self) -> str:
-        """What a saved state must agree with to be taken over."""
-        return "\n".join(f"{s.label}|{s.form}|{s.schema.names}|{s.inputs}" for s in self.stages)
-
-    def live_codes(self, flow: Dataflow) -> list[I64]:
-        """Return the interned codes that any state refers to."""
-        return [c for s in flow.stages if s.task is not None for c in s.task.live_codes()]
 
 
 def lower(  # noqa: PLR0913 - all that a plan depends on
     query: Query,
     strategy: str,
-    interner: Interner,
     *,
     statistics: Statistics = UNKNOWN,
     sharded: bool = False,
@@ -95,7 +54,7 @@ def lower(  # noqa: PLR0913 - all that a plan depends on
     followed: Mapping[str, str] | None = None,
     constants: EarlyConstants | None = None,
     queued: bool = False,
-) -> Physical:
+) -> PhysicalPlan:
     """Return the physical plan of a query; its root is a signed edge, or a stream.
 
     Where `auto` chooses by cost, it does so by the statistics, and by defaults where these are
@@ -121,7 +80,6 @@ def lower(  # noqa: PLR0913 - all that a plan depends on
         early.given |= dict(followed or {})
     builder = Builder(
         strategy,
-        interner,
         spread.root,
         statistics=statistics,
         placed=placed,
@@ -132,23 +90,13 @@ def lower(  # noqa: PLR0913 - all that a plan depends on
     )
     edge = builder.finish(_lowered(builder, spread.root), spread.root.schema)
     _require_found(query, strategy, early)
-    return _physical(builder, spread, edge)
-
-
-def _physical(builder: Builder, spread: _Spread, root: Edge) -> Physical:
-    """Return the plan that a builder has made."""
-    return Physical(
-        builder.stages,
-        builder.sources,
+    return PhysicalPlan(
+        edge,
         # equal means of other parts are no change
-        netted=root.netted is not None and not spread.merging,
-        shown=_shown(builder.stages),
-        entries=builder.entries,
-        exchanges=builder.exchanges,
-        partials=builder.partials,
+        netted=edge.netted is not None and not spread.merging,
+        placements=tuple(early.taken.items()),
         folded=spread.folded,
         unmerged=spread.unmerged,
-        placements=builder.early.taken,
     )
 
 
@@ -157,7 +105,7 @@ def _require_found(query: Query, strategy: str, early: Early) -> None:
     if early.asked in (AUTO, NONE) or early.found:
         return
     if early.shards:
-        lower(query, strategy, Interner())  # it refuses names that exchanges do not just hide
+        lower(query, strategy)  # it refuses names that exchanges do not just hide
     elif early.known:  # without a GROUP BY over a join, a setting for all queries is not its
         raise unknown_names(early.asked, early.known)
 
@@ -176,7 +124,7 @@ def placed_on_shards(
     shards than what is joined must be folded before.
     """
     early = Early(_asked(query), shards=folding.shards, constants=constants, versions=True)
-    if early.asked != AUTO:
+    if early.asked != AUTO or not any(isinstance(n, Aggregate) for n in nodes_of(query.root)):
         return {}
     strategy = strategy_under(query.expiry, strategy)
     root, placed = _rewritten(query.root, strategy, statistics)
@@ -184,7 +132,6 @@ def placed_on_shards(
     early.moved = folded.moved
     builder = Builder(
         strategy,
-        Interner(),
         folded.root,
         statistics=statistics,
         placed=placed,
@@ -201,13 +148,13 @@ def require_early_inputs(query: Query, strategy: str) -> None:
     What SET says is for all queries: `lower` passes over it where there is no GROUP BY over a join.
     """
     asked = query.early_aggregation
-    if asked not in (AUTO, NONE) and not lower(query, strategy, Interner()).placements:
+    if asked not in (AUTO, NONE) and not lower(query, strategy).placements:
         found = (versioned(n) for n in nodes_of(query.root) if isinstance(n, Aggregate))
         raise unknown_names(asked, [name for v in found if v is not None for name in v.names])
 
 
-def _lowered(builder: Builder, root: Plan) -> Edge:
-    """Return the edge of a whole plan."""
+def _lowered(builder: Builder, root: Plan) -> PhysicalNode:
+    """Return the root of a whole plan."""
     wanted = Requirements(frozenset(root.schema.names))
     if is_stream(root):
         return lower_stream(builder, root, wanted)
@@ -279,24 +226,3 @@ def _asked(query: Query) -> str:
 def _asked_of(early: Early) -> Asked:
     """Return what is asked of each join, where `auto` is what was given."""
     return lambda joined: early.again(joined.key) if early.asked == AUTO else early.asked
-
-
-def _shown(stages: list[Stage]) -> tuple[int, ...]:
-    """Return the stages, lowest first, from which the current answer can be had."""
-    chain: list[int] = []
-    at = len(stages) - 1
-    while isinstance(stages[at].task, FilterTask | ProjectTask):
-        chain.append(at)
-        (at,) = stages[at].inputs
-    task = stages[at].task
-    if not isinstance(task, Showing) or (isinstance(task, ExpireTask) and endless(stages, at)):
-        return ()
-    return (at, *reversed(chain))
-
-
-@runtime_checkable
-class Showing(Protocol):
-    """A task that knows which rows it has emitted and not retracted."""
-
-    def current(self) -> Delta:
-        """Return those rows."""

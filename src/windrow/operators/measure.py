@@ -13,13 +13,13 @@ from windrow.operators.join.multi.zset import MultiZSetJoin
 from windrow.operators.join.partly_signed import PartlySignedAntiJoin
 from windrow.operators.join.semi import HalfJoinTask
 from windrow.operators.join.zset import ZSetJoin
-from windrow.operators.lower import Physical
-from windrow.operators.lowering.watching import OrderWatch
+from windrow.operators.open import OpenPlan
 from windrow.operators.task import Counters
+from windrow.operators.watching import OrderWatch
 from windrow.optimize.statistics import Statistics, measured
 
 
-def measured_statistics(physical: Physical, elapsed: int) -> Statistics:
+def measured_statistics(physical: OpenPlan, elapsed: int) -> Statistics:
     """Return rates, swings and the share of early ends of a plan that ran for `elapsed` time.
 
     A stream's tuples are those that its first consumer took: what the source dropped has cost
@@ -43,7 +43,7 @@ def measured_statistics(physical: Physical, elapsed: int) -> Statistics:
     return replace(found, swings=swings_of(physical))
 
 
-def swings_of(physical: Physical) -> dict[str, float]:
+def swings_of(physical: OpenPlan) -> dict[str, float]:
     """Return by stream how many times the fewest rows alive in a join the most were."""
     watches = (s.watch for s in physical.stages if isinstance(s.watch, OrderWatch))
     spreads = (item for watch in watches for item in watch.spread.items())

@@ -7,11 +7,9 @@ another runtime may evaluate the same expressions before the tuples ever reach P
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
-from windrow.core.schema import Schema
 from windrow.core.types import BIGINT
 from windrow.operators.delta import Delta
 from windrow.operators.evaluate import compile_expr, compile_predicate
@@ -19,66 +17,8 @@ from windrow.operators.few import Incoming, array_of_column, vector_of
 from windrow.operators.fixed import array_of
 from windrow.operators.interner import Interner
 from windrow.operators.vector import I64
-from windrow.plan.catalog import Relation, Stream
-from windrow.plan.expressions import Column, Expr, columns_of, conjunction, substitute
-from windrow.plan.nodes import Named
-
-
-@dataclass(frozen=True, slots=True)
-class SourceScan:
-    """π_columns(σ_predicate(stream)): which tuples enter, and as what.
-
-    Expressions read the stream's columns by their declared names.
-    """
-
-    entry: Stream | Relation
-    columns: tuple[Named, ...]
-    predicate: Expr | None = None
-
-    @property
-    def schema(self) -> Schema:
-        """The columns that enter the plan."""
-        return Schema(tuple(c.field for c in self.columns))
-
-    @property
-    def begins(self) -> bool:
-        """Return whether its first tuple or change is an event with which a query can begin."""
-        return isinstance(self.entry, Stream) or self.entry.retroactive
-
-    @property
-    def reads(self) -> frozenset[str]:
-        """The declared columns that are looked at."""
-        exprs = [c.expr for c in self.columns]
-        if self.predicate is not None:
-            exprs.append(self.predicate)
-        return frozenset[str]().union(*map(columns_of, exprs))
-
-    def filtered(self, predicate: Expr) -> SourceScan:
-        """Return the source with one more condition on its columns."""
-        inner = self.at_entry(predicate)
-        both = (inner,) if self.predicate is None else (self.predicate, inner)
-        return SourceScan(self.entry, self.columns, conjunction(both))
-
-    def projected(self, columns: tuple[Named, ...]) -> SourceScan:
-        """Return the source with other columns, made from its own."""
-        made = tuple(Named(c.name, self.at_entry(c.expr)) for c in columns)
-        return SourceScan(self.entry, made, self.predicate)
-
-    def only(self, needed: frozenset[str]) -> SourceScan:
-        """Return the source without the columns that nobody reads."""
-        kept = tuple(c for c in self.columns if c.name in needed)
-        return SourceScan(self.entry, kept, self.predicate)
-
-    def at_entry(self, expr: Expr) -> Expr:
-        """Return an expression over this source's columns as one over the declared columns."""
-        by_name = {c.name: c.expr for c in self.columns}
-        return substitute(expr, lambda column: by_name[column.name])
-
-
-def as_it_is(source: SourceScan) -> SourceScan:
-    """Return the source of rows that have its columns already, and are those that enter."""
-    columns = tuple(Named(f.name, Column(f.name, f.type, f.nullable)) for f in source.schema)
-    return SourceScan(source.entry, columns)
+from windrow.physical.sources import SourceScan
+from windrow.plan.expressions import Column
 
 
 class SourceReader:

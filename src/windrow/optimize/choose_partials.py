@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from windrow.core.errors import BindError
 from windrow.core.time import UNITS, Clock
-from windrow.optimize.preaggregate_panes import Partials
 from windrow.optimize.statistics import Statistics
+from windrow.physical.sources import Partials
 from windrow.plan.catalog import Stream
 
 MOVED, MERGED = 1000.0, 350.0  # ns: a tuple that is moved; one that is merged

@@ -15,7 +15,6 @@ AVG of whole numbers is the correctly rounded sum by the count, as without parts
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import Enum
 
 import pyarrow as pa
 
@@ -30,6 +29,7 @@ from windrow.core.types import (
     is_float,
     is_integer,
 )
+from windrow.physical.sources import Merge, PartialColumn
 from windrow.plan.expressions import Call, Cast, Column, Expr, Literal, conjunction
 from windrow.plan.nodes import AggregateCall, Named
 
@@ -39,23 +39,6 @@ MEAN_LIMIT = 2**24
 """The same for AVG: the sum of 2^29 of them is still exact as a DOUBLE."""
 SPARE_DIGITS = 10
 """Digits by which a sum of decimals may be longer than they: 10^10 rows."""
-
-
-class Merge(Enum):
-    """How the parts of two rows become one."""
-
-    SUM = "sum"
-    MIN = "min"
-    MAX = "max"
-
-
-@dataclass(frozen=True, slots=True)
-class PartialColumn:
-    """A column of parts. A row whose value is not smaller than `limit` is not merged."""
-
-    name: str
-    merge: Merge
-    limit: int | None = None
 
 
 def refusal(call: AggregateCall) -> str | None:

@@ -21,8 +21,9 @@ from windrow.optimize.early_calls import Foldable, early_calls
 from windrow.optimize.early_estimates import Asked, asked_placement, asks_for
 from windrow.optimize.early_grouping import entry_columns
 from windrow.optimize.grouped_joins import COPIES, GroupedJoin, columns_in, grouped_join
-from windrow.optimize.partial_aggregates import Merge, PartialColumn, Parts
-from windrow.optimize.preaggregate_panes import Pane, Partials, Ranged, ranged, refusal, too_wide
+from windrow.optimize.partial_aggregates import Parts
+from windrow.optimize.preaggregate_panes import Ranged, ranged, refusal, too_wide
+from windrow.physical.sources import Merge, Pane, PartialColumn, Partials
 from windrow.plan.expressions import Column, Expr, Literal
 from windrow.plan.nodes import (
     Aggregate,

@@ -21,9 +21,10 @@ from dataclasses import dataclass
 from windrow.core.types import is_float
 from windrow.optimize import partial_aggregates
 from windrow.optimize.catalyst import translatable
-from windrow.optimize.partial_aggregates import PartialColumn, Parts
+from windrow.optimize.partial_aggregates import Parts
 from windrow.optimize.place_exchanges import at_source, is_leaf
 from windrow.optimize.rewriting import renamed
+from windrow.physical.sources import Pane, Partials
 from windrow.plan.expressions import Expr, conjuncts
 from windrow.plan.format import format_expr
 from windrow.plan.nodes import (
@@ -53,46 +54,6 @@ from windrow.plan.windows import Range
 
 FARTHEST = 2**61
 """Times, in either direction, and widths beyond it are not merged: their panes might overflow."""
-
-
-@dataclass(frozen=True, slots=True)
-class Pane:
-    """Which times are alike under SLIDE `slide` in a RANGE of `width`."""
-
-    slide: int
-    width: int
-
-    def of(self, ts: int) -> tuple[int, int]:
-        """Return the pane of a time: when its tuples are first and no longer in the answer.
-
-        >>> pane = Pane(slide=4, width=10)
-        >>> [pane.of(ts) for ts in (4, 5, 6, 7, 8)]
-        [(4, 16), (8, 16), (8, 16), (8, 20), (8, 20)]
-        """
-        return self._up(ts), self._up(ts + self.width)
-
-    def _up(self, ts: int) -> int:
-        return ts + -ts % self.slide
-
-    @property
-    def length(self) -> int:
-        """How long a pane is, at most: where RANGE is no multiple of SLIDE there are two."""
-        rest = self.width % self.slide
-        return max(rest, self.slide - rest)
-
-
-@dataclass(frozen=True, slots=True)
-class Partials:
-    """An input of parts: which of its columns make the group, and how the others merge."""
-
-    leaf: Plan
-    pane: Pane
-    keys: tuple[str, ...]
-    parts: tuple[PartialColumn, ...]
-
-    def is_of(self, plan: Plan) -> bool:
-        """Return whether a node of the plan is this input."""
-        return plan is self.leaf
 
 
 def preaggregate_panes(root: Plan) -> tuple[Plan, tuple[Partials, ...]]:

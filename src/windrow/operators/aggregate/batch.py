@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from windrow.kernels.groups import CLOSES, WEIGHT
-from windrow.operators.aggregate.op import EXPIRY_COLUMN, AccumulatorCall
 from windrow.operators.state.fields import State
 from windrow.operators.vector import I64, Bools, Vector
+from windrow.physical.calls import EXPIRY_COLUMN, AccumulatorCall
 
 ALL_TAKEN: Bools = np.empty(0, np.bool_)
 """Stands for a mask that is true everywhere."""

@@ -8,13 +8,13 @@ from windrow.operators.aggregate.counts import Count, CountRows, Truths
 from windrow.operators.aggregate.distinct import DistinctAccumulator
 from windrow.operators.aggregate.extremes import BestAlive
 from windrow.operators.aggregate.merging import MergedCount, MergedReal, MergedWhole
-from windrow.operators.aggregate.op import AccumulatorCall
 from windrow.operators.aggregate.ordered import TopK
 from windrow.operators.aggregate.quantile import Quantile
 from windrow.operators.aggregate.sums import DecimalSum, RealSum, Variance, WholeSum
 from windrow.operators.aggregate.user_defined import REGISTERED, UserDefined
 from windrow.operators.aggregate.wide import WideDecimals
 from windrow.operators.interner import Interner
+from windrow.physical.calls import AccumulatorCall
 
 DUPLICATES_DO_NOT_MATTER = {"min", "max", "bool_and", "bool_or"}
 

@@ -9,17 +9,12 @@ seen all rows of a group adds them up. Nothing is stored.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
-
 import numpy as np
 
-from windrow.core.schema import Field, Schema
 from windrow.kernels.groups import GROUP, TIME, WEIGHT, name_emissions
 from windrow.kernels.parts import emission_weights
 from windrow.operators.aggregate.batch import EventBatch
-from windrow.operators.aggregate.op import AccumulatorCall
-from windrow.operators.aggregate.parts import PartColumns, split_calls
+from windrow.operators.aggregate.parts import part_columns
 from windrow.operators.codec import RowCodec
 from windrow.operators.delta import Delta
 from windrow.operators.interner import Interner
@@ -27,33 +22,7 @@ from windrow.operators.state.key_table import KeyTable
 from windrow.operators.stateless import Stateless
 from windrow.operators.task import Counters
 from windrow.operators.vector import I64, Vector
-
-
-@dataclass(frozen=True)
-class Contribute:
-    """One row a group and instant: its keys, then the parts of its calls."""
-
-    keys: tuple[Field, ...]
-    calls: tuple[AccumulatorCall, ...]
-
-    @cached_property
-    def _split(self) -> tuple[tuple[PartColumns, ...], tuple[AccumulatorCall, ...]]:
-        return split_calls(self.calls)
-
-    @property
-    def parts(self) -> tuple[PartColumns, ...]:
-        """The parts, each once."""
-        return self._split[0]
-
-    @property
-    def merging(self) -> tuple[AccumulatorCall, ...]:
-        """The calls over merged parts that equal the calls."""
-        return self._split[1]
-
-    @property
-    def schema(self) -> Schema:
-        """Keys, then parts."""
-        return Schema(self.keys + tuple(f for part in self.parts for f in part.fields))
+from windrow.physical.parts import Contribute, PartColumns
 
 
 def contributed(keys: Delta, parts: tuple[PartColumns, ...], made: list[list[Vector]]) -> Delta:
@@ -91,7 +60,7 @@ class ContributeTask(Stateless):
         emission_weights(events, weights)
         batch = EventBatch(events, delta.columns, count, weights)
         keys = Delta(emitted[0, :count], self._keys(table, emitted[1, :count]), weight=weights)
-        parts = [part.columns(batch, self.interner) for part in self.op.parts]
+        parts = [part_columns(part, batch, self.interner) for part in self.op.parts]
         out = contributed(keys, self.op.parts, parts)
         self._count(delta, out)
         return out

@@ -6,10 +6,10 @@ import numpy as np
 
 from windrow.kernels.counters import count_truths, count_values
 from windrow.operators.aggregate.batch import Accumulator, EventBatch
-from windrow.operators.aggregate.op import AccumulatorCall
 from windrow.operators.state.fields import OF_OWNER, ArrayField
 from windrow.operators.state.key_table import grown
 from windrow.operators.vector import I64, Bools
+from windrow.physical.calls import AccumulatorCall
 
 
 class PlainArray(Accumulator):

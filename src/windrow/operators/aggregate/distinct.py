@@ -7,11 +7,11 @@ import numpy as np
 from windrow.kernels.counters import first_copies
 from windrow.kernels.groups import GROUP
 from windrow.operators.aggregate.batch import Accumulator, EventBatch
-from windrow.operators.aggregate.op import AccumulatorCall
 from windrow.operators.codec import column_words
 from windrow.operators.state.fields import ArrayField, NestedField, State
 from windrow.operators.state.key_table import KeyTable, TableField, grown
 from windrow.operators.vector import I64, Bools
+from windrow.physical.calls import AccumulatorCall
 
 
 class ValueTable(State):

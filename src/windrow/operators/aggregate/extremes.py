@@ -17,12 +17,12 @@ from windrow.kernels.extremes import (
 )
 from windrow.operators.aggregate.batch import Accumulator, EventBatch
 from windrow.operators.aggregate.comparing import Comparing
-from windrow.operators.aggregate.op import AccumulatorCall
 from windrow.operators.aggregate.pool import Pool
 from windrow.operators.interner import Interner
 from windrow.operators.state.fields import OF_OWNER, ArrayField, NestedField
 from windrow.operators.state.key_table import grown
 from windrow.operators.vector import I64, Bools
+from windrow.physical.calls import AccumulatorCall
 
 
 class BestAlive(Accumulator):

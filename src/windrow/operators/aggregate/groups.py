@@ -9,13 +9,13 @@ import numpy as np
 
 from windrow.core.types import is_float
 from windrow.kernels.groups import ShownRows, changed_rows, empty_groups, name_emissions
-from windrow.operators.aggregate.op import GroupBy
 from windrow.operators.buffers import room_for
 from windrow.operators.delta import Delta
 from windrow.operators.state.fields import OF_OWNER, ArrayField, ScratchField, State
 from windrow.operators.state.key_table import grown
 from windrow.operators.task import Counters
 from windrow.operators.vector import I64, Bools, Vector, is_interned
+from windrow.physical.calls import GroupBy
 
 Keys = Callable[[I64], list[Vector]]
 """Takes codes of groups; returns their keys."""

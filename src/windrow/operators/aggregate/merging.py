@@ -10,11 +10,11 @@ from windrow.kernels.parts import SPILLED, SumParts, merge_counts, merge_real, m
 from windrow.kernels.sums import BUDGET, MAGNITUDE, ROOM, SPECIAL, settle_all
 from windrow.operators.aggregate.batch import EventBatch
 from windrow.operators.aggregate.counts import PlainArray
-from windrow.operators.aggregate.op import AccumulatorCall
 from windrow.operators.aggregate.sums import RealSum
 from windrow.operators.aggregate.wide import WideDecimals
 from windrow.operators.interner import Interner
 from windrow.operators.vector import F64, I64, Bools
+from windrow.physical.calls import AccumulatorCall
 
 EACH = 3
 """What a row may add to a limb, in units of `BUDGET`: head, tail, and what is left."""

@@ -21,13 +21,13 @@ from windrow.kernels.ordered import (
 from windrow.operators.aggregate.batch import Accumulator, EventBatch
 from windrow.operators.aggregate.comparing import Comparing
 from windrow.operators.aggregate.distinct import ValueTable
-from windrow.operators.aggregate.op import AccumulatorCall
 from windrow.operators.aggregate.pool import Pool
 from windrow.operators.arrow import vector_from_arrow, vector_to_arrow
 from windrow.operators.interner import Interner
 from windrow.operators.state.fields import OF_OWNER, ArrayField, NestedField, State
 from windrow.operators.state.key_table import grown
 from windrow.operators.vector import I64, Bools, Vector
+from windrow.physical.calls import AccumulatorCall
 
 
 class Forest(State):

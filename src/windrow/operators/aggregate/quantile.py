@@ -22,11 +22,11 @@ from windrow.kernels.sorted_bags import (
 )
 from windrow.operators.aggregate.batch import Accumulator, EventBatch
 from windrow.operators.aggregate.comparing import Comparing
-from windrow.operators.aggregate.op import AccumulatorCall
 from windrow.operators.interner import Interner
 from windrow.operators.state.fields import OF_OWNER, ArrayField, NestedField, State
 from windrow.operators.state.key_table import grown
 from windrow.operators.vector import F64, I64, Bools
+from windrow.physical.calls import AccumulatorCall
 
 ROUNDING = 1e-9
 """How far a fraction of a count may be from a whole number and yet be meant as one."""

@@ -15,10 +15,10 @@ from windrow.kernels.extremes import MAGNITUDE, REAL
 from windrow.kernels.groups import GROUP, TIME, WEIGHT, name_emissions
 from windrow.operators.aggregate.batch import Accumulator, EventBatch
 from windrow.operators.aggregate.extremes import BestAlive
-from windrow.operators.aggregate.op import EXPIRY_COLUMN, GROUP_COLUMN, AccumulatorCall
 from windrow.operators.aggregate.quantile import Quantile
 from windrow.operators.delta import Delta
 from windrow.operators.vector import I64, Vector
+from windrow.physical.calls import EXPIRY_COLUMN, GROUP_COLUMN, AccumulatorCall
 
 
 def refill_extreme(fold: Accumulator, old: Accumulator, waiting: Delta, groups: int) -> None:

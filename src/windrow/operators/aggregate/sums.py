@@ -22,7 +22,6 @@ from windrow.kernels.sums import (
 from windrow.kernels.sums import sum_wide as sum_wide_words
 from windrow.operators.aggregate.batch import Accumulator, EventBatch
 from windrow.operators.aggregate.counts import PlainArray
-from windrow.operators.aggregate.op import AccumulatorCall
 from windrow.operators.aggregate.wide import WideDecimals
 from windrow.operators.state.fields import (
     OF_OWNER,
@@ -33,6 +32,7 @@ from windrow.operators.state.fields import (
 )
 from windrow.operators.state.key_table import grown
 from windrow.operators.vector import I64, Bools
+from windrow.physical.calls import AccumulatorCall
 
 
 class WholeSum(PlainArray):

@@ -18,7 +18,6 @@ from windrow.kernels.hashing import ENTRIES
 from windrow.operators.aggregate.batch import Accumulator, EventBatch
 from windrow.operators.aggregate.choose import accumulator
 from windrow.operators.aggregate.groups import Emissions, GroupRows, RowChanges
-from windrow.operators.aggregate.op import EXPIRY_COLUMN, GROUP_COLUMN, GroupBy
 from windrow.operators.aggregate.refill import refill_extreme
 from windrow.operators.codec import RowCodec
 from windrow.operators.delta import Delta
@@ -29,6 +28,7 @@ from windrow.operators.state.key_table import KeyTable, TableField
 from windrow.operators.stateless import StatefulTask
 from windrow.operators.task import Counters
 from windrow.operators.vector import I64, Bools, Vector, empty_data
+from windrow.physical.calls import EXPIRY_COLUMN, GROUP_COLUMN, GroupBy
 
 NOTHING: Bools = np.zeros(1, np.bool_)
 

@@ -26,11 +26,11 @@ from windrow.core.naming import require_text, shown
 from windrow.core.types import sql_name
 from windrow.kernels.groups import CLOSES, EMISSION, GROUP, WEIGHT
 from windrow.operators.aggregate.batch import Accumulator, EventBatch
-from windrow.operators.aggregate.op import AccumulatorCall
 from windrow.operators.arrow import vector_from_arrow, vector_to_arrow
 from windrow.operators.interner import Interner
 from windrow.operators.task import Saved
 from windrow.operators.vector import I64, Bools
+from windrow.physical.calls import AccumulatorCall
 from windrow.plan.functions.aggregates import declare_aggregate
 
 

@@ -11,10 +11,10 @@ from windrow.core.time import FOREVER
 from windrow.operators.dataflow import Dataflow
 from windrow.operators.delta import Delta
 from windrow.operators.handover.contents import common, minus, nothing, one_by_one
-from windrow.operators.source import SourceScan
 from windrow.operators.stateless import Stateless
 from windrow.operators.task import Leaving
 from windrow.operators.vector import I64
+from windrow.physical.sources import SourceScan
 
 
 def in_order_of_leaving(flow: Dataflow, at: int, rows: Delta, clock: int) -> Delta:

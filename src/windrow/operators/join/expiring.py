@@ -16,18 +16,10 @@ from windrow.kernels.joins import MADE
 from windrow.operators.delta import Delta
 from windrow.operators.join.match import Match
 from windrow.operators.join.pairs import PairBuffer
-from windrow.operators.join.rows import NONE, Form
+from windrow.operators.join.rows import NONE
 from windrow.operators.join.sides import StoredSides
 from windrow.operators.vector import I64, Vector
-
-
-def can_emit_expirations(match: Match) -> bool:
-    """Return whether an `ExpiringJoin` can replace a `FifoJoin`: every candidate is a result.
-
-    With a band a row can be of no use before its results expire. With a residual there may be many
-    more candidates than results, and looking for them twice costs more than storing results.
-    """
-    return not match.bands and match.residual is None
+from windrow.physical.conditions import Form
 
 
 class ExpiringJoin(StoredSides):
@@ -39,7 +31,8 @@ class ExpiringJoin(StoredSides):
     """
 
     def __init__(self, match: Match) -> None:
-        assert can_emit_expirations(match), "results are not just what walks find"
+        assert not match.bands, "results are not just what walks find"
+        assert match.residual is None, "results are not just what walks find"
         super().__init__(match, Form.FIFO, Form.FIFO)
         self.buffer = PairBuffer()
         self.dead: I64 = np.empty(1, np.int64)

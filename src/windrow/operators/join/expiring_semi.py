@@ -7,11 +7,11 @@ import numpy as np
 from windrow.operators.delta import NO_TIMES, Delta
 from windrow.operators.join.hash import HashJoin
 from windrow.operators.join.match import Match
-from windrow.operators.join.rows import Form
 from windrow.operators.state.fields import NestedField
 from windrow.operators.state.latest_ends import LatestEnds
 from windrow.operators.stateless import StatefulTask
 from windrow.operators.vector import I64, Vector
+from windrow.physical.conditions import Form
 
 
 class ExpiringSemiJoin(StatefulTask):

@@ -10,9 +10,9 @@ from windrow.kernels.fifo_joins import BLOCK, enter_arrivals, make_pairs
 from windrow.operators.delta import Delta
 from windrow.operators.join.gathered import GatheredPairs
 from windrow.operators.join.match import Match
-from windrow.operators.join.rows import Form
 from windrow.operators.join.sides import StoredSides
 from windrow.operators.vector import I64
+from windrow.physical.conditions import Form, bands_imply_liveness
 
 SLICE = 32_768
 """Arrivals of a side that are joined at a time."""
@@ -41,7 +41,7 @@ class FifoJoin(StoredSides):
     """
 
     def __init__(self, match: Match, *, endless: bool = False) -> None:
-        assert match.implied, "a band on other times needs a look at each row"
+        assert bands_imply_liveness(match.bands), "a band on other times needs a look at each row"
         super().__init__(match, Form.FIFO, Form.FIFO, compared=False, endless=endless)
         self.walks: I64 = np.empty(BLOCK + 1, np.int64)
         self.dead: I64 = np.empty(BLOCK, np.int64)

@@ -22,10 +22,11 @@ from windrow.operators.delta import Delta
 from windrow.operators.join.fifo import sliced
 from windrow.operators.join.match import Match
 from windrow.operators.join.pairs import PairBuffer, pair_columns
-from windrow.operators.join.rows import NONE, Form
+from windrow.operators.join.rows import NONE
 from windrow.operators.join.sides import StoredSides
 from windrow.operators.state.fields import ScalarField
 from windrow.operators.vector import I64
+from windrow.physical.conditions import Form
 
 
 class HashJoin(StoredSides):

@@ -13,43 +13,14 @@ from windrow.core.time import FOREVER
 from windrow.operators.codec import RowCodec, any_null
 from windrow.operators.delta import Delta
 from windrow.operators.vector import I64, Bools, Vector
+from windrow.physical.conditions import JoinSide, TimeBand
 
 Residual = Callable[[dict[str, Vector], int], Bools]
 """Takes the joined columns of candidates, and how many there are; returns which hold."""
 
 
-@dataclass(frozen=True, slots=True)
-class TimeBand:
-    """``low <= right - left <= high`` on two int64 time columns.
-
-    `left_lag` says how far the column of a left row may lie behind the row's ts: 0 if it is the
-    ts; None if that is not known. Lags let rows be dropped once no partner can come any more.
-    """
-
-    left: str
-    right: str
-    low: int
-    high: int
-    left_lag: int | None = None
-    right_lag: int | None = None
-
-
-@dataclass(frozen=True)
-class Side:
-    """One input: its columns, the key among them, the columns to emit, and those only read.
-
-    `reads` are columns that the residual needs besides the output.
-    """
-
-    schema: Schema
-    keys: tuple[str, ...]
-    output: tuple[str, ...]
-    reads: tuple[str, ...] = ()
-
-    @cached_property
-    def kept(self) -> tuple[str, ...]:
-        """The columns that a pair may need: output, then those only read."""
-        return self.output + tuple(n for n in self.reads if n not in self.output)
+class Side(JoinSide):
+    """A side at work: its keys as words."""
 
     @cached_property
     def key_codec(self) -> RowCodec:
@@ -96,15 +67,6 @@ class Match:
         """Left columns, then right columns, as emitted."""
         left = tuple(self.left.schema[n] for n in self.left.output)
         return Schema(left + tuple(self.right.schema[n] for n in self.right.output))
-
-    @cached_property
-    def implied(self) -> bool:
-        """Return whether `keep` alone decides: every band is on the tuples' own ts, around 0.
-
-        The later of two tuples is then the one that arrives, and the other's `keep` is the last
-        ts at which it may.
-        """
-        return all(b.left_lag == b.right_lag == 0 and b.low <= 0 <= b.high for b in self.bands)
 
     def left_times(self, delta: Delta) -> I64:
         """Return the band columns of left rows, shape (rows, bands)."""

@@ -13,13 +13,14 @@ from windrow.operators.join.half import held_keys
 from windrow.operators.join.keys import JoinKeys
 from windrow.operators.join.match import Match
 from windrow.operators.join.pairs import PairBuffer
-from windrow.operators.join.rows import Form, JoinRows
+from windrow.operators.join.rows import JoinRows
 from windrow.operators.join.zset import count_in, count_out
 from windrow.operators.state.fields import ArrayField, NestedField
 from windrow.operators.state.key_table import grown
 from windrow.operators.stateless import StatefulTask
 from windrow.operators.task import Counters
 from windrow.operators.vector import I64
+from windrow.physical.conditions import Form
 
 
 class PartlySignedAntiJoin(StatefulTask):

@@ -13,7 +13,6 @@ row of a pool, 8 more with bands.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import Any, cast
 
 import numpy as np
@@ -31,19 +30,12 @@ from windrow.operators.state.row_columns import interned_codes, load_columns, sa
 from windrow.operators.state.row_records import RowRecords
 from windrow.operators.task import Saved
 from windrow.operators.vector import I64, Vector
+from windrow.physical.conditions import Form
 
 SMALLEST = 64
 GROWTH = 1.25
 """A store that is full gets so many times its room: a fifth of it is unused at most."""
 NONE: I64 = np.empty(0, np.int64)
-
-
-class Form(Enum):
-    """How a side lets go of rows. All forms give the same results."""
-
-    FIFO = "fifo"  # a ring with a moving tail: WKS edges
-    CALENDAR = "calendar"  # a pool and a calendar of expiries: WK and MON edges
-    DIRECT = "direct"  # a plain list that is scanned: the baseline of the papers
 
 
 @dataclass(slots=True)

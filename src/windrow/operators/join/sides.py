@@ -8,10 +8,11 @@ from windrow.kernels.chains import LEFT, RIGHT
 from windrow.operators.delta import Delta
 from windrow.operators.join.keys import JoinKeys
 from windrow.operators.join.match import Match
-from windrow.operators.join.rows import Form, JoinRows
+from windrow.operators.join.rows import JoinRows
 from windrow.operators.state.fields import NestedField, StateField
 from windrow.operators.stateless import StatefulTask
 from windrow.operators.task import Counters
+from windrow.physical.conditions import Form
 
 
 class StoredSides(StatefulTask):

@@ -5,25 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from windrow.core.schema import Field, Schema
-from windrow.operators.aggregate import AccumulatorCall, GroupBy, GroupByTask
-from windrow.operators.aggregate.contributions import Contribute, ContributeTask
+from windrow.core.schema import Field
 from windrow.operators.lowering.aggregation import (
     all_copies,
     considered,
     lower_grouped_join,
+    notes_on,
     unplaced,
-    watch_of,
 )
-from windrow.operators.lowering.builder import Builder, Edge, Requirements
+from windrow.operators.lowering.builder import Builder, Requirements
 from windrow.operators.lowering.calls import call_over
 from windrow.operators.lowering.contributing import lower_contributions
-from windrow.operators.rowwise import ProjectTask
+from windrow.physical.calls import AccumulatorCall, GroupBy
+from windrow.physical.node import PhysicalNode
+from windrow.physical.operators import ContributeOp, GroupByOp
+from windrow.physical.parts import Contribute
 from windrow.plan.expressions import Expr, columns_of
 from windrow.plan.nodes import Aggregate, AggregateCall, Exchange, Named, Plan, Route, as_column
 from windrow.plan.patterns import PatternKind
 
-Lower = Callable[[Builder, Plan, Requirements], Edge]
+Lower = Callable[[Builder, Plan, Requirements], PhysicalNode]
 
 MIN_MAX = {"min", "max"}
 """Calls that do better if they know ends: what ends later and is better outlives the others.
@@ -31,7 +32,9 @@ MIN_MAX = {"min", "max"}
 That holds only if nothing is retracted, as it may be on a partly signed edge."""
 
 
-def lower_aggregate(builder: Builder, plan: Aggregate, wanted: Requirements, lower: Lower) -> Edge:
+def lower_aggregate(
+    builder: Builder, plan: Aggregate, wanted: Requirements, lower: Lower
+) -> PhysicalNode:
     """Lower γ: with the joins below it as one operator where that is better, else by itself.
 
     Calls that nobody reads are not computed.
@@ -50,35 +53,32 @@ def lower_aggregate(builder: Builder, plan: Aggregate, wanted: Requirements, low
         columns, folded = _inputs(plan.keys, calls)
         reads = frozenset[str]().union(*(columns_of(c.expr) for c in columns))
         edge = lower(builder, source, wanted.of(reads))
-        schema = Schema(tuple(c.field for c in columns))
-        task = ProjectTask(columns, builder.interner)
-        edge = builder.rowwise(task, edge, schema, label="Compute")
+        edge = builder.project(edge, columns, label="Compute")
         if folds:
             op = Contribute(keys, folded)
             edge, folded = _contributed(builder, edge, op), op.merging
             if joined is not None:
-                builder.stages[edge.stage].watch = watch_of(builder, joined)
+                edge = replace(edge, notes=notes_on(builder, joined))
             edge, joined = _exchanged(builder, edge, keys), None
         elif edge.partly_signed or (
             builder.can_emit_expirations(edge) and not MIN_MAX.intersection(c.name for c in calls)
         ):
             edge = builder.signed(edge)
     made = _grouped(builder, edge, GroupBy(keys, folded))
-    watch = unplaced(builder, plan, wanted.slide) if joined is None else watch_of(builder, joined)
-    builder.stages[made.stage].watch = watch
-    return made
+    notes = unplaced(builder, plan, wanted.slide) if joined is None else notes_on(builder, joined)
+    return replace(made, notes=notes)
 
 
-def _grouped(builder: Builder, edge: Edge, op: GroupBy) -> Edge:
+def _grouped(builder: Builder, edge: PhysicalNode, op: GroupBy) -> PhysicalNode:
     """Add the groups themselves."""
-    expirer, structure = (None, "") if edge.signed else builder.expirer(edge)
+    expirer = None if edge.signed else builder.expirer(edge)
     made = builder.add(
-        GroupByTask(op, builder.interner, expirer),
+        GroupByOp(op, expirer),
         (edge,),
         op.schema,
         PatternKind.STR,
         label="Aggregate",
-        structure=f"groups{', ' + structure if structure else ''}",
+        structure="groups" if expirer is None else f"groups, {expirer.value}",
     )
     return replace(made, netted=frozenset(k.name for k in op.keys))
 
@@ -92,14 +92,13 @@ def _folded(source: Plan) -> tuple[Plan, bool]:
             return source, False
 
 
-def _contributed(builder: Builder, edge: Edge, op: Contribute) -> Edge:
+def _contributed(builder: Builder, edge: PhysicalNode, op: Contribute) -> PhysicalNode:
     """Fold each instant's rows."""
-    task = ContributeTask(op, builder.interner)
     signed = builder.signed(edge)
-    return builder.add(task, (signed,), op.schema, PatternKind.STR, label="Fold")
+    return builder.add(ContributeOp(op), (signed,), op.schema, PatternKind.STR, label="Fold")
 
 
-def _exchanged(builder: Builder, edge: Edge, keys: tuple[Field, ...]) -> Edge:
+def _exchanged(builder: Builder, edge: PhysicalNode, keys: tuple[Field, ...]) -> PhysicalNode:
     """Let rows of a group meet."""
     by = tuple(as_column(key) for key in keys)
     return builder.exchange(edge, Route.KEY if by else Route.ONE, by)

@@ -6,18 +6,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 
-import numpy as np
-
 from windrow.core.errors import SemanticError
 from windrow.core.schema import Field, Schema
-from windrow.operators.delta import Delta
-from windrow.operators.expire import ExpireTask
-from windrow.operators.interner import Interner
 from windrow.operators.join.aggregation.folds import folds_early
-from windrow.operators.join.aggregation.op import AggregationJoin, Compute, PlacedCall
-from windrow.operators.join.aggregation.task import AggregationJoinTask
-from windrow.operators.join.multi.match import Compare, Equality, Input, Method, MultiMatch
-from windrow.operators.lowering.builder import Builder, Edge, Requirements
+from windrow.operators.lowering.builder import Builder, Requirements
 from windrow.operators.lowering.calls import call_over
 from windrow.operators.lowering.conditions import residual_of
 from windrow.operators.lowering.early_on_shards import (
@@ -27,11 +19,6 @@ from windrow.operators.lowering.early_on_shards import (
     follows,
     results_apart,
 )
-from windrow.operators.lowering.early_watching import EarlyNote, EarlyWatch
-from windrow.operators.row_store import RowStoreTask
-from windrow.operators.rowwise import ProjectTask
-from windrow.operators.stateless import Stateless
-from windrow.operators.vector import Vector
 from windrow.optimize.choose_early import EarlyChoice
 from windrow.optimize.choose_join import AUTO, HASH, LOOPS
 from windrow.optimize.early_calls import early_calls
@@ -47,13 +34,24 @@ from windrow.optimize.early_grouping import EntryColumns, argument_exprs, entry_
 from windrow.optimize.grouped_joins import GroupedJoin, grouped_join, versioned
 from windrow.optimize.join_graph import Order
 from windrow.optimize.join_orders import best_orders
+from windrow.optimize.notes import EarlyNote, EarlyNotes
 from windrow.optimize.preaggregate_joins import copies_of
+from windrow.physical.calls import GroupBy, PlacedCall
+from windrow.physical.conditions import Compare, Equality, JoinInput, Method, MultiCondition
+from windrow.physical.node import PhysicalNode
+from windrow.physical.operators import (
+    STATELESS,
+    AggregationJoinOp,
+    ContributingJoinOp,
+    ExpireOp,
+    RowStoreOp,
+)
 from windrow.plan.expressions import Expr, columns_of
 from windrow.plan.format import format_expr
 from windrow.plan.nodes import Aggregate, AggregateCall, Named, Plan, Versions, as_column
 from windrow.plan.patterns import PatternKind
 
-Lower = Callable[[Builder, Plan, Requirements], Edge]
+Lower = Callable[[Builder, Plan, Requirements], PhysicalNode]
 
 TWO = 2
 """Inputs up to which loops have one order only."""
@@ -126,7 +124,7 @@ def considered(builder: Builder, plan: Aggregate, slide: int | None) -> Consider
     return Considered(joined, choice, early_calls(joined, choice.placement, foldable), slide)
 
 
-def unplaced(builder: Builder, plan: Aggregate, slide: int | None) -> EarlyNote | EarlyWatch | None:
+def unplaced(builder: Builder, plan: Aggregate, slide: int | None) -> EarlyNote | EarlyNotes | None:
     """Return why an aggregate has no placements, where that is not plain from its query.
 
     Raises `SemanticError` for names of what cannot be aggregated early.
@@ -143,7 +141,7 @@ def unplaced(builder: Builder, plan: Aggregate, slide: int | None) -> EarlyNote 
     return EarlyNote(found.reason)
 
 
-def _apart(builder: Builder, plan: Aggregate, slide: int | None) -> EarlyNote | EarlyWatch | None:
+def _apart(builder: Builder, plan: Aggregate, slide: int | None) -> EarlyNote | EarlyNotes | None:
     """Note the groups whose results change shards before anything has folded them."""
     apart = results_apart(plan)
     joined = None if apart is None else grouped_join(apart)
@@ -153,7 +151,7 @@ def _apart(builder: Builder, plan: Aggregate, slide: int | None) -> EarlyNote | 
         return EarlyNote(APART)
     found = considered(builder, apart, slide)
     assert found is not None, "it is a GROUP BY over a join"
-    return replace(watch_of(builder, found), adapts=False, replans=False)
+    return replace(notes_on(builder, found), adapts=False, replans=False)
 
 
 def _is_free(builder: Builder) -> bool:
@@ -179,28 +177,19 @@ def _require_method(builder: Builder, choice: EarlyChoice) -> None:
 
 def lower_grouped_join(
     builder: Builder, found: Considered, wanted: Requirements, lower: Lower
-) -> Edge:
+) -> PhysicalNode:
     """Lower γ over ⋈ as an aggregation join; its output is as that of a GROUP BY."""
     joined = found.joined
     inputs = inputs_for(builder, found, wanted, lower)
     op, names = _operator(builder, found, inputs)
-    method = METHODS[builder.algorithm]
-    task = AggregationJoinTask(op, orders_for(found), builder.interner, method)
-    edge = replace(
-        add_join(builder, found, inputs, task, op.schema),
-        netted=frozenset(f.name for f in op.keys),
-    )
+    schema = GroupBy(op.keys, op.calls).schema
+    edge = add_join(builder, found, inputs, op, schema)
+    edge = replace(edge, netted=frozenset(f.name for f in op.keys))
     if names == tuple(k.name for k in joined.keys):
         return edge
-    columns = [
-        Named(k.name, as_column(op.schema[n])) for k, n in zip(joined.keys, names, strict=True)
-    ]
-    columns += [Named(c.output, as_column(op.schema[c.output])) for c in joined.calls]
-    schema = Schema(tuple(c.field for c in columns))
-    made = builder.rowwise(
-        ProjectTask(tuple(columns), builder.interner), edge, schema, label="Compute"
-    )
-    return replace(made, netted=edge.net_after(tuple(columns)))
+    columns = [Named(k.name, as_column(schema[n])) for k, n in zip(joined.keys, names, strict=True)]
+    columns += [Named(c.output, as_column(schema[c.output])) for c in joined.calls]
+    return builder.project(edge, tuple(columns), label="Compute")
 
 
 def orders_for(found: Considered) -> tuple[Order, ...]:
@@ -212,41 +201,35 @@ def add_join(
     builder: Builder,
     found: Considered,
     inputs: list[Prepared],
-    task: AggregationJoinTask,
+    op: AggregationJoinOp | ContributingJoinOp,
     schema: Schema,
-) -> Edge:
-    """Add an aggregation join, and what watches it."""
+) -> PhysicalNode:
+    """Return an aggregation join, with what is known of its choice."""
     edge = builder.add(
-        task,
+        op,
         tuple(edge for edge, _ in inputs),
         schema,
         PatternKind.STR,
         label="AggregationJoin",
         structure=f"entries of {len(inputs)}, early {found.choice.early_aggregation}",
     )
-    builder.stages[edge.stage].watch = watch_of(builder, found)
-    return edge
+    return replace(edge, notes=notes_on(builder, found))
 
 
-def watch_of(builder: Builder, found: Considered) -> EarlyWatch:
-    """Return what watches a GROUP BY over joins, whatever was chosen for it."""
+def notes_on(builder: Builder, found: Considered) -> EarlyNotes:
+    """Return what is known of a GROUP BY over joins, whatever was chosen for it."""
     late_only = any(i.not_early for i in found.choice.facts.inputs)
     free = builder.early.asked == AUTO and _is_free(builder) and not late_only
     free = free and (not builder.early.shards or follows(found.joined))
     replans = free and not found.joined.versioned
     orders = any(found.choice.placement) and len(found.joined.names) > TWO
-    inputs = {id(plan) for plan in found.joined.flat.inputs}
-    feeds = {id(s.node): s.task for s in builder.stages if id(s.node) in inputs}  # the topmost
-    return EarlyWatch(
+    return EarlyNotes(
         found.joined,
         found.choice,
-        foldable,
-        builder.interner,
         adapts=replans or orders,
         replans=replans,
         slide=found.slide,
         constants=builder.early.constants,
-        feeds=tuple(task for task in feeds.values() if task is not None),
         refused=KEEPS if free and not replans else "",
     )
 
@@ -259,7 +242,7 @@ def inputs_for(
     return [_input(builder, found, i, wanted, lower) for i in everyone]
 
 
-Prepared = tuple[Edge, dict[Expr, str]]
+Prepared = tuple[PhysicalNode, dict[Expr, str]]
 """An input with all departures on it, and the column of each expression that is read of it."""
 
 
@@ -279,27 +262,31 @@ def _input(
     return edge, dict(zip(exprs, names, strict=True))
 
 
-def _kept(builder: Builder, edge: Edge) -> Edge:
+def _kept(builder: Builder, edge: PhysicalNode) -> PhysicalNode:
     """Return the edge with all departures on it, its tuples kept below for another plan.
 
     Tuples that never expire are not: they may be too many, and are why one aggregates.
     """
     endless = edge.kind is PatternKind.MON
     edge = builder.signed(edge)
-    at = edge.stage
-    while isinstance(builder.stages[at].task, Stateless) and len(builder.stages[at].inputs) == 1:
-        (at,) = builder.stages[at].inputs
-    if endless or isinstance(builder.stages[at].task, ExpireTask | RowStoreTask):
+    below = edge
+    while isinstance(below.op, STATELESS) and len(below.inputs) == 1:
+        (below,) = below.inputs
+    if endless or isinstance(below.op, ExpireOp | RowStoreOp):
         return edge
-    task = RowStoreTask(edge.schema)
     return builder.add(
-        task, (edge,), edge.schema, PatternKind.STR, label="Store rows", structure="hash by row"
+        RowStoreOp(),
+        (edge,),
+        edge.schema,
+        PatternKind.STR,
+        label="Store rows",
+        structure="hash by row",
     )
 
 
 def _operator(
     builder: Builder, found: Considered, inputs: list[Prepared]
-) -> tuple[AggregationJoin, tuple[str, ...]]:
+) -> tuple[AggregationJoinOp, tuple[str, ...]]:
     """Return the operator, and by key of the plan the name of the column that has it."""
     joined = found.joined
     columns = ContributedExprs(joined, [names for _, names in inputs])
@@ -308,13 +295,15 @@ def _operator(
         PlacedCall(call_over(c, partial(columns.field, early=at)), at)
         for c, at in zip(joined.calls, found.early, strict=True)
     )
-    op = AggregationJoin(
-        match_of(builder, found, inputs),
+    op = AggregationJoinOp(
+        condition_of(found, inputs),
         found.choice.placement,
         tuple({f.name: f for f in keys}.values()),
         folds,
-        columns.compute(builder.interner),
+        tuple(columns.made.values()),
         all_copies(joined),
+        orders_for(found),
+        METHODS[builder.algorithm],
     )
     return op, tuple(f.name for f in keys)
 
@@ -342,26 +331,14 @@ class ContributedExprs:
         self.made[name] = Named(name, expr)
         return self.made[name].field
 
-    def compute(self, interner: Interner) -> Compute | None:
-        """Return what makes the computed columns of those of entries; None if there are none."""
-        if not self.made:
-            return None
-        task = ProjectTask(tuple(self.made.values()), interner)
 
-        def compute(columns: dict[str, Vector], rows: int) -> dict[str, Vector]:
-            given = Delta(np.zeros(rows, np.int64), columns)
-            return columns | task.step((given,), 0).columns
-
-        return compute
-
-
-def match_of(builder: Builder, found: Considered, inputs: list[Prepared]) -> MultiMatch:
+def condition_of(found: Considered, inputs: list[Prepared]) -> MultiCondition:
     """Return when entries match."""
     flat = found.joined.flat
     names = [names for _, names in inputs]
-    return MultiMatch(
+    return MultiCondition(
         tuple(
-            Input(edge.schema, _named(n, e.shown), _named(n, e.tested), isinstance(p, Versions))
+            JoinInput(edge.schema, _named(n, e.shown), _named(n, e.tested), isinstance(p, Versions))
             for (edge, n), e, p in zip(inputs, found.entries, flat.inputs, strict=True)
         ),
         tuple(
@@ -373,7 +350,7 @@ def match_of(builder: Builder, found: Considered, inputs: list[Prepared]) -> Mul
             Compare(c.first, names[c.first][c.left], c.op, c.second, names[c.second][c.right])
             for c in flat.compares
         ),
-        residual_of(flat.residual, builder),
+        residual_of(flat.residual),
     )
 
 

@@ -1,44 +1,36 @@
-"""The stages made so far, and the choice of a structure for an edge."""
+"""What lowering depends on, and the nodes that every operator is lowered with."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from windrow.core.schema import Schema
-from windrow.operators.dataflow import Stage
-from windrow.operators.distinct import DeltaStarDistinct, ExpiringDistinct
-from windrow.operators.expire import ExpireTask, InsertionsTask
-from windrow.operators.interner import Interner
-from windrow.operators.join import (
-    ExpiringJoin,
-    ExpiringSemiJoin,
-    FifoJoin,
-    HashJoin,
-    can_emit_expirations,
-)
-from windrow.operators.rowwise import ProjectTask
-from windrow.operators.source import SourceScan
-from windrow.operators.state.expirer import (
-    CalendarExpirer,
-    Expirer,
-    FifoExpirer,
-    ScanningExpirer,
-)
-from windrow.operators.state.partly_signed_expirer import PartlySignedExpirer
-from windrow.operators.task import Task
 from windrow.optimize.choose_form import FormChoice, choose_form
 from windrow.optimize.early_costs import EarlyConstants
 from windrow.optimize.place_negation import NegationPlace
-from windrow.optimize.preaggregate_panes import Partials
 from windrow.optimize.statistics import UNKNOWN, Statistics
+from windrow.physical.conditions import Form
+from windrow.physical.node import PhysicalNode
+from windrow.physical.operators import (
+    DistinctKind,
+    DistinctOp,
+    ExchangeOp,
+    ExpireOp,
+    ExpirerKind,
+    ExpiringJoinOp,
+    ExpiringSemiJoinOp,
+    FifoJoinOp,
+    HashJoinOp,
+    InsertionsOp,
+    Op,
+    ProjectOp,
+    SourceOp,
+)
+from windrow.physical.sources import Crossing, Partials
 from windrow.plan.expressions import Column, Expr
 from windrow.plan.format import format_expr
 from windrow.plan.nodes import AntiJoin, Named, Plan, Route, SemiJoin, as_column
 from windrow.plan.patterns import PatternKind
-
-MakeExpirer = Callable[[Schema], Expirer]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,53 +51,6 @@ class Requirements:
     def within(self, schema: Schema) -> Requirements:
         """Return the part of the wish that an input with this schema can fulfil."""
         return replace(self, columns=self.columns & frozenset(schema.names))
-
-
-@dataclass(frozen=True, slots=True)
-class Edge:
-    """A stage's output: its number, columns, kind, and for unsigned edges the update pattern.
-
-    `kind` is MON, WKS or WK for an unsigned edge; a signed edge is STR; None for a stream.
-    `netted` names columns that, while they are kept, make each instant's changes net already.
-    `partly_signed`: of an edge of kind STR, whether only early retractions travel (see
-    `delta.py`).
-    """
-
-    stage: int
-    schema: Schema
-    kind: PatternKind | None
-    netted: frozenset[str] | None = None
-    partly_signed: bool = False
-
-    def net_after(self, columns: tuple[Named, ...]) -> frozenset[str] | None:
-        """Return `netted` of a projection of this edge: renamed, or lost."""
-        if self.netted is None:
-            return None
-        kept = {c.expr.name: c.name for c in columns if isinstance(c.expr, Column)}
-        return frozenset(kept[n] for n in self.netted) if self.netted <= kept.keys() else None
-
-    @property
-    def signed(self) -> bool:
-        """Return whether a retraction travels for every tuple that expires or is deleted."""
-        return self.kind is PatternKind.STR and not self.partly_signed
-
-    @property
-    def unsigned(self) -> bool:
-        """Return whether every tuple carries its `exp`, and none ends earlier."""
-        return self.kind not in (None, PatternKind.STR)
-
-
-@dataclass(frozen=True, slots=True)
-class Crossing:
-    """Whom the rows of an exchange go to. Keys read the columns of its input.
-
-    `ends`: rows carry when they expire; `weighs`: they carry a weight.
-    """
-
-    route: Route
-    keys: tuple[Expr, ...] = ()
-    ends: bool = False
-    weighs: bool = False
 
 
 @dataclass(slots=True)
@@ -138,185 +83,129 @@ class Early:
         return self.given.get(key, "auto" if self.chooses else "none")
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Builder:
-    """Collects stages in running order.
+    """What the operators of a part of the plan are chosen by; makes their nodes.
 
-    `renews`: whether a row may be emitted again with a later end. Below an NRR it may not: there it
-    would meet another version. `algorithm`: what joins streams (`SET join_algorithm`).
-    `emits_expirations`: whether joins and DISTINCT may emit the expirations of their results, which
-    no operator above then stores. `shared`: edges that several stages read, by the identity of
-    their nodes.
+    `node`: the logical node that is being lowered. `renews`: whether a row may be emitted again
+    with a later end. Below an NRR it may not: there it would meet another version. `algorithm`:
+    what joins streams (`SET join_algorithm`). `emits_expirations`: whether joins and DISTINCT may
+    emit the expirations of their results, which no operator above then stores. `shared`: nodes that
+    several others read, by the identity of their logical nodes.
     """
 
     strategy: str
-    interner: Interner
     root: Plan | None = None
-    stages: list[Stage] = field(default_factory=list)
-    sources: dict[int, SourceScan] = field(default_factory=dict)
+    node: Plan | None = None
     statistics: Statistics = UNKNOWN
     placed: tuple[NegationPlace, ...] = ()
     renews: bool = True
     merging: tuple[Partials, ...] = ()
-    entries: dict[int, Crossing] = field(default_factory=dict)
-    partials: dict[int, Partials] = field(default_factory=dict)
-    exchanges: dict[int, Crossing] = field(default_factory=dict)
     algorithm: str = "auto"
     emits_expirations: bool = True
     early: Early = field(default_factory=Early)
-    shared: dict[int, Edge] = field(default_factory=dict)
+    shared: dict[int, PhysicalNode] = field(default_factory=dict)
 
     @property
     def direct(self) -> bool:
         """Return whether state is kept in plain lists."""
         return self.strategy == "direct"
 
-    @contextmanager
-    def unsigned_edges(self) -> Iterator[None]:
-        """Lower what follows with unsigned edges wherever ends are known, under every strategy.
+    def under(self, node: Plan) -> Builder:
+        """Return the same for a node of the logical plan."""
+        return replace(self, node=node)
+
+    @property
+    def unsigned(self) -> Builder:
+        """Return the same with unsigned edges wherever ends are known, under every strategy.
 
         For operators that do not read expirations: under `negative` they would be computed, and
         dropped.
         """
-        strategy = self.strategy
-        if strategy == "negative":
-            self.strategy = "upa"
-        try:
-            yield
-        finally:
-            self.strategy = strategy
+        return replace(self, strategy="upa") if self.strategy == "negative" else self
 
-    def mark(self) -> int:
-        """Return where the stages end now, for `rewind`."""
-        return len(self.stages)
+    @property
+    def unrenewed(self) -> Builder:
+        """Return the same where no row is emitted again with a later end."""
+        return replace(self, renews=False)
 
-    def rewind(self, mark: int) -> None:
-        """Forget the stages that were added since a mark, to make them otherwise."""
-        del self.stages[mark:]
-        for noted in (self.sources, self.entries, self.partials, self.exchanges):
-            for stage in [n for n in noted if n >= mark]:
-                del noted[stage]
-        self.shared = {node: e for node, e in self.shared.items() if e.stage < mark}
+    def source(self, op: SourceOp, kind: PatternKind | None, *, label: str) -> PhysicalNode:
+        """Return an input: a stream, or the changes of a relation."""
+        return self.add(op, (), op.scan.schema, kind, label=f"{label} {op.scan.entry.name}")
 
-    def source(self, source: SourceScan, label: str) -> Edge:
-        """Add an input."""
-        self.sources[len(self.stages)] = source
-        self.stages.append(Stage(label, source.schema, signed=True, begins=source.begins))
-        return Edge(len(self.stages) - 1, source.schema, None)
-
-    def add(  # noqa: PLR0913 - a stage has that many parts
+    def add(  # noqa: PLR0913 - a node has that many parts
         self,
-        task: Task,
-        inputs: tuple[Edge, ...],
+        op: Op,
+        inputs: tuple[PhysicalNode, ...],
         schema: Schema,
         kind: PatternKind | None,
         *,
         label: str,
         structure: str = "",
         partly_signed: bool = False,
-    ) -> Edge:
-        """Add a task over edges; return its output edge."""
-        stage = Stage(
-            label,
+    ) -> PhysicalNode:
+        """Return the node of an operator over others."""
+        return PhysicalNode(
+            op,
+            inputs,
             schema,
-            signed=(kind is PatternKind.STR or kind is None) and not partly_signed,
-            partly_signed=partly_signed,
-            inputs=tuple(e.stage for e in inputs),
-            task=task,
-            lags=bool(getattr(task, "lags", False)),
+            kind,
+            partly_signed,
+            label=label,
             structure=structure,
+            logical=self.node,
         )
-        self.stages.append(stage)
-        return Edge(len(self.stages) - 1, schema, kind, partly_signed=partly_signed)
 
-    def exchange(self, edge: Edge, route: Route, by: tuple[Expr, ...]) -> Edge:
-        """Add a place where rows change shards: an edge of the same kind, fed from outside."""
+    def exchange(self, edge: PhysicalNode, route: Route, by: tuple[Expr, ...]) -> PhysicalNode:
+        """Return a place where rows change shards: an edge of the same kind, fed from outside."""
         edge, names = self.with_columns(edge, by)
         keys = tuple(as_column(edge.schema[n]) for n in names)
         ends = edge.unsigned or edge.partly_signed
-        weighs = edge.kind is PatternKind.STR
-        self.exchanges[len(self.stages)] = Crossing(route, keys, ends, weighs)
-        stage = Stage(
-            "Exchange",
-            edge.schema,
-            signed=not ends,
-            partly_signed=edge.partly_signed,
-            inputs=(edge.stage,),
-        )
-        self.stages.append(stage)
-        return replace(edge, stage=len(self.stages) - 1, netted=None)
+        crossing = Crossing(route, keys, ends, weighs=edge.kind is PatternKind.STR)
+        return self.rowwise(ExchangeOp(crossing), edge, edge.schema, label="Exchange")
 
-    def owned(self, node: Plan, first: int) -> None:
-        """Note that the stages from `first` on are a node's, but for those of nodes below it."""
-        for stage in self.stages[first:]:
-            stage.node = stage.node or node
-
-    def rowwise(self, task: Task, edge: Edge, schema: Schema, *, label: str) -> Edge:
-        """Add a task that looks at one tuple at a time: its output is an edge of the same kind."""
+    def rowwise(self, op: Op, edge: PhysicalNode, schema: Schema, *, label: str) -> PhysicalNode:
+        """Return an operator that looks at one tuple at a time: an edge of the same kind."""
         return self.add(
-            task, (edge,), schema, edge.kind, label=label, partly_signed=edge.partly_signed
+            op, (edge,), schema, edge.kind, label=label, partly_signed=edge.partly_signed
         )
 
-    def signed(self, edge: Edge) -> Edge:
+    def signed(self, edge: PhysicalNode) -> PhysicalNode:
         """Return the edge as a signed one: as it is, or behind an expirer."""
         if edge.signed:
             return edge
         if edge.kind is PatternKind.MON:
             return self.insertions(edge, PatternKind.STR)
-        if self.can_emit_expirations(edge):
-            return self.with_expirations(edge)
-        expirer, structure = self.expirer(edge)
+        if self.emits_expirations and (twin := with_expirations(edge)) is not None:
+            return twin
+        kind = self.expirer(edge)
         return self.add(
-            ExpireTask(expirer(edge.schema)),
+            ExpireOp(kind),
             (edge,),
             edge.schema,
             PatternKind.STR,
             label="Expire",
-            structure=structure,
+            structure=kind.value,
         )
 
-    def can_emit_expirations(self, edge: Edge) -> bool:
+    def can_emit_expirations(self, edge: PhysicalNode) -> bool:
         """Return whether the edge's own operator can emit expirations, without an expirer."""
-        return (
-            self.emits_expirations
-            and _expiring_twin(self.stages[self._over(edge)[-1]].task) is not None
-        )
+        return self.emits_expirations and with_expirations(edge) is not None
 
-    def with_expirations(self, edge: Edge) -> Edge:
-        """Return such an edge as a signed one, its expirations emitted by its own operator."""
-        chain = self._over(edge)
-        for i in chain:
-            self.stages[i].signed = True
-        stage = self.stages[chain[-1]]
-        stage.task, stage.structure = (
-            _expiring_twin(stage.task),
-            f"{stage.structure}, expirations emitted",
-        )
-        return replace(edge, kind=PatternKind.STR)
-
-    def _over(self, edge: Edge) -> list[int]:
-        """Return an edge's stages down to the first that does more than project."""
-        chain = [edge.stage]
-        while isinstance(self.stages[chain[-1]].task, ProjectTask):
-            chain += self.stages[chain[-1]].inputs
-        return chain
-
-    def insertions(self, edge: Edge, kind: PatternKind | None) -> Edge:
+    def insertions(self, edge: PhysicalNode, kind: PatternKind | None) -> PhysicalNode:
         """Return a MON edge as a signed one, or the insertions of an unsigned one as a stream."""
-        return self.add(InsertionsTask(), (edge,), edge.schema, kind, label="Insertions")
+        return self.add(InsertionsOp(), (edge,), edge.schema, kind, label="Insertions")
 
-    def expirer(self, edge: Edge) -> tuple[MakeExpirer, str]:
+    def expirer(self, edge: PhysicalNode) -> ExpirerKind:
         """Return the structure in which tuples of an unsigned edge wait for their expiration."""
         if edge.partly_signed:
-            return PartlySignedExpirer, "calendar queue, withdrawals hashed"
+            return ExpirerKind.PARTLY_SIGNED
         assert edge.unsigned, "only tuples of unsigned edges wait for a known end"
         if self.direct:
-            return ScanningExpirer, "plain list"
-        if edge.kind is PatternKind.WK:
-            return CalendarExpirer, "calendar queue"
-        return FifoExpirer, "ring"
+            return ExpirerKind.LIST
+        return ExpirerKind.CALENDAR if edge.kind is PatternKind.WK else ExpirerKind.RING
 
-    def negation(self, plan: SemiJoin | AntiJoin, left: Edge) -> FormChoice | None:
+    def negation(self, plan: SemiJoin | AntiJoin, left: PhysicalNode) -> FormChoice | None:
         """Return the form of a negation by keys over unsigned input; None where there is one."""
         if not isinstance(plan, AntiJoin) or self.strategy not in ("upa", "auto"):
             return None
@@ -329,7 +218,9 @@ class Builder:
         where = next((p.text for p in self.placed if p.is_of(plan)), "")
         return replace(choice, placed=where)
 
-    def with_columns(self, edge: Edge, exprs: tuple[Expr, ...]) -> tuple[Edge, tuple[str, ...]]:
+    def with_columns(
+        self, edge: PhysicalNode, exprs: tuple[Expr, ...]
+    ) -> tuple[PhysicalNode, tuple[str, ...]]:
         """Return the edge with a column for each expression, and the names of those columns."""
         names: list[str] = []
         made: list[Named] = []
@@ -346,35 +237,52 @@ class Builder:
         if not made:
             return edge, tuple(names)
         columns = (*(Named(f.name, as_column(f)) for f in edge.schema), *made)
-        schema = Schema(tuple(c.field for c in columns))
-        task = ProjectTask(columns, self.interner)
-        return self.rowwise(task, edge, schema, label="Compute"), tuple(names)
+        return self.project(edge, columns, label="Compute"), tuple(names)
 
-    def only(self, edge: Edge, names: tuple[str, ...]) -> Edge:
+    def only(self, edge: PhysicalNode, names: tuple[str, ...]) -> PhysicalNode:
         """Return the edge with just the named columns."""
         columns = tuple(Named(n, as_column(edge.schema[n])) for n in dict.fromkeys(names))
+        return self.project(edge, columns, label="Compute")
+
+    def project(
+        self, edge: PhysicalNode, columns: tuple[Named, ...], *, label: str
+    ) -> PhysicalNode:
+        """Return π over an edge; what makes its changes net stays so while it is kept."""
         schema = Schema(tuple(c.field for c in columns))
-        return self.rowwise(ProjectTask(columns, self.interner), edge, schema, label="Compute")
+        made = self.rowwise(ProjectOp(columns), edge, schema, label=label)
+        return replace(made, netted=edge.net_after(columns))
 
-    def finish(self, edge: Edge, schema: Schema) -> Edge:
+    def finish(self, edge: PhysicalNode, schema: Schema) -> PhysicalNode:
         """Make the edge the root: exactly the query's columns, in their order."""
-        names = tuple(f.name for f in edge.schema)
-        if names != schema.names or edge.stage != len(self.stages) - 1:
-            columns = tuple(Named(f.name, as_column(f)) for f in schema)
-            task = ProjectTask(columns, self.interner)
-            made = self.rowwise(task, edge, schema, label="Output")
-            return replace(made, netted=edge.net_after(columns))
-        return edge
+        if edge.schema.names == schema.names:
+            return edge
+        columns = tuple(Named(f.name, as_column(f)) for f in schema)
+        return self.project(edge, columns, label="Output")
 
 
-def _expiring_twin(task: Task | None) -> Task | None:
-    """Return the form of a fresh operator that emits expirations; None if it has none."""
-    match task:
-        case FifoJoin() if can_emit_expirations(task.match):
-            return ExpiringJoin(task.match)
-        case HashJoin(renews=True, direct=False):
-            return ExpiringSemiJoin(task.match)
-        case DeltaStarDistinct():
-            return ExpiringDistinct(task.schema)
+def with_expirations(edge: PhysicalNode) -> PhysicalNode | None:
+    """Return an unsigned edge as a signed one, its expirations emitted by its own operator.
+
+    None if that operator, below projections, has no form that does.
+    """
+    if isinstance(edge.op, ProjectOp):
+        below = with_expirations(edge.inputs[0])
+        return None if below is None else replace(edge, inputs=(below,), kind=PatternKind.STR)
+    op = _expiring(edge.op)
+    if op is None:
+        return None
+    structure = f"{edge.structure}, expirations emitted"
+    return replace(edge, op=op, kind=PatternKind.STR, structure=structure)
+
+
+def _expiring(op: Op) -> Op | None:
+    """Return the form of an operator that emits expirations; None if it has none."""
+    match op:
+        case FifoJoinOp(condition=condition) if condition.every_candidate_joins:
+            return ExpiringJoinOp(condition)
+        case HashJoinOp(condition=condition, renews=True) if Form.DIRECT not in (op.left, op.right):
+            return ExpiringSemiJoinOp(condition)
+        case DistinctOp(algorithm=DistinctKind.DELTA_STAR):
+            return DistinctOp(DistinctKind.EXPIRING)
         case _:
             return None

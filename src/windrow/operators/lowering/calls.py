@@ -6,7 +6,7 @@ from collections.abc import Callable
 from decimal import Decimal
 
 from windrow.core.schema import Field
-from windrow.operators.aggregate import AccumulatorCall
+from windrow.physical.calls import AccumulatorCall
 from windrow.plan.expressions import Expr, Literal
 from windrow.plan.nodes import AggregateCall
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from windrow.operators.dataflow import Stage
 from windrow.operators.evaluate import fold
-from windrow.operators.join.match import Residual
-from windrow.operators.lowering.builder import Builder
-from windrow.operators.rowwise import FilterTask, ProjectTask, compile_condition
-from windrow.operators.task import Leaving
+from windrow.physical.node import PhysicalNode
+from windrow.physical.operators import ExpireOp, ExpirerKind, FilterOp, ProjectOp, WindowOp
 from windrow.plan.expressions import Expr, Literal, columns_of, conjunction, conjuncts
 from windrow.plan.patterns import PatternKind
+from windrow.plan.windows import Rows
 
 
 def leaves_in_order(kind: PatternKind | None, lags: list[int | None]) -> bool:
@@ -21,26 +19,30 @@ def leaves_in_order(kind: PatternKind | None, lags: list[int | None]) -> bool:
     return kind in (PatternKind.WKS, PatternKind.MON) and all(lag == 0 for lag in lags)
 
 
-def departs_in_order(stages: list[Stage], at: int) -> bool:
-    """Return whether rows depart, on the signed edge that leaves a stage, in the order of arrival.
+def departs_in_order(edge: PhysicalNode) -> bool:
+    """Return whether rows depart on a signed edge in the order of arrival.
 
     Count windows let them go so, and so do expirers of windows of one length; what looks at one
     row at a time does not change it.
     """
-    task = stages[at].task
-    if isinstance(task, FilterTask | ProjectTask):
-        return departs_in_order(stages, stages[at].inputs[0])
-    return isinstance(task, Leaving) and task.leaving() is not None
+    match edge.op:
+        case FilterOp() | ProjectOp():
+            return departs_in_order(edge.inputs[0])
+        case ExpireOp(expirer=expirer):
+            return expirer is ExpirerKind.RING
+        case WindowOp(spec=Rows(), slide=None):
+            return True  # under a SLIDE, tuples that leave and come again do neither
+        case _:
+            return False
 
 
-def residual_of(residual: Expr | None, builder: Builder) -> Residual | None:
-    """Return the test of a condition on the columns of candidates; None if all pass it.
+def residual_of(residual: Expr | None) -> Expr | None:
+    """Return what a condition asks of the columns of candidates; None if all pass it.
 
     Terms without columns are worked out once: those that are true ask nothing of anybody.
     """
     terms = (t if columns_of(t) else fold(t) for t in conjuncts(residual))
-    rest = conjunction(tuple(t for t in terms if not _true(t)))
-    return None if rest is None else compile_condition(rest, builder.interner)
+    return conjunction(tuple(t for t in terms if not _true(t)))
 
 
 def _true(term: Expr) -> bool:

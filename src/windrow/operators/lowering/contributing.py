@@ -5,10 +5,6 @@ from __future__ import annotations
 from functools import partial
 
 from windrow.core.schema import Schema
-from windrow.operators.aggregate import AccumulatorCall
-from windrow.operators.aggregate.parts import split_calls
-from windrow.operators.join.aggregation.contributing import ContributingJoinTask
-from windrow.operators.join.aggregation.op import AggregationJoin, PlacedCall
 from windrow.operators.lowering.aggregation import (
     METHODS,
     Considered,
@@ -16,19 +12,22 @@ from windrow.operators.lowering.aggregation import (
     Lower,
     add_join,
     all_copies,
+    condition_of,
     inputs_for,
-    match_of,
     orders_for,
 )
-from windrow.operators.lowering.builder import Builder, Edge, Requirements
+from windrow.operators.lowering.builder import Builder, Requirements
 from windrow.operators.lowering.calls import call_over
-from windrow.operators.rowwise import ProjectTask
+from windrow.physical.calls import AccumulatorCall, PlacedCall
+from windrow.physical.node import PhysicalNode
+from windrow.physical.operators import AggregationJoinOp, ContributingJoinOp
+from windrow.physical.parts import split_calls
 from windrow.plan.nodes import Named, as_column
 
 
 def lower_contributions(
     builder: Builder, found: Considered, wanted: Requirements, lower: Lower
-) -> tuple[Edge, tuple[AccumulatorCall, ...]]:
+) -> tuple[PhysicalNode, tuple[AccumulatorCall, ...]]:
     """Lower Δγ over ⋈ as one operator; return its edge, by the keys' names, and calls over it."""
     joined = found.joined
     inputs = inputs_for(builder, found, wanted, lower)
@@ -38,19 +37,18 @@ def lower_contributions(
     calls = tuple(call_over(c, partial(columns.field, early=at)) for c, at in placed)
     parts, merging = split_calls(calls)
     early = {(c.args, c.filter): at for c, at in zip(calls, found.early, strict=True)}
-    op = AggregationJoin(
-        match_of(builder, found, inputs),
+    op = AggregationJoinOp(
+        condition_of(found, inputs),
         found.choice.placement,
         tuple({f.name: f for f in keys}.values()),
         tuple(PlacedCall(p.call, early[p.call.args, p.call.filter]) for p in parts),
-        columns.compute(builder.interner),
+        tuple(columns.made.values()),
         all_copies(joined),
+        orders_for(found),
+        METHODS[builder.algorithm],
     )
-    method = METHODS[builder.algorithm]
-    task = ContributingJoinTask(op, parts, orders_for(found), builder.interner, method)
-    edge = add_join(builder, found, inputs, task, task.schema)
+    made = Schema(op.keys + tuple(f for part in parts for f in part.fields))
+    edge = add_join(builder, found, inputs, ContributingJoinOp(op, parts), made)
     named = [Named(k.name, as_column(f)) for k, f in zip(joined.keys, keys, strict=True)]
     named += [Named(f.name, as_column(f)) for part in parts for f in part.fields]
-    schema = Schema(tuple(c.field for c in named))
-    project = ProjectTask(tuple(named), builder.interner)
-    return builder.rowwise(project, edge, schema, label="Compute"), merging
+    return builder.project(edge, tuple(named), label="Compute"), merging

@@ -6,26 +6,30 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from windrow.core.schema import Schema
-from windrow.operators.join import (
-    AntiJoinTask,
-    FifoJoin,
-    Form,
-    HashJoin,
-    Match,
-    NrrJoinTask,
-    PartlySignedAntiJoin,
-    SemiJoinTask,
-    Side,
-    TimeBand,
-    ZSetJoin,
-)
-from windrow.operators.lowering.builder import Builder, Edge, Requirements
+from windrow.operators.lowering.builder import Builder, Requirements
 from windrow.operators.lowering.conditions import leaves_in_order, residual_of
 from windrow.operators.lowering.distincts import add_distinct
 from windrow.operators.lowering.lags import time_lag
 from windrow.operators.lowering.multi import considered, lower_many, tree_notes
-from windrow.operators.task import Task
 from windrow.optimize.rewriting import rows_appear, times_under
+from windrow.physical.conditions import (
+    Form,
+    JoinCondition,
+    JoinSide,
+    TimeBand,
+    bands_imply_liveness,
+)
+from windrow.physical.node import PhysicalNode
+from windrow.physical.operators import (
+    AntiJoinOp,
+    FifoJoinOp,
+    HashJoinOp,
+    NrrJoinOp,
+    Op,
+    PartlySignedAntiJoinOp,
+    SemiJoinOp,
+    ZSetJoinOp,
+)
 from windrow.plan.expressions import columns_of
 from windrow.plan.nodes import (
     AntiJoin,
@@ -42,11 +46,11 @@ from windrow.plan.nodes import (
 )
 from windrow.plan.patterns import PatternKind
 
-Lower = Callable[[Builder, Plan, Requirements], Edge]
-LowerTable = Callable[[Builder, Table, frozenset[str]], Edge]
+Lower = Callable[[Builder, Plan, Requirements], PhysicalNode]
+LowerTable = Callable[[Builder, Table, frozenset[str]], PhysicalNode]
 
 
-def lower_join(builder: Builder, plan: Join, wanted: Requirements, lower: Lower) -> Edge:
+def lower_join(builder: Builder, plan: Join, wanted: Requirements, lower: Lower) -> PhysicalNode:
     """Lower ⋈: a tree of them as one operator where that is better, else this one by itself.
 
     Over unsigned edges insertions join insertions; else Z-sets are joined.
@@ -56,11 +60,10 @@ def lower_join(builder: Builder, plan: Join, wanted: Requirements, lower: Lower)
     if whole is not None:
         return whole
     edge = _binary_join(builder, plan, wanted, lower)
-    builder.stages[edge.stage].watch = tree_notes(many)
-    return edge
+    return replace(edge, notes=tree_notes(many))
 
 
-def _binary_join(builder: Builder, plan: Join, wanted: Requirements, lower: Lower) -> Edge:
+def _binary_join(builder: Builder, plan: Join, wanted: Requirements, lower: Lower) -> PhysicalNode:
     needs = wanted.plus(_reads(plan.on))
     left = lower(builder, plan.left, needs.within(plan.left.schema))
     right = lower(builder, plan.right, needs.within(plan.right.schema))
@@ -70,44 +73,54 @@ def _binary_join(builder: Builder, plan: Join, wanted: Requirements, lower: Lowe
     left, left_keys = builder.with_columns(left, plan.on.left_keys)
     right, right_keys = builder.with_columns(right, plan.on.right_keys)
     output = wanted.columns
-    match = Match(
+    condition = JoinCondition(
         _side(left, left_keys, output, plan.on),
         _side(right, right_keys, output, plan.on),
         tuple(_band(b, plan, wanted.slide) for b in plan.on.bands),
-        residual_of(plan.on.residual, builder),
+        residual_of(plan.on.residual),
     )
     if unsigned:
-        return _hash_join(builder, match, left, right)
-    task = ZSetJoin(match)
+        return _hash_join(builder, condition, left, right)
     return builder.add(
-        task, (left, right), match.output, PatternKind.STR, label="Join", structure="hash by row"
+        ZSetJoinOp(condition),
+        (left, right),
+        condition.output,
+        PatternKind.STR,
+        label="Join",
+        structure="hash by row",
     )
 
 
 def _hash_join(
-    builder: Builder, match: Match, left: Edge, right: Edge, *, renews: bool = False
-) -> Edge:
+    builder: Builder,
+    condition: JoinCondition,
+    left: PhysicalNode,
+    right: PhysicalNode,
+    *,
+    renews: bool = False,
+) -> PhysicalNode:
     fifo = (
-        leaves_in_order(left.kind, [b.left_lag for b in match.bands]),
-        leaves_in_order(right.kind, [b.right_lag for b in match.bands]),
+        leaves_in_order(left.kind, [b.left_lag for b in condition.bands]),
+        leaves_in_order(right.kind, [b.right_lag for b in condition.bands]),
     )
     monotonic = left.kind is right.kind is PatternKind.MON
     forms = [Form.DIRECT if builder.direct else Form.FIFO if f else Form.CALENDAR for f in fifo]
-    task: Task
-    if match.implied and not renews and forms == [Form.FIFO, Form.FIFO]:
-        task = FifoJoin(match, endless=monotonic)
+    implied = bands_imply_liveness(condition.bands)
+    op: Op
+    if implied and not renews and forms == [Form.FIFO, Form.FIFO]:
+        op = FifoJoinOp(condition, endless=monotonic)
     else:
-        task = HashJoin(match, *forms, renews=renews)
+        op = HashJoinOp(condition, forms[0], forms[1], renews)
     names = {True: "ring", False: "linked rows"}
     structure = "plain lists" if builder.direct else f"{names[fifo[0]]} × {names[fifo[1]]}"
     kind = PatternKind.MON if monotonic else PatternKind.WK
     label = "SemiJoin" if renews else "Join"
-    return builder.add(task, (left, right), match.output, kind, label=label, structure=structure)
+    return builder.add(op, (left, right), condition.output, kind, label=label, structure=structure)
 
 
 def lower_half_join(
     builder: Builder, plan: SemiJoin | AntiJoin, wanted: Requirements, lower: Lower
-) -> Edge:
+) -> PhysicalNode:
     """Lower ⋉ and ▷: over signed edges, unless expirations can be left to timestamps."""
     reads = _reads(plan.on)
     left = lower(builder, plan.left, wanted.plus(reads).within(plan.left.schema))
@@ -119,22 +132,22 @@ def lower_half_join(
     left, right = left if partly_signed else builder.signed(left), builder.signed(right)
     left, left_keys = builder.with_columns(left, plan.on.left_keys)
     right, right_keys = builder.with_columns(right, plan.on.right_keys)
-    match = Match(
+    condition = JoinCondition(
         _side(left, left_keys, wanted.columns, plan.on),
         _side(right, right_keys, frozenset(), plan.on),
         tuple(_band(b, plan, wanted.slide) for b in plan.on.bands),
-        residual_of(plan.on.residual, builder),
+        residual_of(plan.on.residual),
     )
-    schema = Schema(tuple(left.schema[n] for n in match.left.output))
-    task: Task
+    schema = Schema(tuple(left.schema[n] for n in condition.left.output))
+    op: Op
     if isinstance(plan, SemiJoin):
-        task = SemiJoinTask(match)
+        op = SemiJoinOp(condition)
     elif partly_signed:
-        task = PartlySignedAntiJoin(match, _form(left))
+        op = PartlySignedAntiJoinOp(condition, _form(left))
     else:
-        task = AntiJoinTask(match, null_aware=plan.null_aware)
+        op = AntiJoinOp(condition, plan.null_aware)
     return builder.add(
-        task,
+        op,
         (left, right),
         schema,
         PatternKind.STR,
@@ -144,33 +157,33 @@ def lower_half_join(
     )
 
 
-def _is_weak(builder: Builder, on: JoinOn, left: Edge, right: Edge) -> bool:
+def _is_weak(builder: Builder, on: JoinOn, left: PhysicalNode, right: PhysicalNode) -> bool:
     """Return whether ⋉ can be unsigned: keys alone decide, and both inputs are unsigned."""
     by_keys = not on.bands and on.residual is None
     return by_keys and left.unsigned and right.unsigned and builder.renews
 
 
 def _weak_semi_join(
-    builder: Builder, plan: SemiJoin, wanted: Requirements, left: Edge, right: Edge
-) -> Edge:
+    builder: Builder, plan: SemiJoin, wanted: Requirements, left: PhysicalNode, right: PhysicalNode
+) -> PhysicalNode:
     """Lower L ⋉ R as L ⋈ δ(π R): a key is there once at a time, renewed while it has matches."""
     left, left_keys = builder.with_columns(left, plan.on.left_keys)
     right, right_keys = builder.with_columns(right, plan.on.right_keys)
-    keys = add_distinct(builder, builder.only(right, right_keys))
     made = tuple(Named(n, k) for n, k in zip(right_keys, plan.on.right_keys, strict=True))
-    builder.stages[-1].node = Distinct(Project(plan.right, tuple(dict.fromkeys(made))))
+    keys = add_distinct(builder, builder.only(right, right_keys))
+    keys = replace(keys, logical=Distinct(Project(plan.right, tuple(dict.fromkeys(made)))))
     side = _side(left, left_keys, wanted.columns, plan.on)
-    match = Match(side, Side(keys.schema, right_keys, ()))
-    return _hash_join(builder, match, left, keys, renews=True)
+    condition = JoinCondition(side, JoinSide(keys.schema, right_keys, ()))
+    return _hash_join(builder, condition, left, keys, renews=True)
 
 
-def _form(left: Edge) -> Form:
+def _form(left: PhysicalNode) -> Form:
     return Form.FIFO if left.kind is PatternKind.WKS else Form.CALENDAR
 
 
 def lower_nrr_join(
     builder: Builder, plan: NrrJoin, wanted: Requirements, lower: Lower, table: LowerTable
-) -> Edge:
+) -> PhysicalNode:
     """Lower ⋈NRR: the left edge keeps its kind, the table is only looked at.
 
     Where the left edge can be unsigned it is, under every strategy: the retraction of a tuple would
@@ -182,10 +195,7 @@ def lower_nrr_join(
     if rows_appear(plan.left) or not times:
         times |= frozenset(plan.left.schema.names)
     needs = wanted.plus(_reads(plan.on) | times)
-    renews, builder.renews = builder.renews, False
-    with builder.unsigned_edges():
-        left = lower(builder, plan.left, needs.within(plan.left.schema))
-    builder.renews = renews
+    left = lower(builder.unsigned.unrenewed, plan.left, needs.within(plan.left.schema))
     if left.partly_signed:
         left = builder.signed(left)
     right = table(builder, plan.table, needs.within(plan.table.schema).columns)
@@ -193,15 +203,19 @@ def lower_nrr_join(
     right, right_keys = builder.with_columns(right, plan.on.right_keys)
     side = _side(left, left_keys, wanted.columns, plan.on)
     known = tuple(n for n in left.schema.names if n in times and n not in side.reads)
-    match = Match(
+    condition = JoinCondition(
         replace(side, reads=side.reads + known) if left.signed else side,
         _side(right, right_keys, wanted.columns, plan.on),
         (),
-        residual_of(plan.on.residual, builder),
+        residual_of(plan.on.residual),
     )
-    task = NrrJoinTask(match, signed=left.signed)
     edge = builder.add(
-        task, (left, right), match.output, left.kind, label="Join NRR", structure="table by key"
+        NrrJoinOp(condition, left.signed),
+        (left, right),
+        condition.output,
+        left.kind,
+        label="Join NRR",
+        structure="table by key",
     )
     return builder.signed(edge) if builder.strategy == "negative" else edge
 
@@ -214,10 +228,12 @@ def _reads(on: JoinOn) -> frozenset[str]:
     return found | {c for b in on.bands for c in (b.left, b.right)}
 
 
-def _side(edge: Edge, keys: tuple[str, ...], output: frozenset[str], on: JoinOn) -> Side:
+def _side(
+    edge: PhysicalNode, keys: tuple[str, ...], output: frozenset[str], on: JoinOn
+) -> JoinSide:
     names = edge.schema.names
     reads = frozenset() if on.residual is None else columns_of(on.residual)
-    return Side(
+    return JoinSide(
         edge.schema,
         keys,
         tuple(n for n in names if n in output),

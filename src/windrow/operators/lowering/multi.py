@@ -3,31 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from windrow.core.errors import SemanticError
-from windrow.operators.join import Form, TimeBand
-from windrow.operators.join.multi.match import (
-    Compare,
-    Equality,
-    Input,
-    Method,
-    MultiMatch,
-    PairBand,
-)
-from windrow.operators.join.multi.task import MultiJoin
-from windrow.operators.join.multi.zset import MultiZSetJoin
-from windrow.operators.join.wjoin import HashWJoin, MergeWJoin, NestedWJoin, WJoin, unfit
-from windrow.operators.lowering.builder import Builder, Edge, Requirements
+from windrow.operators.lowering.builder import Builder, Requirements
 from windrow.operators.lowering.conditions import departs_in_order, leaves_in_order, residual_of
 from windrow.operators.lowering.lags import time_lag
-from windrow.operators.lowering.watching import ChoiceNotes, OrderWatch
 from windrow.optimize.choose_join import (
     AUTO,
     HASH_W,
     MERGE_W,
     NAIVE,
-    NESTED_W,
     TREE,
     W_JOINS,
     JoinChoice,
@@ -36,17 +22,25 @@ from windrow.optimize.choose_join import (
 )
 from windrow.optimize.flatten_joins import FlatJoin, flatten
 from windrow.optimize.join_estimates import streams_of
+from windrow.optimize.notes import ChoiceNotes, OrderNotes
+from windrow.physical.conditions import (
+    Compare,
+    Equality,
+    Form,
+    JoinInput,
+    Method,
+    MultiCondition,
+    PairBand,
+    TimeBand,
+)
+from windrow.physical.node import PhysicalNode
+from windrow.physical.operators import MultiJoinOp, MultiZSetJoinOp, WJoinKind, WJoinOp
+from windrow.physical.pair_windows import why_no_w_join
 from windrow.plan.expressions import Column, Expr, columns_of
 from windrow.plan.nodes import Join, Plan
 from windrow.plan.patterns import PatternKind, pattern_of
 
-Lower = Callable[[Builder, Plan, Requirements], Edge]
-
-W_TASKS: dict[str, type[WJoin]] = {
-    NESTED_W: NestedWJoin,
-    HASH_W: HashWJoin,
-    MERGE_W: MergeWJoin,
-}
+Lower = Callable[[Builder, Plan, Requirements], PhysicalNode]
 
 FEWEST = 3
 """Inputs from which on a join of many is considered.
@@ -76,8 +70,10 @@ def considered(builder: Builder, plan: Join) -> Many | None:
     return Many(plan, flat, choice)
 
 
-def lower_many(builder: Builder, many: Many, wanted: Requirements, lower: Lower) -> Edge | None:
-    """Lower a tree of joins as one operator; None, and nothing is added, where it stays a tree.
+def lower_many(
+    builder: Builder, many: Many, wanted: Requirements, lower: Lower
+) -> PhysicalNode | None:
+    """Lower a tree of joins as one operator; None where it stays a tree.
 
     Unless an algorithm is asked for, it does under strategies that keep state otherwise, and where
     departures travel that the costs did not foresee.
@@ -85,20 +81,16 @@ def lower_many(builder: Builder, many: Many, wanted: Requirements, lower: Lower)
     asked, choice = builder.algorithm, many.choice
     if choice.algorithm == TREE or (asked == AUTO and builder.strategy in ("direct", "negative")):
         return None
-    before = builder.mark()
     needs = wanted.plus(many.flat.reads)
     edges = [lower(builder, p, needs.within(p.schema)) for p in many.flat.inputs]
     signed_inputs = [i for i, e in enumerate(edges) if not e.unsigned]
-    made = None
     if not signed_inputs:
-        made = _joined(builder, many, edges, wanted)
-    elif asked in (NAIVE, *W_JOINS):
+        return _joined(builder, many, edges, wanted)
+    if asked in (NAIVE, *W_JOINS):
         raise _cannot(asked, _why_signed(builder, many, signed_inputs))
-    elif asked != AUTO or _strict(many):
-        made = _signed(builder, many, edges, wanted)
-    if made is None:
-        builder.rewind(before)
-    return made
+    if asked != AUTO or _strict(many):
+        return _signed(builder, many, edges, wanted)
+    return None
 
 
 def _why_signed(builder: Builder, many: Many, signed_inputs: list[int]) -> str:
@@ -127,56 +119,57 @@ def tree_notes(many: Many | None) -> ChoiceNotes | None:
     return ChoiceNotes(JoinChoice(TREE, choice.names, choice.graph, (), said))
 
 
-def _joined(builder: Builder, many: Many, edges: list[Edge], wanted: Requirements) -> Edge | None:
+def _joined(
+    builder: Builder, many: Many, edges: list[PhysicalNode], wanted: Requirements
+) -> PhysicalNode | None:
     choice = many.choice
-    match, edges = _match(builder, many.flat, edges, wanted)
+    condition, edges = _condition(builder, many.flat, edges, wanted)
     if choice.algorithm in W_JOINS:
-        return _w_joined(builder, many, match, edges)
-    lags = [_lags(match, i) for i in range(len(edges))]
+        return _w_joined(builder, many, condition, edges)
+    lags = [_lags(condition, i) for i in range(len(edges))]
     fifo = [leaves_in_order(e.kind, lags[i]) for i, e in enumerate(edges)]
     forms = tuple(Form.FIFO if f else Form.CALENDAR for f in fifo)
-    method = Method(choice.algorithm)
-    task = MultiJoin(match, forms, choice.orders, method)
+    op = MultiJoinOp(condition, forms, choice.orders, Method(choice.algorithm))
     monotonic = all(e.kind is PatternKind.MON for e in edges)
     kept = " × ".join("ring" if f else "linked rows" for f in fifo)
     edge = builder.add(
-        task,
+        op,
         tuple(edges),
-        match.output,
+        condition.output,
         PatternKind.MON if monotonic else PatternKind.WK,
         label="Join",
         structure=f"{choice.algorithm} of {len(edges)}: {kept}",
     )
     adapts = choice.algorithm != NAIVE
-    builder.stages[edge.stage].watch = OrderWatch(
-        task, choice, streams_of(many.flat), adapts=adapts
-    )
-    return edge
+    return replace(edge, notes=OrderNotes(choice, streams_of(many.flat), adapts))
 
 
-def _w_joined(builder: Builder, many: Many, match: MultiMatch, edges: list[Edge]) -> Edge | None:
+def _w_joined(
+    builder: Builder, many: Many, condition: MultiCondition, edges: list[PhysicalNode]
+) -> PhysicalNode | None:
     """Join streams within windows of time of each other; None if they are not such streams.
 
     Merged loops go by what is there already.
     """
     choice = many.choice
     ending = [n for n, e in zip(choice.names, edges, strict=True) if e.kind is not PatternKind.MON]
-    why = f'"{ending[0]}" has a window of its own' if ending else unfit(match)
+    why = (
+        f'"{ending[0]}" has a window of its own'
+        if ending
+        else why_no_w_join(len(edges), condition.bands)
+    )
     if why:
         if builder.algorithm == AUTO:
             return None
         raise _cannot(choice.algorithm, f"It joins streams within windows of each other; {why}.")
-    task = W_TASKS[choice.algorithm](match, choice.orders)
+    op = WJoinOp(condition, choice.orders, WJoinKind(choice.algorithm))
     kept = "rows by time and key" if choice.algorithm == HASH_W else "rows by time"
     structure = f"{choice.algorithm} of {len(edges)}: {kept}"
     edge = builder.add(
-        task, tuple(edges), match.output, PatternKind.MON, label="Join", structure=structure
+        op, tuple(edges), condition.output, PatternKind.MON, label="Join", structure=structure
     )
     adapts = choice.algorithm != MERGE_W
-    builder.stages[edge.stage].watch = OrderWatch(
-        task, choice, streams_of(many.flat), adapts=adapts
-    )
-    return edge
+    return replace(edge, notes=OrderNotes(choice, streams_of(many.flat), adapts))
 
 
 def _cannot(algorithm: str, why: str) -> SemanticError:
@@ -187,36 +180,38 @@ def _cannot(algorithm: str, why: str) -> SemanticError:
     )
 
 
-def _signed(builder: Builder, many: Many, edges: list[Edge], wanted: Requirements) -> Edge:
+def _signed(
+    builder: Builder, many: Many, edges: list[PhysicalNode], wanted: Requirements
+) -> PhysicalNode:
     """Join inputs on which all departures travel.
 
     Rows that expire in order are kept in a ring if their times distinguish them: of equal ones it
     would walk through each copy, where a table has their number.
     """
     choice = many.choice
-    match, edges = _match(builder, many.flat, [builder.signed(e) for e in edges], wanted)
+    signed = [builder.signed(e) for e in edges]
+    condition, edges = _condition(builder, many.flat, signed, wanted)
     rings = tuple(
-        departs_in_order(builder.stages, e.stage)
-        and any(time_lag(p, name, wanted.slide) == 0 for name in match.inputs[i].kept)
+        departs_in_order(e)
+        and any(time_lag(p, name, wanted.slide) == 0 for name in condition.inputs[i].kept)
         for i, (p, e) in enumerate(zip(many.flat.inputs, edges, strict=True))
     )
-    task = MultiZSetJoin(match, choice.orders, Method(choice.algorithm), ordered=rings)
+    op = MultiZSetJoinOp(condition, choice.orders, Method(choice.algorithm), rings)
     kept = " × ".join("ring" if ring else "rows with their copies" for ring in rings)
     edge = builder.add(
-        task,
+        op,
         tuple(edges),
-        match.output,
+        condition.output,
         PatternKind.STR,
         label="Join",
         structure=f"{choice.algorithm} of {len(edges)}: {kept}",
     )
-    builder.stages[edge.stage].watch = OrderWatch(task, choice, streams_of(many.flat))
-    return edge
+    return replace(edge, notes=OrderNotes(choice, streams_of(many.flat)))
 
 
-def _match(
-    builder: Builder, flat: FlatJoin, edges: list[Edge], wanted: Requirements
-) -> tuple[MultiMatch, list[Edge]]:
+def _condition(
+    builder: Builder, flat: FlatJoin, edges: list[PhysicalNode], wanted: Requirements
+) -> tuple[MultiCondition, list[PhysicalNode]]:
     """Return the operator's parameters, and its inputs with a column for all that it reads."""
     made, columns, inputs = [], [], []
     residual = frozenset() if flat.residual is None else columns_of(flat.residual)
@@ -226,7 +221,7 @@ def _match(
         made.append(whole)
         columns.append(dict(zip(exprs, names, strict=True)))
         inputs.append(_input(whole, wanted.columns, residual | _origins(exprs)))
-    match = MultiMatch(
+    condition = MultiCondition(
         tuple(inputs),
         tuple(
             Equality(tuple(tuple(columns[i][e] for e in m) for i, m in enumerate(c.members)))
@@ -237,9 +232,9 @@ def _match(
             Compare(c.first, columns[c.first][c.left], c.op, c.second, columns[c.second][c.right])
             for c in flat.compares
         ),
-        residual_of(flat.residual, builder),
+        residual_of(flat.residual),
     )
-    return match, made
+    return condition, made
 
 
 def _origins(exprs: tuple[Expr, ...]) -> frozenset[str]:
@@ -251,9 +246,9 @@ def _origins(exprs: tuple[Expr, ...]) -> frozenset[str]:
     return frozenset[str]().union(*map(columns_of, exprs)) - plain
 
 
-def _input(edge: Edge, output: frozenset[str], reads: frozenset[str]) -> Input:
+def _input(edge: PhysicalNode, output: frozenset[str], reads: frozenset[str]) -> JoinInput:
     names = edge.schema.names
-    return Input(
+    return JoinInput(
         edge.schema,
         tuple(n for n in names if n in output),
         tuple(n for n in names if n in reads),
@@ -269,7 +264,7 @@ def _band(flat: FlatJoin, number: int, slide: int | None) -> PairBand:
     return PairBand(between.first, between.second, times)
 
 
-def _lags(match: MultiMatch, at: int) -> list[int | None]:
+def _lags(condition: MultiCondition, at: int) -> list[int | None]:
     """Return how far the times that bands read may lie behind those of an input's rows."""
-    left = [b.band.left_lag for b in match.bands if b.first == at]
-    return left + [b.band.right_lag for b in match.bands if b.second == at]
+    left = [b.band.left_lag for b in condition.bands if b.first == at]
+    return left + [b.band.right_lag for b in condition.bands if b.second == at]

@@ -6,19 +6,16 @@ from dataclasses import replace
 
 from windrow.core.schema import Schema
 from windrow.core.time import format_duration
-from windrow.operators.hold import HoldTask
 from windrow.operators.lowering.aggregates import lower_aggregate
-from windrow.operators.lowering.builder import Builder, Crossing, Edge, Requirements
+from windrow.operators.lowering.builder import Builder, Requirements
 from windrow.operators.lowering.distincts import add_distinct
 from windrow.operators.lowering.joins import lower_half_join, lower_join, lower_nrr_join
 from windrow.operators.lowering.streams import lower_recent_answers, ordered
 from windrow.operators.lowering.versions import lower_stamped, lower_versions
 from windrow.operators.lowering.windows import lower_window
-from windrow.operators.rowwise import FilterTask, ProjectTask
-from windrow.operators.setops import BagOperator, MergeUnion
-from windrow.operators.source import SourceScan
-from windrow.operators.streams import RefreshTask
-from windrow.operators.topn import TopNTask
+from windrow.physical.node import PhysicalNode
+from windrow.physical.operators import BagOp, FilterOp, HoldOp, RefreshOp, SourceOp, TopNOp, UnionOp
+from windrow.physical.sources import Crossing, SourceScan
 from windrow.plan.expressions import Column, columns_of, substitute
 from windrow.plan.labels import clock_of
 from windrow.plan.nodes import (
@@ -51,15 +48,12 @@ from windrow.plan.nodes import (
 from windrow.plan.patterns import PatternKind
 
 
-def lower_relation(builder: Builder, plan: Plan, wanted: Requirements) -> Edge:
+def lower_relation(builder: Builder, plan: Plan, wanted: Requirements) -> PhysicalNode:
     """Lower a relation node; its edge has at least the wanted columns."""
-    first = len(builder.stages)
-    edge = _lowered(builder, plan, wanted)
-    builder.owned(plan, first)
-    return edge
+    return _lowered(builder.under(plan), plan, wanted)
 
 
-def _lowered(builder: Builder, plan: Plan, wanted: Requirements) -> Edge:
+def _lowered(builder: Builder, plan: Plan, wanted: Requirements) -> PhysicalNode:
     match plan:
         case Window():
             return lower_window(builder, plan, wanted)
@@ -69,8 +63,7 @@ def _lowered(builder: Builder, plan: Plan, wanted: Requirements) -> Edge:
             return _exchange(builder, plan, wanted)
         case Filter(source=below, predicate=predicate):
             edge = lower_relation(builder, below, wanted.plus(columns_of(predicate)))
-            task = FilterTask(predicate, builder.interner)
-            made = builder.rowwise(task, edge, edge.schema, label="Filter")
+            made = builder.rowwise(FilterOp(predicate), edge, edge.schema, label="Filter")
             return replace(made, netted=edge.netted)
         case Project(source=below, columns=columns):
             return _project(builder, below, columns, wanted)
@@ -106,63 +99,64 @@ def _lowered(builder: Builder, plan: Plan, wanted: Requirements) -> Edge:
             raise AssertionError(msg)
 
 
-def _whole(builder: Builder, plan: Plan, wanted: Requirements) -> Edge:
+def _whole(builder: Builder, plan: Plan, wanted: Requirements) -> PhysicalNode:
     """Lower an input all of whose columns distinguish rows, in schema order."""
     edge = lower_relation(builder, plan, wanted.of(frozenset(plan.schema.names)))
     return ordered(builder, edge, plan.schema)
 
 
-def _exchange(builder: Builder, plan: Exchange, wanted: Requirements) -> Edge:
+def _exchange(builder: Builder, plan: Exchange, wanted: Requirements) -> PhysicalNode:
     """Lower an exchange: of a relation, the runtime does it before rows enter."""
     if isinstance(plan.source, Table):
-        edge = table_source(builder, plan.source, wanted.columns)
         declared = {f"{plan.source.alias}.{f.name}": f for f in plan.source.relation.schema}
         keys = tuple(substitute(k, lambda c: as_column(declared[c.name])) for k in plan.keys)
-        builder.entries[edge.stage] = Crossing(plan.route, keys)
+        crossing = Crossing(plan.route, keys)
+        edge = table_source(builder, plan.source, wanted.columns, crossing)
         return _held(builder, edge, wanted.slide)
     reads = frozenset[str]().union(*map(columns_of, plan.keys))
     edge = lower_relation(builder, plan.source, wanted.plus(reads))
     return builder.exchange(edge, plan.route, plan.keys)
 
 
-def _table(builder: Builder, plan: Table, wanted: Requirements) -> Edge:
+def _table(builder: Builder, plan: Table, wanted: Requirements) -> PhysicalNode:
     edge = table_source(builder, plan, wanted.columns)
     return _held(builder, edge, wanted.slide)
 
 
-def table_source(builder: Builder, plan: Table, columns: frozenset[str]) -> Edge:
+def table_source(
+    builder: Builder, plan: Table, columns: frozenset[str], crossing: Crossing | None = None
+) -> PhysicalNode:
     """Add a relation as an input: its changes arrive as a signed edge."""
     made = tuple(
         Named(f"{plan.alias}.{f.name}", Column(f.name, f.type, f.nullable))
         for f in plan.relation.schema
     )
     source = SourceScan(plan.relation, made).only(columns)
-    edge = builder.source(source, f"Relation {plan.relation.name}")
-    return Edge(edge.stage, edge.schema, PatternKind.STR)
+    return builder.source(SourceOp(source, crossing), PatternKind.STR, label="Relation")
 
 
-def _held(builder: Builder, edge: Edge, slide: int | None, *, restore: bool = False) -> Edge:
+def _held(
+    builder: Builder, edge: PhysicalNode, slide: int | None, *, restore: bool = False
+) -> PhysicalNode:
     """Return the edge refreshed at multiples of `slide` only."""
     if slide is None:
         return edge
     signed = builder.signed(edge)
-    task = RefreshTask(signed.schema, slide, restore)
-    return builder.add(task, (signed,), signed.schema, PatternKind.STR, label="Refresh")
+    return builder.add(
+        RefreshOp(slide, restore), (signed,), signed.schema, PatternKind.STR, label="Refresh"
+    )
 
 
 def _project(
     builder: Builder, below: Plan, columns: tuple[Named, ...], wanted: Requirements
-) -> Edge:
+) -> PhysicalNode:
     kept = tuple(c for c in columns if c.name in wanted.columns)
     reads = frozenset[str]().union(*(columns_of(c.expr) for c in kept))
     edge = lower_relation(builder, below, wanted.of(reads))
-    schema = Schema(tuple(c.field for c in kept))
-    task = ProjectTask(kept, builder.interner)
-    made = builder.rowwise(task, edge, schema, label="Project")
-    return replace(made, netted=edge.net_after(kept))
+    return builder.project(edge, kept, label="Project")
 
 
-def _unrefreshed(builder: Builder, plan: NrrJoin, wanted: Requirements) -> Edge:
+def _unrefreshed(builder: Builder, plan: NrrJoin, wanted: Requirements) -> PhysicalNode:
     """An NRR is read as of the tuple's own time, so SLIDE stays above it."""
     edge = lower_nrr_join(builder, plan, Requirements(wanted.columns), lower_relation, table_source)
     return _held(builder, edge, wanted.slide)
@@ -170,7 +164,7 @@ def _unrefreshed(builder: Builder, plan: NrrJoin, wanted: Requirements) -> Edge:
 
 def _union(
     builder: Builder, plan: UnionAll, inputs: tuple[Plan, ...], wanted: Requirements
-) -> Edge:
+) -> PhysicalNode:
     names = plan.schema.names
     chosen = [i for i, name in enumerate(names) if name in wanted.columns]
     edges = []
@@ -186,9 +180,8 @@ def _union(
     kind = kinds.pop() if len(kinds) == 1 else PatternKind.STR if partly_signed else PatternKind.WK
     if kind is PatternKind.WKS and not _equal_lifetimes(plan):
         kind = PatternKind.WK
-    task = MergeUnion([e.schema for e in edges])
     return builder.add(
-        task, tuple(edges), schema, kind, label="Union all", partly_signed=partly_signed
+        UnionOp(), tuple(edges), schema, kind, label="Union all", partly_signed=partly_signed
     )
 
 
@@ -198,22 +191,26 @@ def _equal_lifetimes(plan: UnionAll) -> bool:
     return pattern_of(plan).kind is PatternKind.WKS
 
 
-def _bag(builder: Builder, plan: Except | Intersect, wanted: Requirements) -> Edge:
+def _bag(builder: Builder, plan: Except | Intersect, wanted: Requirements) -> PhysicalNode:
     left = builder.signed(_whole(builder, plan.left, wanted))
     right = builder.signed(_whole(builder, plan.right, wanted))
     kind = ("except" if isinstance(plan, Except) else "intersect") + ("_all" if plan.all else "")
-    task = BagOperator(left.schema, right.schema, kind)
     return builder.add(
-        task, (left, right), plan.schema, PatternKind.STR, label=kind, structure="counters by row"
+        BagOp(kind),
+        (left, right),
+        plan.schema,
+        PatternKind.STR,
+        label=kind,
+        structure="counters by row",
     )
 
 
-def _hold(builder: Builder, plan: Hold, wanted: Requirements) -> Edge:
+def _hold(builder: Builder, plan: Hold, wanted: Requirements) -> PhysicalNode:
     """Count the copies of a row at every change: all departures travel, and SLIDE stays above."""
     edge = builder.signed(_whole(builder, plan.source, Requirements(wanted.columns)))
     length = format_duration(plan.length, clock_of(builder.root or plan))
     made = builder.add(
-        HoldTask(edge.schema, plan.length),
+        HoldOp(plan.length),
         (edge,),
         edge.schema,
         PatternKind.STR,
@@ -223,15 +220,14 @@ def _hold(builder: Builder, plan: Hold, wanted: Requirements) -> Edge:
     return _held(builder, made, wanted.slide)
 
 
-def _top(builder: Builder, plan: TopN, wanted: Requirements) -> Edge:
+def _top(builder: Builder, plan: TopN, wanted: Requirements) -> PhysicalNode:
     edge = builder.signed(_whole(builder, plan.source, wanted))
     with_keys, names = builder.with_columns(edge, tuple(k.expr for k in plan.keys))
     keys = tuple(
         (name, k.descending, k.nulls_first) for name, k in zip(names, plan.keys, strict=True)
     )
-    task = TopNTask(with_keys.schema, keys, plan.limit, plan.offset, builder.interner)
     return builder.add(
-        task,
+        TopNOp(keys, plan.limit, plan.offset),
         (with_keys,),
         with_keys.schema,
         PatternKind.STR,
@@ -240,7 +236,7 @@ def _top(builder: Builder, plan: TopN, wanted: Requirements) -> Edge:
     )
 
 
-def _refresh(builder: Builder, plan: Refresh, wanted: Requirements) -> Edge:
+def _refresh(builder: Builder, plan: Refresh, wanted: Requirements) -> PhysicalNode:
     if not plan.restore and not _reads_derived_time(plan.source):
         return lower_relation(builder, plan.source, Requirements(wanted.columns, plan.slide))
     columns = frozenset(plan.schema.names) if plan.restore else wanted.columns

@@ -5,19 +5,21 @@ from __future__ import annotations
 from dataclasses import replace
 
 from windrow.core.schema import Schema
-from windrow.operators.lowering.builder import Builder, Crossing, Edge, Requirements
-from windrow.operators.rowwise import FilterTask, ProjectTask
-from windrow.operators.source import SourceScan
-from windrow.operators.streams import (
-    DelayTask,
-    DstreamTask,
-    IstreamTask,
-    NumberTask,
-    ProducedTask,
-    RecentAnswersTask,
-    RstreamTask,
-    SlideInstantsTask,
+from windrow.operators.lowering.builder import Builder, Requirements
+from windrow.physical.node import PhysicalNode
+from windrow.physical.operators import (
+    DelayOp,
+    DstreamOp,
+    FilterOp,
+    IstreamOp,
+    NumberOp,
+    ProducedOp,
+    RecentAnswersOp,
+    RstreamOp,
+    SlideInstantsOp,
+    SourceOp,
 )
+from windrow.physical.sources import Crossing, SourceScan
 from windrow.plan.expressions import Column, columns_of
 from windrow.plan.nodes import (
     Delay,
@@ -41,32 +43,28 @@ from windrow.plan.patterns import PatternKind
 from windrow.plan.windows import Range, Since, Unbounded
 
 
-def lower_stream(builder: Builder, plan: Plan, wanted: Requirements) -> Edge:
+def lower_stream(builder: Builder, plan: Plan, wanted: Requirements) -> PhysicalNode:
     """Lower a stream node. Only the wanted columns leave it."""
-    first = len(builder.stages)
-    edge = _lowered(builder, plan, wanted)
-    builder.owned(plan, first)
-    return edge
+    return _lowered(builder.under(plan), plan, wanted)
 
 
-def _lowered(builder: Builder, plan: Plan, wanted: Requirements) -> Edge:
+def _lowered(builder: Builder, plan: Plan, wanted: Requirements) -> PhysicalNode:
     source = source_of(plan)
     if source is not None:
-        return builder.source(source.only(wanted.columns), _name(source))
+        return builder.source(SourceOp(source.only(wanted.columns)), None, label="Stream")
     match plan:
         case Exchange():
             return _exchange(builder, plan, wanted)
         case Filter(source=below, predicate=predicate):
             edge = lower_stream(builder, below, wanted.plus(columns_of(predicate)))
-            task = FilterTask(predicate, builder.interner)
-            return builder.add(task, (edge,), edge.schema, None, label="Filter")
+            return builder.add(FilterOp(predicate), (edge,), edge.schema, None, label="Filter")
         case Project(source=below, columns=columns):
             return _project(builder, below, columns, wanted)
         case Numbered():
             return _numbered(builder, plan, wanted)
         case SlideInstants(source=below, step=step, column=column):
             edge = lower_stream(builder, below, wanted.of(frozenset()))
-            instants = SlideInstantsTask(column, step)
+            instants = SlideInstantsOp(column, step)
             return builder.add(instants, (edge,), plan.schema, None, label="SlideInstants")
         case Produced(source=below):
             return _produced(builder, plan, below)
@@ -78,8 +76,7 @@ def _lowered(builder: Builder, plan: Plan, wanted: Requirements) -> Edge:
             return _rstream(builder, plan)
         case Delay(source=below, slide=slide):
             edge = lower_stream(builder, below, Requirements(frozenset(below.schema.names)))
-            delay = DelayTask(edge.schema, slide, builder.interner)
-            return builder.add(delay, (edge,), edge.schema, None, label="Delay")
+            return builder.add(DelayOp(slide), (edge,), edge.schema, None, label="Delay")
         case _:
             msg = f"{type(plan).__name__} is no stream"
             raise AssertionError(msg)
@@ -104,38 +101,29 @@ def source_of(plan: Plan) -> SourceScan | None:
             return None
 
 
-def _exchange(builder: Builder, plan: Exchange, wanted: Requirements) -> Edge:
+def _exchange(builder: Builder, plan: Exchange, wanted: Requirements) -> PhysicalNode:
     """Lower an exchange: of a source, the runtime does it before rows enter."""
     source = source_of(plan.source)
     if source is None:
         reads = frozenset[str]().union(*map(columns_of, plan.keys))
         edge = lower_stream(builder, plan.source, wanted.plus(reads))
         return builder.exchange(edge, plan.route, plan.keys)
-    edge = builder.source(source.only(wanted.columns), _name(source))
     keys = tuple(source.at_entry(k) for k in plan.keys)
-    builder.entries[edge.stage] = Crossing(plan.route, keys)
-    for partials in builder.merging:
-        if partials.is_of(plan.source):
-            builder.partials[edge.stage] = partials
-    return edge
-
-
-def _name(source: SourceScan) -> str:
-    return f"Stream {source.entry.name}"
+    merging = (partials for partials in builder.merging if partials.is_of(plan.source))
+    op = SourceOp(source.only(wanted.columns), Crossing(plan.route, keys), next(merging, None))
+    return builder.source(op, None, label="Stream")
 
 
 def _project(
     builder: Builder, below: Plan, columns: tuple[Named, ...], wanted: Requirements
-) -> Edge:
+) -> PhysicalNode:
     kept = tuple(c for c in columns if c.name in wanted.columns)
     reads = frozenset[str]().union(*(columns_of(c.expr) for c in kept))
     edge = lower_stream(builder, below, wanted.of(reads))
-    schema = Schema(tuple(c.field for c in kept))
-    task = ProjectTask(kept, builder.interner)
-    return builder.add(task, (edge,), schema, None, label="Project")
+    return builder.project(edge, kept, label="Project")
 
 
-def _relation(builder: Builder, below: Plan, slide: int | None = None) -> Edge:
+def _relation(builder: Builder, below: Plan, slide: int | None = None) -> PhysicalNode:
     """Lower the relation under an output stream: all its columns distinguish rows."""
     from windrow.operators.lowering.relational import lower_relation  # noqa: PLC0415 - mutual
 
@@ -143,36 +131,33 @@ def _relation(builder: Builder, below: Plan, slide: int | None = None) -> Edge:
     return ordered(builder, edge, below.schema)
 
 
-def ordered(builder: Builder, edge: Edge, schema: Schema) -> Edge:
+def ordered(builder: Builder, edge: PhysicalNode, schema: Schema) -> PhysicalNode:
     """Return the edge with exactly these columns in this order."""
     if edge.schema.names == schema.names:
         return replace(edge, schema=schema)
     columns = tuple(Named(f.name, Column(f.name, f.type, f.nullable)) for f in schema)
-    task = ProjectTask(columns, builder.interner)
-    return builder.rowwise(task, edge, schema, label="Order columns")
+    return replace(builder.project(edge, columns, label="Order columns"), schema=schema)
 
 
-def _numbered(builder: Builder, plan: Numbered, wanted: Requirements) -> Edge:
+def _numbered(builder: Builder, plan: Numbered, wanted: Requirements) -> PhysicalNode:
     edge = lower_stream(builder, plan.source, wanted.of(wanted.columns - {plan.column}))
     schema = edge.schema + Schema((plan.schema[plan.column],))
-    return builder.add(NumberTask(plan.column), (edge,), schema, None, label="Number")
+    return builder.add(NumberOp(plan.column), (edge,), schema, None, label="Number")
 
 
-def _produced(builder: Builder, plan: Produced, below: Plan) -> Edge:
+def _produced(builder: Builder, plan: Produced, below: Plan) -> PhysicalNode:
     """Lower the stream of results that travel once: their arrivals, without any expiration.
 
     At the root nobody asks for an order inside an instant, so nothing waits for its end.
     """
-    with builder.unsigned_edges():
-        edge = _relation(builder, below)
+    edge = _relation(builder.unsigned, below)
     assert edge.unsigned, "results that travel once travel on an unsigned edge"
     if plan is builder.root:
         return builder.insertions(edge, None)
-    task = ProducedTask(edge.schema, builder.interner)
-    return builder.add(task, (edge,), edge.schema, None, label="Produced")
+    return builder.add(ProducedOp(), (edge,), edge.schema, None, label="Produced")
 
 
-def _output(builder: Builder, plan: Plan, below: Plan, label: str) -> Edge:
+def _output(builder: Builder, plan: Plan, below: Plan, label: str) -> PhysicalNode:
     """Lower ISTREAM or DSTREAM.
 
     At the root, the insertions of what never expires are emitted at once: nothing can cancel
@@ -187,9 +172,9 @@ def _output(builder: Builder, plan: Plan, below: Plan, label: str) -> Edge:
     if at_once and label == "Istream" and plan is builder.root:
         return builder.insertions(edge, None)
     edge = builder.signed(edge)
-    make = IstreamTask if label == "Istream" else DstreamTask
-    task = make(edge.schema, builder.interner, ordered=plan is not builder.root)
-    return builder.add(task, (edge,), edge.schema, None, label=label)
+    make = IstreamOp if label == "Istream" else DstreamOp
+    op = make(ordered=plan is not builder.root)
+    return builder.add(op, (edge,), edge.schema, None, label=label)
 
 
 def arrival_time_columns(plan: Plan) -> frozenset[str] | None:
@@ -217,19 +202,19 @@ def arrival_time_columns(plan: Plan) -> frozenset[str] | None:
             return None
 
 
-def _rstream(builder: Builder, plan: Rstream) -> Edge:
+def _rstream(builder: Builder, plan: Rstream) -> PhysicalNode:
     refresh = plan.source
     edge = builder.signed(_relation(builder, refresh.source, refresh.slide))
-    task = RstreamTask(edge.schema, refresh.slide, builder.interner, plan.seen, plan.by)
-    return builder.add(task, (edge,), edge.schema, None, label="Rstream")
+    op = RstreamOp(refresh.slide, plan.seen, plan.by)
+    return builder.add(op, (edge,), edge.schema, None, label="Rstream")
 
 
-def lower_recent_answers(builder: Builder, plan: RecentAnswers) -> Edge:
+def lower_recent_answers(builder: Builder, plan: RecentAnswers) -> PhysicalNode:
     """Lower a RANGE over whole answers: what they differ by from those that leave."""
     refresh = plan.source
     edge = builder.signed(_relation(builder, refresh.source, refresh.slide))
     return builder.add(
-        RecentAnswersTask(edge.schema, refresh.slide, plan.width),
+        RecentAnswersOp(refresh.slide, plan.width),
         (edge,),
         edge.schema,
         PatternKind.STR,

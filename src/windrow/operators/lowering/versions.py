@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from windrow.core.schema import Schema
-from windrow.operators.join.versions import StampTask, VersionsTask
-from windrow.operators.lowering.builder import Builder, Edge, Requirements
+from windrow.operators.lowering.builder import Builder, Requirements
+from windrow.physical.node import PhysicalNode
+from windrow.physical.operators import StampOp, VersionsOp
 from windrow.plan.nodes import Plan, Stamped, Table, Versions
 from windrow.plan.patterns import PatternKind
 
-Lower = Callable[[Builder, Plan, Requirements], Edge]
-LowerTable = Callable[[Builder, Table, frozenset[str]], Edge]
+Lower = Callable[[Builder, Plan, Requirements], PhysicalNode]
+LowerTable = Callable[[Builder, Table, frozenset[str]], PhysicalNode]
 
 
-def lower_versions(builder: Builder, plan: Versions, table: LowerTable) -> Edge:
+def lower_versions(builder: Builder, plan: Versions, table: LowerTable) -> PhysicalNode:
     """Lower the versions of a relation: once, for all that meet them.
 
     All of its columns are read, whoever asks first, so that all agree on what a change is.
@@ -23,7 +24,7 @@ def lower_versions(builder: Builder, plan: Versions, table: LowerTable) -> Edge:
         below = table(builder, plan.source, frozenset(plan.source.schema.names))
         schema = below.schema + Schema((plan.first, plan.end))
         builder.shared[id(plan)] = builder.add(
-            VersionsTask(schema, plan.life),
+            VersionsOp(plan.life),
             (below,),
             schema,
             PatternKind.STR,
@@ -33,19 +34,19 @@ def lower_versions(builder: Builder, plan: Versions, table: LowerTable) -> Edge:
     return builder.shared[id(plan)]
 
 
-def lower_stamped(builder: Builder, plan: Stamped, wanted: Requirements, lower: Lower) -> Edge:
+def lower_stamped(
+    builder: Builder, plan: Stamped, wanted: Requirements, lower: Lower
+) -> PhysicalNode:
     """Lower tuples with the version that each meets, at its own time: before SLIDE holds them.
 
     They are unsigned under every strategy, and emitted once (see `lower_nrr_join`).
     """
-    renews, builder.renews = builder.renews, False
-    with builder.unsigned_edges():
-        left = lower(builder, plan.source, Requirements(wanted.columns - {plan.met.name}))
-    builder.renews = renews
+    once = builder.unsigned.unrenewed
+    left = lower(once, plan.source, Requirements(wanted.columns - {plan.met.name}))
     assert left.unsigned, "tuples that meet versions carry `exp`"
     versions = lower(builder, plan.versions, Requirements(frozenset()))
-    task = StampTask(plan.met.name, (plan.versions.first.name, plan.versions.end.name))
+    op = StampOp(plan.met.name, (plan.versions.first.name, plan.versions.end.name))
     schema = left.schema + Schema((plan.met,))
     return builder.add(
-        task, (left, versions), schema, left.kind, label="Stamp", structure="version met"
+        op, (left, versions), schema, left.kind, label="Stamp", structure="version met"
     )

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 from windrow.core.schema import Schema
-from windrow.operators.lowering.builder import Builder, Edge, Requirements
+from windrow.operators.lowering.builder import Builder, Requirements
 from windrow.operators.lowering.streams import lower_stream
-from windrow.operators.rowwise import OwnTimeTask
-from windrow.operators.task import Task
-from windrow.operators.window import (
-    PartitionRowsWindow,
-    RangeWindow,
-    RowsWindow,
-    SinceWindow,
-    UnboundedWindow,
-    UntilWindow,
-)
+from windrow.physical.node import PhysicalNode
+from windrow.physical.operators import OwnTimeOp, WindowOp
 from windrow.plan.nodes import Window
 from windrow.plan.patterns import PatternKind, pattern_of
 from windrow.plan.windows import PartitionRows, Range, Rows, Since, Unbounded, Until, WindowSpec
 
+STRUCTURES: dict[type[WindowSpec], str] = {Rows: "ring", PartitionRows: "ring a key"}
+"""In what the windows store their rows that do not leave it to others."""
 
-def lower_window(builder: Builder, plan: Window, wanted: Requirements) -> Edge:
+
+def lower_window(builder: Builder, plan: Window, wanted: Requirements) -> PhysicalNode:
     """Lower a window; under `negative` its tuples leave by negative tuples at once."""
     spec = plan.spec
     reads = wanted.columns | _reads(spec)
@@ -29,14 +24,18 @@ def lower_window(builder: Builder, plan: Window, wanted: Requirements) -> Edge:
     )
     if plan.ts_column is not None:
         schema = stream.schema + Schema((plan.schema[plan.ts_column],))
-        task_of_ts = OwnTimeTask(plan.ts_column)
-        stream = builder.add(task_of_ts, (stream,), schema, stream.kind, label="Own time")
-    task, kind, structure = _task(plan, stream.schema, wanted.slide)
+        own_time = OwnTimeOp(plan.ts_column)
+        stream = builder.add(own_time, (stream,), schema, stream.kind, label="Own time")
     schema = stream.schema
     if plan.expiry_column is not None:
         schema = schema + Schema((plan.schema[plan.expiry_column],))
     edge = builder.add(
-        task, (stream,), schema, kind, label=f"Window {type(spec).__name__}", structure=structure
+        WindowOp(spec, wanted.slide, plan.expiry_column),
+        (stream,),
+        schema,
+        _kind(plan, wanted.slide),
+        label=f"Window {type(spec).__name__}",
+        structure=STRUCTURES.get(type(spec), ""),
     )
     return builder.signed(edge) if builder.strategy == "negative" else edge
 
@@ -51,20 +50,14 @@ def _reads(spec: WindowSpec) -> frozenset[str]:
             return frozenset()
 
 
-def _task(plan: Window, schema: Schema, slide: int | None) -> tuple[Task, PatternKind, str]:
+def _kind(plan: Window, slide: int | None) -> PatternKind:
     match plan.spec:
         case Range(width=width):
-            kind = PatternKind.WKS
-            if slide is not None and width % slide:
-                kind = PatternKind.WK
-            return RangeWindow(schema, width, slide, plan.expiry_column), kind, ""
-        case Unbounded():
-            return UnboundedWindow(schema, slide), PatternKind.MON, ""
-        case Since(start=start):
-            return SinceWindow(schema, start, slide), PatternKind.MON, ""
-        case Until(columns=columns):
-            return UntilWindow(schema, columns, slide), pattern_of(plan).kind, ""
-        case Rows(count=count, step=step):
-            return RowsWindow(schema, count, step, slide), PatternKind.STR, "ring"
-        case PartitionRows(keys=keys, count=count):
-            return PartitionRowsWindow(schema, keys, count, slide), PatternKind.STR, "ring a key"
+            uneven = slide is not None and width % slide
+            return PatternKind.WK if uneven else PatternKind.WKS
+        case Unbounded() | Since():
+            return PatternKind.MON
+        case Until():
+            return pattern_of(plan).kind
+        case Rows() | PartitionRows():
+            return PatternKind.STR

@@ -118,9 +118,9 @@ def what_changed(old: RunningQuery, new: RunningQuery) -> str:
             continue
         before = matching.same.get(i)
         if before is None:
-            lines.append(f"{stage.label}: stands elsewhere, {stage.form}")
-        elif old.flow.stages[before].form != stage.form:
-            lines.append(f"{stage.label}: {old.flow.stages[before].form} → {stage.form}")
+            lines.append(f"{stage.label}: stands elsewhere, {stage.structure_alone}")
+        elif (was := old.flow.stages[before].structure_alone) != stage.structure_alone:
+            lines.append(f"{stage.label}: {was} → {stage.structure_alone}")
     if len(lines) == unchanged:
         lines.append("every operator keeps its form")
     return "\n".join([*lines, *_measurements(new)])

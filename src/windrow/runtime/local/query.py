@@ -16,10 +16,11 @@ from windrow.core.time import BEGINNING, Clock
 from windrow.operators.arrow import vector_to_arrow
 from windrow.operators.dataflow import Dataflow, loaded_delta, saved_delta
 from windrow.operators.delta import Delta
+from windrow.operators.early_watching import EarlyWatch
 from windrow.operators.few import Incoming
 from windrow.operators.interner import Interner
-from windrow.operators.lower import Physical, Showing, lower
-from windrow.operators.lowering.early_watching import EarlyWatch
+from windrow.operators.lower import lower
+from windrow.operators.open import OpenPlan, Showing, open_plan
 from windrow.operators.queued import (
     AUTO,
     Delays,
@@ -30,13 +31,14 @@ from windrow.operators.queued import (
     processor_stats,
     queue_stats,
 )
-from windrow.operators.source import SourceReader, SourceScan
+from windrow.operators.source import SourceReader
 from windrow.operators.task import Saved
 from windrow.operators.vector import I64, Vector
 from windrow.operators.view import View, net_per_instant
 from windrow.optimize.choose_join import TREE
 from windrow.optimize.early_estimates import NONE
 from windrow.optimize.statistics import UNKNOWN, Statistics
+from windrow.physical.sources import SourceScan
 from windrow.plan.catalog import Stream
 from windrow.plan.expiring import Expiry
 from windrow.plan.labels import clock_of
@@ -56,7 +58,7 @@ class RunningQuery:
 
     query: Query
     strategy: str
-    physical: Physical = field(init=False)
+    physical: OpenPlan = field(init=False)
     flow: Dataflow = field(init=False)
     interner: Interner = field(default_factory=Interner)
     statistics: Statistics = UNKNOWN
@@ -83,7 +85,7 @@ class RunningQuery:
 
     def __post_init__(self) -> None:
         self.physical = self.lowered()
-        self.placements = self.physical.placements
+        self.placements = dict(self.physical.plan.placements)
         self.flow = Dataflow(self.physical.stages)
         self.time_type = clock_of(self.query.root)
         entries = (s.entry for s in self.physical.sources.values())
@@ -110,16 +112,16 @@ class RunningQuery:
             return Pipeline(self.flow, how)
         return TimedPipeline(self.flow, how, processor=self.processor.copied())
 
-    def lowered(self) -> Physical:
+    def lowered(self) -> OpenPlan:
         """Return a fresh physical plan, of the same form."""
-        return lower(
+        plan = lower(
             self._whole,
             self.strategy,
-            self.interner,
             statistics=self.statistics,
             placements=self.placements,
             queued=self.processor is not None,
         )
+        return open_plan(plan, self.interner)
 
     @property
     def schema(self) -> Schema:

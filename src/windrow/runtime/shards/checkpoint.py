@@ -9,9 +9,12 @@ from uuid import uuid4
 from windrow.core.errors import RunError, StateError, WindrowError
 from windrow.runtime.shards.files import DRAFT, Files, open_files
 from windrow.runtime.shards.lease import FOLDER as LEASE
+from windrow.runtime.shards.optimized import plans_of, use_plans
 from windrow.runtime.shards.program import Program
 
 NAME = "windrow.json"
+PLANS = "plans.json"
+"""The physical plans of the run, as data: written by its driver, read by its shards."""
 FORMAT = 1
 
 
@@ -97,7 +100,27 @@ def open_checkpoint(where: str, program: Program) -> Checkpoint:
             detail=" ".join(changes(found.program, program)),
             hint="Start the changed program with a new checkpoint, or run the one that it was.",
         )
+    _publish_plans(files, found.program)
     return found
+
+
+def _publish_plans(files: Files, program: Program) -> None:
+    """Write the plans for shards, unless they are there: so that these do not make them again."""
+    text = plans_of(program).to_json().encode()
+    if files.exists(PLANS) and bytes(files.read(PLANS)) == text:
+        return
+    draft = files.draft(PLANS)
+    draft.write(text)
+    draft.publish()
+    draft.sync()
+    files.sync("")
+
+
+def use_published_plans(where: str, program: Program) -> None:
+    """Take over the plans that the driver of a run has written."""
+    files = open_files(where)
+    if files.exists(PLANS):
+        use_plans(program, bytes(files.read(PLANS)).decode())
 
 
 def _claim(files: Files, where: str, program: Program) -> None:
@@ -195,7 +218,7 @@ def _is_same(old: Program, new: Program) -> bool:
 
 def _merged(program: Program) -> set[str]:
     try:
-        return {program.queries[n] for n in program.merging().queries}
+        return set(program.merged())
     except WindrowError:
         return set()
 

@@ -23,9 +23,9 @@ from windrow.core.errors import StateError
 from windrow.operators.early_looks import CountedStages, better_placements, go_on, watches_of
 from windrow.operators.handover import PlanMatching, counterparts, has_state, transfer
 from windrow.operators.levels import LeveledFlow
-from windrow.operators.lower import Physical
-from windrow.runtime.shards.joining import lowered
+from windrow.operators.open import OpenPlan, open_plan
 from windrow.runtime.shards.layout import Wiring
+from windrow.runtime.shards.optimized import sharded_plan
 from windrow.runtime.shards.program import Program
 from windrow.runtime.shards.query import ShardQuery
 
@@ -78,12 +78,13 @@ def resume(program: Program, query: ShardQuery, followed: Mapping[str, str]) -> 
         query.rewire(rewired(query.wiring, physical), followed)
 
 
-def _lowered(program: Program, wiring: Wiring, followed: Mapping[str, str]) -> Physical:
+def _lowered(program: Program, wiring: Wiring, followed: Mapping[str, str]) -> OpenPlan:
     partials = bool(wiring.merged)
-    return lowered(program, wiring.query, wiring.interner, partials=partials, followed=followed)
+    plan = sharded_plan(program, wiring.query, partials=partials, followed=dict(followed))
+    return open_plan(plan, wiring.interner)
 
 
-def rewired(old: Wiring, physical: Physical) -> Wiring:
+def rewired(old: Wiring, physical: OpenPlan) -> Wiring:
     """Return another plan of a query on the ports that it has.
 
     Raises `StateError` if its rows do not cross as those of the plan before.
@@ -104,7 +105,7 @@ def rewired(old: Wiring, physical: Physical) -> Wiring:
     return replace(old, physical=physical, sources=sources, exchanges=exchanges, merged=merged)
 
 
-def _crosses(old: Physical, before: int, new: Physical, stage: int) -> bool:
+def _crosses(old: OpenPlan, before: int, new: OpenPlan, stage: int) -> bool:
     """Return whether rows of two exchanges are of one form, and go the same way."""
     one, other = old.stages[before].schema, new.stages[stage].schema
     types = [(f.name, f.type) for f in one] == [(f.name, f.type) for f in other]

@@ -1,22 +1,21 @@
-"""What the plans of a program hold beside the queries' text, on which state depends too."""
+"""What is said of a program's plans where a checkpoint is another program's."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
-from windrow.operators.aggregate.contributions import ContributeTask
-from windrow.operators.interner import Interner
-from windrow.operators.join.aggregation.contributing import ContributingJoinTask
-from windrow.operators.join.aggregation.task import AggregationJoinTask
-from windrow.operators.join.multi.task import MultiJoin
-from windrow.operators.join.multi.zset import MultiZSetJoin
-from windrow.operators.join.wjoin import WJoin
-from windrow.operators.lower import Physical, lower
-from windrow.plan.nodes import Query
+from windrow.physical.operators import (
+    AggregationJoinOp,
+    ContributeOp,
+    ContributingJoinOp,
+    MultiJoinOp,
+    MultiZSetJoinOp,
+    WJoinOp,
+)
+from windrow.runtime.shards.optimized import plans_of
 from windrow.runtime.shards.program import Program
 
-FORMED = MultiJoin | MultiZSetJoin | WJoin | AggregationJoinTask
+FORMED = MultiJoinOp | MultiZSetJoinOp | WJoinOp | AggregationJoinOp | ContributingJoinOp
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,40 +26,13 @@ class Forms:
     folded: tuple[str, ...]
 
 
-def lowered(
-    program: Program,
-    query: Query,
-    interner: Interner,
-    *,
-    partials: bool = False,
-    followed: Mapping[str, str] | None = None,
-) -> Physical:
-    """Return the physical plan of a query of a program, as all its shards have it to begin with.
-
-    `followed`: placements that one of them has changed to.
-    """
-    return lower(
-        query,
-        program.strategy,
-        interner,
-        sharded=True,
-        partials=partials,
-        folding=program.folding(),
-        placements=program.placements_of(query.name),
-        followed=followed,
-        constants=None if program.begun is None else program.begun.constants,
-    )
-
-
 def forms_of(program: Program) -> Forms:
-    """Return the forms, query by query: the same wherever it is asked."""
-    queries = program.bound()
-    plans = [lowered(program, query, Interner()) for query in queries]
-    stages = (stage for plan in plans for stage in plan.stages)
-    joins = (s for s in stages if isinstance(s.task, FORMED))
+    """Return the forms, query by query."""
+    plans = plans_of(program).plans
+    joins = (n for plan in plans for n in plan.nodes if isinstance(n.op, FORMED))
     folded = (
-        query.name
-        for query, plan in zip(queries, plans, strict=True)
-        if any(isinstance(s.task, ContributeTask | ContributingJoinTask) for s in plan.stages)
+        name
+        for name, plan in zip(program.queries, plans, strict=True)
+        if any(isinstance(n.op, ContributeOp | ContributingJoinOp) for n in plan.nodes)
     )
-    return Forms(tuple(stage.form for stage in joins), tuple(folded))
+    return Forms(tuple(node.structure for node in joins), tuple(folded))

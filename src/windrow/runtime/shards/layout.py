@@ -9,10 +9,10 @@ from windrow.core.schema import Schema
 from windrow.core.time import Clock
 from windrow.operators.interner import Interner
 from windrow.operators.levels import levels_of, lone_stages
-from windrow.operators.lower import Physical
+from windrow.operators.open import OpenPlan, open_plan
 from windrow.plan.labels import clock_of
 from windrow.plan.nodes import Query
-from windrow.runtime.shards.joining import lowered
+from windrow.runtime.shards.optimized import plans_of
 from windrow.runtime.shards.ports import Port, Ports
 from windrow.runtime.shards.program import Program
 
@@ -37,7 +37,7 @@ class Wiring:
     """
 
     query: Query
-    physical: Physical
+    physical: OpenPlan
     interner: Interner
     sources: dict[int, int]
     exchanges: dict[int, int]
@@ -66,25 +66,22 @@ def layout_of(program: Program) -> ProgramLayout:
 def wired(
     program: Program, interners: list[Interner] | None = None
 ) -> tuple[ProgramLayout, list[Wiring]]:
-    """Return the layout, and each query lowered and tied to it."""
-    queries = program.bound()
-    choice = program.merging()
-    plans = []
-    for n, query in enumerate(queries):
-        interner = Interner() if interners is None else interners[n]
-        physical = lowered(program, query, interner, partials=n in choice.queries)
-        plans.append((query, physical, interner))
+    """Return the layout, and each query opened and tied to it."""
+    queries, made = program.bound(), plans_of(program)
+    plans = list(zip(queries, made.plans, strict=True))
     ports = Ports()
-    sources = [ports.enter(query, physical) for query, physical, _ in plans]
-    merged = [ports.merge(plans[n][1], entered) for n, entered in enumerate(sources)]
-    exchanges = [ports.cross(query, physical) for query, physical, _ in plans]
+    sources = [ports.enter(query, plan) for query, plan in plans]
+    merged = [ports.merge(made.plans[n], entered) for n, entered in enumerate(sources)]
+    exchanges = [ports.cross(query, plan) for query, plan in plans]
     outputs, wirings, height = [], [], 1
-    for n, (query, physical, interner) in enumerate(plans):
-        levels, last = levels_of(physical), len(physical.stages) - 1
+    for n, (query, plan) in enumerate(plans):
+        interner = Interner() if interners is None else interners[n]
+        physical = open_plan(plan, interner)
+        levels, last = levels_of(plan), len(plan.nodes) - 1
         height = max(height, *(level + 1 for level in levels))
-        alone = last in lone_stages(physical)
+        alone = last in lone_stages(plan)
         schema, clock = query.root.schema, clock_of(query.root)
         outputs.append(Output(n, query.name, levels[-1], schema, clock, alone))
         wirings.append(Wiring(query, physical, interner, sources[n], exchanges[n], merged[n]))
-    said = {queries[n].name: text for n, text in choice.reasons.items()}
+    said = {queries[n].name: text for n, text in made.merging.items()}
     return ProgramLayout(tuple(ports.made), tuple(outputs), height, said), wirings

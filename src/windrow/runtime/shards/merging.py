@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from windrow.operators.interner import Interner
-from windrow.operators.lower import Physical
 from windrow.optimize.choose_partials import verdict
-from windrow.optimize.preaggregate_panes import Partials, refusals
+from windrow.optimize.preaggregate_panes import refusals
 from windrow.optimize.rules import apply_rules, prepared
+from windrow.physical.plan import PhysicalPlan
+from windrow.physical.sources import Partials
 from windrow.plan.catalog import Stream
 from windrow.plan.nodes import Query
-from windrow.runtime.shards.joining import lowered
 from windrow.runtime.shards.ports import Ports
 from windrow.runtime.shards.program import Program
 
@@ -33,10 +32,9 @@ class Choice:
     reasons: dict[int, str] = field(default_factory=dict)
 
 
-def choose_merging(program: Program) -> Choice:
-    """Return which queries have their inputs merged: the same wherever it is asked."""
+def choose_merging(program: Program, plans: list[PhysicalPlan]) -> Choice:
+    """Return which queries have their inputs merged, given plans in which all that can do."""
     mode, queries = program.folding().mode, program.bound()
-    plans = [lowered(program, query, Interner(), partials=True) for query in queries]
     able = frozenset(n for n, plan in enumerate(plans) if plan.partials)
     reasons = {
         n: f"not merged: {why[0]}"
@@ -58,7 +56,7 @@ def choose_merging(program: Program) -> Choice:
     return Choice(chosen if against is None else frozenset(), reasons)
 
 
-def _trial(queries: Sequence[Query], plans: list[Physical]) -> _Trial:
+def _trial(queries: Sequence[Query], plans: list[PhysicalPlan]) -> _Trial:
     ports = Ports()
     entered = [ports.enter(q, plan) for q, plan in zip(queries, plans, strict=True)]
     users: dict[int, set[tuple[int, int]]] = {}
@@ -74,7 +72,7 @@ class _Trial:
     """All queries at their ports. `users`: (query, stage) by port; `streams`: names by port."""
 
     queries: list[str]
-    plans: list[Physical]
+    plans: list[PhysicalPlan]
     users: dict[int, set[tuple[int, int]]]
     streams: dict[int, str]
 

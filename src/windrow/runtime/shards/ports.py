@@ -12,10 +12,8 @@ from dataclasses import dataclass, replace
 from windrow.core.schema import Field, Schema
 from windrow.core.types import BOOLEAN
 from windrow.operators.levels import levels_of
-from windrow.operators.lower import Physical
-from windrow.operators.lowering.builder import Crossing
-from windrow.operators.source import SourceScan
-from windrow.optimize.preaggregate_panes import Partials
+from windrow.physical.plan import PhysicalPlan
+from windrow.physical.sources import Crossing, Partials, SourceScan
 from windrow.plan.catalog import Relation, Stream
 from windrow.plan.expressions import Call, Column, Expr, plain
 from windrow.plan.nodes import Query, Route, Window, nodes_of
@@ -68,12 +66,12 @@ class Ports:
         self.made: list[Port] = []
         self._known: dict[tuple[str, Route, tuple[Expr, ...]], int] = {}
 
-    def enter(self, query: Query, physical: Physical) -> dict[int, int]:
+    def enter(self, query: Query, plan: PhysicalPlan) -> dict[int, int]:
         """Tie each source of a plan to a port of level 0."""
         ordered = counts_rows(query)
         found = {}
-        for stage, source in physical.sources.items():
-            crossing = physical.entries.get(stage, Crossing(Route.ALL))
+        for stage, source in plan.sources.items():
+            crossing = plan.entries.get(stage, Crossing(Route.ALL))
             found[stage] = self._entered(source, crossing, ordered=ordered)
         return found
 
@@ -95,11 +93,11 @@ class Ports:
             self.made[number] = _shared(self.made[number], port)
         return number
 
-    def merge(self, physical: Physical, sources: dict[int, int]) -> dict[int, int]:
+    def merge(self, plan: PhysicalPlan, sources: dict[int, int]) -> dict[int, int]:
         """Give each input whose rows may be merged a port beside that of its tuples."""
         found = {}
-        for stage, partials in physical.partials.items():
-            raw, source = self.made[sources[stage]], physical.sources[stage]
+        for stage, partials in plan.partials.items():
+            raw, source = self.made[sources[stage]], plan.sources[stage]
             found[stage] = len(self.made)
             merged = Merged(raw.number, source, partials)
             self.made.append(
@@ -116,11 +114,11 @@ class Ports:
             )
         return found
 
-    def cross(self, query: Query, physical: Physical) -> dict[int, int]:
+    def cross(self, query: Query, plan: PhysicalPlan) -> dict[int, int]:
         """Give each exchange of a plan a port of its own."""
-        levels, found = levels_of(physical), {}
-        for stage, crossing in physical.exchanges.items():
-            made = physical.stages[stage]
+        levels, found = levels_of(plan), {}
+        for stage, crossing in plan.exchanges.items():
+            made = plan.nodes[stage]
             carries = (EXPIRY,) * crossing.ends + (WEIGHT,) * crossing.weighs
             found[stage] = len(self.made)
             schema = Schema(tuple(Field(f.name, f.type, f.nullable) for f in made.schema))

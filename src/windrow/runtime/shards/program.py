@@ -25,8 +25,8 @@ from windrow.plan.nodes import Query, Scan, Table, nodes_of
 from windrow.plan.session import Session
 
 if TYPE_CHECKING:
+    from windrow.physical.plan import PhysicalPlan
     from windrow.runtime.shards.joining import Forms
-    from windrow.runtime.shards.merging import Choice
 import base64
 import pickle
 import sys
@@ -163,10 +163,17 @@ class Program:
         assert begun is not None, "a program that is placed has begun"
         return {joined: early for name, joined, early in begun.placements if name == query}
 
-    def merging(self) -> Choice:
-        """Return which queries have tuples merged before they reach a shard."""
+    def merged(self) -> list[str]:
+        """Return the queries that have tuples merged before they reach a shard."""
+        plans = zip(self.queries, self.physical(), strict=True)
+        return [name for name, plan in plans if plan.partials]
+
+    def physical(self) -> tuple[PhysicalPlan, ...]:
+        """Return the physical plans of the queries, in order."""
+        from windrow.runtime.shards.optimized import plans_of  # noqa: PLC0415 - it compiles
+
         self._install()
-        return _merging(self)
+        return plans_of(self).plans
 
     def plans(self) -> list[str]:
         """Return what state depends on, a query each: not where tuples come from, nor how fast."""
@@ -214,16 +221,11 @@ class Program:
 
     @property
     def fingerprint(self) -> str:
-        """What state depends on: the plans, not how the script is laid out."""
-        facts = [FORMAT, self.plans(), self.queries, self.strategy, self.shards]
+        """What state depends on: the structure of plans, not their text, costs or reasons."""
+        plans = [plan.identity for plan in self.physical()]
+        facts = [FORMAT, plans, self.queries, self.strategy, self.shards]
         if self.aggregates:
             facts.append([[a.name, a.digest] for a in self.aggregates])
-        if merged := sorted(self.merging().queries):
-            facts.append({"merged": merged})
-        if joined := self.joins():
-            facts.append({"joined": joined})
-        if folded := self.folded():
-            facts.append({"folded": folded})
         if streamed := self.by_stream():
             facts.append({"by stream": streamed})
         if self.ticks():
@@ -248,13 +250,6 @@ def _placements(program: Program) -> Placements:
             query, program.strategy, folding=_folding(program)
         ).items()
     )
-
-
-@lru_cache(maxsize=16)
-def _merging(program: Program) -> Choice:
-    from windrow.runtime.shards.merging import choose_merging  # noqa: PLC0415 - it compiles
-
-    return choose_merging(program)
 
 
 @lru_cache(maxsize=16)

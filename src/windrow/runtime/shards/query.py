@@ -19,10 +19,11 @@ from windrow.operators.handover import carried
 from windrow.operators.levels import LeveledFlow, StepRange
 from windrow.operators.ordering import RowOrder
 from windrow.operators.queued.delays import Delays
-from windrow.operators.source import SourceReader, as_it_is
+from windrow.operators.source import SourceReader
 from windrow.operators.task import Saved, Task
 from windrow.operators.vector import I64
 from windrow.operators.view import net_per_instant
+from windrow.physical.sources import as_it_is
 from windrow.plan.catalog import Relation, Stream
 from windrow.runtime.changelog import changelog, codes_of
 from windrow.runtime.shards.agenda import Agenda, widths_of

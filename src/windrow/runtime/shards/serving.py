@@ -19,7 +19,7 @@ from itertools import chain
 from windrow.core.errors import StateError
 from windrow.operators import threads
 from windrow.runtime.local.memory import keep_freed_memory
-from windrow.runtime.shards.checkpoint import read_checkpoint
+from windrow.runtime.shards.checkpoint import read_checkpoint, use_published_plans
 from windrow.runtime.shards.entry import INGEST, STEP, LogStep
 from windrow.runtime.shards.faults import fault
 from windrow.runtime.shards.files import open_files
@@ -234,6 +234,7 @@ def load_keeper(place: ProcessPlace) -> Keeper:
     keep_freed_memory()
     threads.use(1)
     program = checkpoint.program
+    use_published_plans(place.checkpoint, program)
     levels = layout_of(program).levels
     store = Store(open_files(place.checkpoint), place.shard, levels, checkpoint.fingerprint)
     keeper = Keeper(program, place.shard, store, place.memory or shard_limit(program.shards))

@@ -1,6 +1,7 @@
 """A shard's versions on disk: a log of what each brought, and now and then the whole state.
 
     DIR/windrow.json                          the program, its fingerprint, how many shards
+    DIR/plans.json                            the physical plans of the run, as data
     DIR/shards/0000/log/000000000002-0.ingest     rows of level 0 that version 2 brought
     DIR/shards/0000/log/000000000002-0.step       the moment up to which level 0 ran
     DIR/shards/0000/log/000000000002-1.step       rows of level 1, and the moment

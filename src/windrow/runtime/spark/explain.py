@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from windrow.core.time import Clock, format_duration
 from windrow.operators.dataflow import TaskWatch
+from windrow.operators.early_watching import EarlyWatch
 from windrow.operators.levels import levels_of
-from windrow.operators.lowering.early_watching import EarlyWatch
 from windrow.optimize.catalyst import translatable
 from windrow.plan.catalog import Relation, Stream
 from windrow.plan.expressions import conjuncts
@@ -38,7 +38,7 @@ def explain_spark(program: Program) -> str:
     lines += [f"  {said}" for said in _passing(program, plan)]
     lines += [f"  {query}: tuples are {said}" for query, said in plan.layout.merging.items()]
     lines += [f"  {w.query.name}: {said}" for w in wirings if (said := _joining(w))]
-    lines += [f"  {w.query.name}: {said}" for w in wirings for said in w.physical.folded]
+    lines += [f"  {w.query.name}: {said}" for w in wirings for said in w.physical.plan.folded]
     lines += [f"  {w.query.name}: {said}" for w in wirings for said in unused(w.query, SPARK)]
     for number in range(len(plan.entries)):
         lines += ["", *_input(plan, number)]
@@ -81,7 +81,7 @@ def _joining(wiring: Wiring) -> str:
     inputs = sum(len(physical.stages[n].inputs) - 1 for n in joins)
     if inputs < MANY:
         return ""
-    found = sorted({levels_of(physical)[n] for n in joins})
+    found = sorted({levels_of(physical.plan)[n] for n in joins})
     if len(found) == 1:
         return "all inputs are joined on one level: rows that match lie together"
     return f"inputs are joined in a chain of exchanges, at levels {', '.join(map(str, found))}"
@@ -199,7 +199,7 @@ def _level(plan: SparkPlan, level: int, wirings: list[Wiring]) -> list[str]:
 
 def _stages(wiring: Wiring, level: int) -> list[str]:
     physical = wiring.physical
-    levels = levels_of(physical)
+    levels = levels_of(physical.plan)
     stages = [
         stage
         for n, stage in enumerate(physical.stages)

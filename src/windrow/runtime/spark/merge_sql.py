@@ -18,8 +18,8 @@ import pyarrow as pa
 from windrow.core.time import Clock
 from windrow.core.types import TIMESTAMP, is_decimal, is_float
 from windrow.optimize.catalyst import spark_sql
-from windrow.optimize.partial_aggregates import Merge, PartialColumn
 from windrow.optimize.preaggregate_panes import FARTHEST
+from windrow.physical.sources import Merge, PartialColumn
 from windrow.plan.catalog import Stream
 from windrow.plan.expressions import Expr
 from windrow.runtime.shards.ports import Merged, Port

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 import windrow
 from windrow.cli.calibrate.digest import digest
-from windrow.operators.lowering.watching import OrderWatch
+from windrow.operators.watching import OrderWatch
 from windrow.optimize.join_graph import Order
 from windrow.runtime.local.database import Database
 from windrow.runtime.local.handle import QueryHandle

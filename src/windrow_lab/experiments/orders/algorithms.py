@@ -25,20 +25,13 @@ from windrow.core.types import BIGINT
 from windrow.operators.delta import Delta
 from windrow.operators.join.fifo import FifoJoin
 from windrow.operators.join.hash import HashJoin
-from windrow.operators.join.match import Match, Residual, Side, TimeBand
-from windrow.operators.join.multi.match import (
-    Equality,
-    Input,
-    Method,
-    MultiMatch,
-    Order,
-    PairBand,
-)
+from windrow.operators.join.match import Match, Residual, Side
+from windrow.operators.join.multi.match import MultiMatch, Order
 from windrow.operators.join.multi.program import compile_orders
 from windrow.operators.join.multi.task import MultiJoin
-from windrow.operators.join.rows import Form
 from windrow.operators.vector import I64, Bools, Vector
 from windrow.optimize.join_costs import Streams
+from windrow.physical.conditions import Equality, Form, JoinInput, Method, PairBand, TimeBand
 from windrow_lab.experiments.orders.streams import ticks_a_unit, width
 
 
@@ -179,7 +172,7 @@ def _match(streams: Streams, algorithm: Algorithm) -> MultiMatch:
     """
     every, sizes = range(len(streams)), sorted(set(algorithm.buckets))
     return MultiMatch(
-        tuple(Input(_schema(i, sizes), (f"t{i + 1}",)) for i in every),
+        tuple(JoinInput(_schema(i, sizes), (f"t{i + 1}",)) for i in every),
         (
             Equality(tuple((f"k{i + 1}",) for i in every)),
             *(Equality(tuple((_bucket(i, size),) for i in every)) for size in sizes),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import pairwise
 
-from windrow.operators.join.multi.match import Method
 from windrow.optimize.join_costs import JoinStream, all_orders, lazy
+from windrow.physical.conditions import Method
 from windrow_lab.contest.measurement import Measurement
 from windrow_lab.experiments.library.experiment import Experiment, Options, Panel
 from windrow_lab.experiments.library.spread import Ratio

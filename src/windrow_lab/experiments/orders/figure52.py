@@ -6,8 +6,8 @@ from math import exp, fabs, log
 from statistics import fmean
 from typing import ClassVar
 
-from windrow.operators.join.multi.match import Method
 from windrow.optimize.join_costs import all_orders, named
+from windrow.physical.conditions import Method
 from windrow_lab.experiments.library.spread import short
 from windrow_lab.experiments.library.table import Table
 from windrow_lab.experiments.library.verdict import (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from windrow.operators.join.multi.match import Method, Order
+from windrow.operators.join.multi.match import Order
 from windrow.optimize.join_costs import (
     JoinStream,
     Streams,
@@ -12,6 +12,7 @@ from windrow.optimize.join_costs import (
     loops,
     naive_lazy,
 )
+from windrow.physical.conditions import Method
 from windrow_lab.contest.measurement import Measurement
 from windrow_lab.experiments.library.experiment import Experiment, Options, Panel
 from windrow_lab.experiments.library.spread import short

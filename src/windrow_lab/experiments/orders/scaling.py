@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from windrow.operators.join.multi.match import Method
 from windrow.optimize.join_costs import JoinStream, eager, naive
+from windrow.physical.conditions import Method
 from windrow_lab.contest.measurement import Measurement
 from windrow_lab.experiments.library.experiment import Experiment, Panel
 from windrow_lab.experiments.library.table import Levels, Table

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from windrow.operators.join.multi.match import Method
 from windrow.optimize.join_costs import all_orders, heuristic, named
+from windrow.physical.conditions import Method
 from windrow_lab.experiments.library.table import Table
 from windrow_lab.experiments.library.verdict import (
     Finding,

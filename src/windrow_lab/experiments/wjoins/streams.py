@@ -15,9 +15,9 @@ import numpy as np
 from windrow.core.schema import Field, Schema
 from windrow.core.types import BIGINT
 from windrow.operators.delta import Delta
-from windrow.operators.join.match import TimeBand
-from windrow.operators.join.multi.match import Equality, Input, MultiMatch, PairBand
+from windrow.operators.join.multi.match import MultiMatch
 from windrow.operators.vector import I64, Vector
+from windrow.physical.conditions import Equality, JoinInput, PairBand, TimeBand
 
 SECOND = 1_000_000
 """Ticks of a second: µs."""
@@ -92,7 +92,7 @@ def stores(count: int, an_hour: float, days: int, items: int, seed: int) -> Stre
 
 def joined(count: int, windows: Sequence[tuple[int, int, int, int]]) -> MultiMatch:
     """Return the join of streams of one key; windows are (first, second, low, high)."""
-    inputs = tuple(Input(schema(i), (f"s{i}.id",)) for i in range(count))
+    inputs = tuple(JoinInput(schema(i), (f"s{i}.id",)) for i in range(count))
     keys = Equality(tuple((f"s{i}.k",) for i in range(count)))
     bands = tuple(
         PairBand(i, j, TimeBand(f"s{i}.t", f"s{j}.t", low, high, 0, 0))

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from windrow.core.schema import Field
-from windrow.operators.aggregate.op import GroupBy
 from windrow.operators.join.aggregation.op import AggregationJoin
 from windrow.operators.join.aggregation.walk import ContributionBatch
 from windrow.operators.join.multi.copies import BagOfRows
 from windrow.operators.vector import Vector, empty_data
+from windrow.physical.calls import GroupBy
 
 
 class ContributedColumns:

@@ -16,7 +16,7 @@ from windrow.kernels.parts import emission_weights
 from windrow.operators.aggregate.batch import EventBatch
 from windrow.operators.aggregate.contributions import contributed
 from windrow.operators.aggregate.groups import Emissions, RowChanges
-from windrow.operators.aggregate.parts import PartColumns, PartKind, split_sums
+from windrow.operators.aggregate.parts import part_columns, split_sums
 from windrow.operators.delta import Delta
 from windrow.operators.interner import Interner
 from windrow.operators.join.aggregation.folds.plain import EarlyCount, EarlyWhole
@@ -25,8 +25,10 @@ from windrow.operators.join.aggregation.op import AggregationJoin
 from windrow.operators.join.aggregation.parts import Contributions, EarlyFold, InputChanges
 from windrow.operators.join.aggregation.task import AggregationJoinTask
 from windrow.operators.join.aggregation.walk import ContributionBatch
-from windrow.operators.join.multi.match import Method, Order
+from windrow.operators.join.multi.match import Order
 from windrow.operators.vector import I64, Vector
+from windrow.physical.conditions import Method
+from windrow.physical.parts import PartColumns, PartKind
 
 
 class ContributingJoinTask(AggregationJoinTask):
@@ -80,7 +82,7 @@ class ContributingJoinTask(AggregationJoinTask):
         made: dict[int, list[Vector]] = {}
         batch = EventBatch(events, columns, found.count, weights)
         for c in self.late if len(part) else ():
-            made[c] = self.parts[c].columns(batch, self.interner)
+            made[c] = part_columns(self.parts[c], batch, self.interner)
         if changes is not None:
             met = (changes, events, part.all_entries, part.change, columns)
             given = Contributions(*met, found.count, found.rows_after)

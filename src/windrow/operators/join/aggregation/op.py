@@ -21,25 +21,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from windrow.core.schema import Field, Schema
-from windrow.operators.aggregate.op import AccumulatorCall, GroupBy
 from windrow.operators.join.multi.match import MultiMatch
 from windrow.operators.vector import Vector
+from windrow.physical.calls import GroupBy, PlacedCall
 
 Compute = Callable[[dict[str, Vector], int], dict[str, Vector]]
 """Takes columns of contributions and their number; returns those that keys and late calls read."""
-
-
-@dataclass(frozen=True, slots=True)
-class PlacedCall:
-    """A call, and where it is folded first.
-
-    `early` is the input whose aggregation set has partial values of it: the call reads columns of
-    that input alone, which need not be columns of its entries. None: a *late* call, which reads
-    columns of contributions, whatever it computes.
-    """
-
-    call: AccumulatorCall
-    early: int | None = None
 
 
 @dataclass(frozen=True)

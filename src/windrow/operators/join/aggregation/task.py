@@ -27,13 +27,14 @@ from windrow.operators.join.aggregation.walk import ContributionBatch, Walk
 from windrow.operators.join.multi.arrivals import Arrivals
 from windrow.operators.join.multi.copies import BagOfRows
 from windrow.operators.join.multi.loops import Loops, sliced
-from windrow.operators.join.multi.match import Method, Order
+from windrow.operators.join.multi.match import Order
 from windrow.operators.join.multi.rows import NONE
 from windrow.operators.join.multi.signed import SignedInputs
 from windrow.operators.join.zset import count_in
 from windrow.operators.netting import net_per_instant
 from windrow.operators.task import Counters, Saved
 from windrow.operators.vector import I64, Vector
+from windrow.physical.conditions import Method
 
 
 class AggregationJoinTask:

@@ -144,14 +144,15 @@ class Walk:
         self.out = bigger
 
     def _go_on(self, arrivals: Arrivals) -> None:
-        rows, loops, layout = self.inputs.rows, self.inputs.loops, self.inputs.layout
+        rows, loops = self.inputs.rows, self.inputs.loops
+        rows.reserve_dead(len(arrivals.ts))
         contribute(
-            (arrivals.plain, arrivals.spans),
+            arrivals.plain,
+            arrivals.spans,
             rows.state,
-            (layout.exp, layout.first, 1),
             loops.program.arrays,
-            (rows.live, rows.room_for_dead(len(arrivals.ts)), loops.walks),
             loops.stack,
+            loops.walks,
             self.out,
             self.log,
             loops.counts,

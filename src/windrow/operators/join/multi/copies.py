@@ -12,13 +12,12 @@ from windrow.kernels.records import gather_word
 from windrow.operators.codec import RowCodec
 from windrow.operators.delta import Delta
 from windrow.operators.join.multi.held import HeldRows
-from windrow.operators.join.multi.match import Input
 from windrow.operators.join.multi.rows import NONE
-from windrow.operators.join.rows import Form
 from windrow.operators.state.key_table import KeyTable, interned_words
 from windrow.operators.state.row_columns import interned_codes, load_columns, save_columns
 from windrow.operators.task import Saved
 from windrow.operators.vector import I64, Vector
+from windrow.physical.conditions import Form, JoinInput
 
 
 @dataclass(slots=True)
@@ -28,7 +27,7 @@ class BagOfRows:
     A departure takes away one copy of an equal row. O(changes).
     """
 
-    source: Input
+    source: JoinInput
     fields: tuple[Field, ...]
     codec: RowCodec = field(init=False)
     order: dict[str, int] = field(init=False)
@@ -133,13 +132,13 @@ class RingOfRows:
     at the tail, and no row is looked for [MULTI 3.6]. O(changes).
     """
 
-    source: Input
+    source: JoinInput
     fields: tuple[Field, ...]
     rows: HeldRows = field(init=False)
 
     def __post_init__(self) -> None:
         names = tuple(f.name for f in self.fields)
-        self.rows = HeldRows(Input(self.source.schema, names), Form.FIFO)
+        self.rows = HeldRows(JoinInput(self.source.schema, names), Form.FIFO)
 
     @property
     def ring(self) -> bool:

@@ -8,13 +8,12 @@ import numpy as np
 
 from windrow.core.time import FOREVER
 from windrow.operators.delta import Delta
-from windrow.operators.join.multi.match import Input
 from windrow.operators.join.multi.rows import NONE, SMALLEST
-from windrow.operators.join.rows import Form
 from windrow.operators.state.calendar import CalendarQueue
 from windrow.operators.state.key_table import grown
 from windrow.operators.state.row_records import Moves, RowRecords
 from windrow.operators.vector import I64
+from windrow.physical.conditions import Form, JoinInput
 
 
 @dataclass(slots=True)
@@ -24,7 +23,7 @@ class HeldRows:
     Invariant, asserted by `check`: a free place of a pool is listed once, and is below `top`.
     """
 
-    source: Input
+    source: JoinInput
     form: Form
     payload: RowRecords = field(init=False)
     free: I64 = field(default_factory=lambda: np.empty(SMALLEST, np.int64))

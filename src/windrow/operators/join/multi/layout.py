@@ -18,7 +18,7 @@ from windrow.core.types import is_float
 from windrow.kernels.multi_rows import CODE, KEEP, OLDER, PORT_WORDS
 from windrow.operators.codec import RowCodec, any_null, column_of, column_words
 from windrow.operators.delta import Delta
-from windrow.operators.join.multi.match import MultiMatch
+from windrow.operators.join.multi.match import MultiMatch, equality_codec
 from windrow.operators.vector import I64, Vector
 
 MAGNITUDE = np.int64(2**63 - 1)
@@ -57,7 +57,7 @@ class RowLayout:
         """How the columns of each port become words."""
         match = self.match
         return tuple(
-            tuple(match.equalities[c].codec(match.inputs[i].schema, i) for c in ports)
+            tuple(equality_codec(match.equalities[c], match.inputs[i].schema, i) for c in ports)
             for i, ports in enumerate(self.ports)
         )
 

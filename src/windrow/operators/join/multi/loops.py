@@ -27,13 +27,14 @@ from windrow.kernels.multi_joins import (
 )
 from windrow.operators.delta import Delta
 from windrow.operators.join.multi.arrivals import Arrivals
-from windrow.operators.join.multi.match import Method, Order
+from windrow.operators.join.multi.match import Order
 from windrow.operators.join.multi.program import JoinProgram, compile_orders
 from windrow.operators.join.multi.results import GatheredResults, ResultSink
 from windrow.operators.join.multi.rows import MultiJoinRows
 from windrow.operators.join.multi.stars import Stars
 from windrow.operators.task import Counters
 from windrow.operators.vector import I64
+from windrow.physical.conditions import Method
 
 FEW = 256
 """Results for which there is room however few arrivals are."""
@@ -135,9 +136,8 @@ class Loops:
         self.stars.write(matched, arrivals, self.rows, self.places, results)
 
     def _walk(self, arrivals: Arrivals, results: ResultSink, total: int) -> None:
-        rows, work, layout = self.rows, self.work, self.rows.layout
-        dead, arrays = rows.room_for_dead(total), arrivals.arrays
-        form = (layout.exp, layout.first, int(layout.signed))
+        rows, work, arrays = self.rows, self.work, arrivals.arrays
+        rows.reserve_dead(total)
         work[AT] = work[STOP] = 0
         going = True
         while going:
@@ -148,10 +148,7 @@ class Loops:
                 arrays,
                 arrivals.spans,
                 rows.state,
-                form,
                 self.program.arrays,
-                rows.live,
-                dead,
                 self.stack,
                 self.walks,
                 (self.places, results.times),

@@ -11,92 +11,28 @@ Results are made of one row of each input; they begin with the newest and end wi
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
 from functools import cached_property
 
 from windrow.core.schema import Field, Schema
 from windrow.operators.codec import RowCodec
-from windrow.operators.join.match import Residual, TimeBand
+from windrow.operators.join.match import Residual
+from windrow.physical.conditions import Compare, Equality, JoinInput, PairBand
 
 Order = tuple[int, ...]
 """Positions of inputs, outermost loop first."""
 
 
-class Method(Enum):
-    """How the loops of a join of many inputs find their rows. All methods give one answer."""
-
-    HASH = "hash"  # by an index where an equality leads to the input, else by looking at all
-    LOOPS = "loops"  # by looking at all rows of the input [MULTI 3.2]
-    NAIVE = "naive"  # the same, and new tuples stay where their input stands in the order
-
-
-@dataclass(frozen=True)
-class Input:
-    """One input: its columns, those to emit, and those that the residual reads besides.
-
-    `silent`: its changes make no results by themselves, only rows for others to meet; it stands
-    before those, so that changes of an instant come first.
-    """
-
-    schema: Schema
-    output: tuple[str, ...]
-    reads: tuple[str, ...] = ()
-    silent: bool = False
-
-    @cached_property
-    def kept(self) -> tuple[str, ...]:
-        """The columns that a result may need: output, then those only read."""
-        return self.output + tuple(n for n in self.reads if n not in self.output)
-
-
-@dataclass(frozen=True)
-class Equality:
-    """Columns that have one value in a result: of each input some, as many of each, or none.
-
-    NULL equals nothing. Equalities between the same inputs are one, with several columns.
-    """
-
-    columns: tuple[tuple[str, ...], ...]
-
-    @property
-    def inputs(self) -> tuple[int, ...]:
-        """The inputs that it binds."""
-        return tuple(i for i, names in enumerate(self.columns) if names)
-
-    def codec(self, schema: Schema, at: int) -> RowCodec:
-        """Return how the columns of input `at` become words; all inputs have one layout."""
-        fields = (schema[name] for name in self.columns[at])
-        return RowCodec(tuple(Field(f.name, f.type, nullable=False) for f in fields))
-
-
-@dataclass(frozen=True, slots=True)
-class PairBand:
-    """A band on the times of two inputs: ``low <= second - first <= high``."""
-
-    first: int
-    second: int
-    band: TimeBand
-
-
-@dataclass(frozen=True, slots=True)
-class Compare:
-    """``first.column OP second.column`` on words whose order is that of the values.
-
-    `op` is one of lt, le, gt, ge, ne. NULL compares with nothing.
-    """
-
-    first: int
-    column: str
-    op: str
-    second: int
-    other: str
+def equality_codec(equality: Equality, schema: Schema, at: int) -> RowCodec:
+    """Return how the columns of input `at` become words; all inputs have one layout."""
+    fields = (schema[name] for name in equality.columns[at])
+    return RowCodec(tuple(Field(f.name, f.type, nullable=False) for f in fields))
 
 
 @dataclass(frozen=True)
 class MultiMatch:
     """All equalities, bands and comparisons hold, and the residual on the columns of the result."""
 
-    inputs: tuple[Input, ...]
+    inputs: tuple[JoinInput, ...]
     equalities: tuple[Equality, ...] = ()
     bands: tuple[PairBand, ...] = ()
     compares: tuple[Compare, ...] = ()

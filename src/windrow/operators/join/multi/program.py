@@ -31,8 +31,9 @@ from windrow.kernels.multi_ahead import (
 from windrow.kernels.multi_joins import BAND, CHECK_WORDS, EQ, GE, GT, LE, LT, NE
 from windrow.operators.join.multi.keep import reach
 from windrow.operators.join.multi.layout import RowLayout
-from windrow.operators.join.multi.match import Method, Order
+from windrow.operators.join.multi.match import Order
 from windrow.operators.vector import I64
+from windrow.physical.conditions import Method
 
 OPS = {"lt": LT, "le": LE, "gt": GT, "ge": GE, "ne": NE}
 MIRRORED = {"lt": GT, "le": GE, "gt": LT, "ge": LE, "ne": NE}

@@ -22,6 +22,7 @@ from windrow.kernels.multi_rows import (
     RING,
     SHAPE_WORDS,
     TAIL,
+    ManyRows,
     link_all,
     settle,
 )
@@ -33,9 +34,6 @@ from windrow.operators.vector import I64
 SMALLEST = 64
 
 NONE: I64 = np.empty(0, np.int64)
-
-State = tuple[I64, I64, I64, I64, I64, I64]
-"""What the loops read and write: rows, born, heads, shapes, classes, bases."""
 
 
 @dataclass(slots=True)
@@ -83,9 +81,12 @@ class MultiJoinRows:
         self.reserve_codes()
 
     @property
-    def state(self) -> State:
+    def state(self) -> ManyRows:
         """What the loops read and write."""
-        return self.rows, self.born, self.heads, self.shapes, self.classes, self.bases
+        layout = self.layout
+        chains = self.heads, self.shapes, self.classes, self.bases, self.live, self.dead
+        form = layout.exp, layout.first, int(layout.signed)
+        return ManyRows(self.rows, self.born, *chains, *form)
 
     def _emptied(self, size: int) -> I64:
         rows: I64 = aligned((size, row_words(self.layout.width)), np.int64)
@@ -142,12 +143,11 @@ class MultiJoinRows:
             self.tables[c].encode(w) for c, w in zip(self.layout.ports[which], words, strict=True)
         ]
 
-    def room_for_dead(self, more: int) -> I64:
-        """Return room for a code of each row and port, so many rows to come included."""
+    def reserve_dead(self, more: int) -> None:
+        """Make room for a code of each row and port, so many rows to come included."""
         size = (len(self.rows) + more) * max(1, self.layout.most_ports) + 1
         if len(self.dead) < size:
             self.dead = np.empty(size, np.int64)
-        return self.dead
 
     def release(self, gone: int) -> None:
         """Forget the codes in `dead` that have no rows."""
@@ -161,10 +161,7 @@ class MultiJoinRows:
 
     def link(self, which: int, numbers: I64) -> None:
         """Chain stored rows, oldest first."""
-        link_all(
-            which, numbers, self.rows, self.layout.first, self.heads, self.shapes, self.classes,
-            self.bases, self.live,
-        )  # fmt: skip
+        link_all(which, numbers, self.state)
 
     def taken(self, which: int) -> I64:
         """Return the numbers of the rows that are there, oldest first in a ring."""

@@ -14,11 +14,12 @@ from windrow.operators.join.multi.arrivals import Arrivals
 from windrow.operators.join.multi.copies import BagOfRows, Copies, RingOfRows
 from windrow.operators.join.multi.layout import RowLayout
 from windrow.operators.join.multi.loops import Loops, LoopStatistics
-from windrow.operators.join.multi.match import Method, MultiMatch, Order
+from windrow.operators.join.multi.match import MultiMatch, Order, equality_codec
 from windrow.operators.join.multi.rows import NONE, MultiJoinRows
 from windrow.operators.state.key_table import KeyTable, interned_words
 from windrow.operators.task import Saved
 from windrow.operators.vector import I64
+from windrow.physical.conditions import Method
 
 
 class SignedInputs:
@@ -198,7 +199,8 @@ class SignedInputs:
         found: list[I64] = []
         for e, table in zip(self.match.equalities, self.rows.tables, strict=True):
             at = e.inputs[0]
-            found += interned_words(e.codec(self.match.inputs[at].schema, at).fields, table)
+            codec = equality_codec(e, self.match.inputs[at].schema, at)
+            found += interned_words(codec.fields, table)
         for copies, numbers in zip(self.copies, self._numbers(), strict=True):
             found += copies.live_codes(numbers)
         return found

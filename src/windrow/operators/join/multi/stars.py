@@ -51,18 +51,15 @@ class Stars:
 
         `counts` gets the rows that they are to look at, by loop as `steps`.
         """
-        total, layout = len(arrivals.ts), rows.layout
+        total = len(arrivals.ts)
         if len(self.found) <= total:
             self.found = np.empty((2 * total + 1, self.found.shape[1]), np.int64)
-        dead, form = rows.room_for_dead(total), (layout.exp, layout.first, 0)
+        rows.reserve_dead(total)
         count, gone, widest = count_stars(
             arrivals.plain,
             arrivals.spans,
             rows.state,
-            form,
             steps,
-            rows.live,
-            dead,
             gone,
             counts,
             self.found,
@@ -131,7 +128,6 @@ class StarPass:
             high,
             self.arrivals.plain,
             self.rows.state,
-            (self.rows.layout.exp, self.rows.layout.first, 0),
             lists,
             walks,
             (places, self.results.times),

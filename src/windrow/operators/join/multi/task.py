@@ -15,14 +15,14 @@ from windrow.operators.join.multi.held import HeldRows
 from windrow.operators.join.multi.keep import keep_until, waits
 from windrow.operators.join.multi.layout import RowLayout
 from windrow.operators.join.multi.loops import FEW, Loops, LoopStatistics, sliced
-from windrow.operators.join.multi.match import Method, MultiMatch, Order
+from windrow.operators.join.multi.match import MultiMatch, Order, equality_codec
 from windrow.operators.join.multi.results import GatheredResults
 from windrow.operators.join.multi.rows import MultiJoinRows
-from windrow.operators.join.rows import Form
 from windrow.operators.state.key_table import KeyTable, interned_words
 from windrow.operators.state.row_columns import interned_codes, load_columns, save_columns
 from windrow.operators.task import Counters, Saved
 from windrow.operators.vector import I64, Vector, is_interned
+from windrow.physical.conditions import Form, Method
 
 
 class MultiJoin:
@@ -133,16 +133,16 @@ class MultiJoin:
 
     def _expire(self, clock: int) -> None:
         """Forget what has expired by `clock`, and the codes that no row is left of."""
-        rows, gone, dead = self.rows, self.loops.gone, self.rows.room_for_dead(0)
-        first, chains = self.layout.first, (rows.heads, rows.shapes, rows.classes, rows.bases)
+        rows, gone = self.rows, self.loops.gone
+        rows.reserve_dead(0)
         if clock >= self.expire_at:
             self.expire_at = clock + (self.expire_every or 1)
-            gone = pass_tails(clock, rows.rows, first, *chains, rows.live, dead, gone)
+            gone = pass_tails(clock, rows.state, gone)
             for i, held in enumerate(self.inputs):
                 base = rows.shapes[i, BASE]
                 numbers = held.ended(clock, rows.rows[base : base + held.top, KEEP])
                 if len(numbers):
-                    gone = take_out(numbers, i, rows.rows, first, *chains, rows.live, dead, gone)
+                    gone = take_out(numbers, i, rows.state, gone)
                     held.release(numbers)
         self.loops.settle(gone)
 
@@ -251,7 +251,8 @@ class MultiJoin:
         found: list[I64] = []
         for e, table in zip(self.match.equalities, self.rows.tables, strict=True):
             at = e.inputs[0]
-            found += interned_words(e.codec(self.match.inputs[at].schema, at).fields, table)
+            codec = equality_codec(e, self.match.inputs[at].schema, at)
+            found += interned_words(codec.fields, table)
         for i, held in enumerate(self.inputs):
             numbers = self.rows.taken(i)
             places = numbers & self.rows.shapes[i, MASK]

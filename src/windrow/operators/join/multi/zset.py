@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from windrow.operators.delta import Delta
 from windrow.operators.join.multi.loops import Loops, LoopStatistics, sliced
-from windrow.operators.join.multi.match import Method, MultiMatch, Order
+from windrow.operators.join.multi.match import MultiMatch, Order
 from windrow.operators.join.multi.results import Weighted
 from windrow.operators.join.multi.rows import MultiJoinRows
 from windrow.operators.join.multi.signed import SignedInputs
 from windrow.operators.join.zset import count_in, count_out
 from windrow.operators.task import Counters, Saved
 from windrow.operators.vector import I64
+from windrow.physical.conditions import Method
 
 
 class MultiZSetJoin:

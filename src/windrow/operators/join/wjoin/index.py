@@ -7,7 +7,7 @@ import numpy as np
 from windrow.kernels.wjoin_rows import count_codes
 from windrow.operators.codec import RowCodec
 from windrow.operators.delta import Delta
-from windrow.operators.join.multi.match import MultiMatch
+from windrow.operators.join.multi.match import MultiMatch, equality_codec
 from windrow.operators.state.key_table import KeyTable
 from windrow.operators.vector import I64
 
@@ -24,7 +24,8 @@ class KeyIndex:
     def __init__(self, match: MultiMatch) -> None:
         self.match = match
         self.codecs = [
-            {i: e.codec(match.inputs[i].schema, i) for i in e.inputs} for e in match.equalities
+            {i: equality_codec(e, match.inputs[i].schema, i) for i in e.inputs}
+            for e in match.equalities
         ]
         self.tables = [KeyTable(_width(codecs)) for codecs in self.codecs]
         self.heads: I64 = np.zeros((len(self.tables), 1, len(match.inputs)), np.int64)

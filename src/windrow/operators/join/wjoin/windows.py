@@ -13,12 +13,13 @@ import numpy as np
 
 from windrow.operators.join.multi.match import MultiMatch
 from windrow.operators.vector import I64
-
-FARTHEST = 2**60
-"""A window that is longer is as good as none: times and their sums stay in 64 bits."""
-
-Paths = list[list[int]]
-"""By how much a row of one stream may at most be later than one of another; FARTHEST: unbound."""
+from windrow.physical.pair_windows import (
+    FARTHEST,
+    Paths,
+    given_windows,
+    shortest,
+    why_no_w_join,
+)
 
 
 class Windows(Enum):
@@ -55,17 +56,12 @@ class WindowBounds:
 
 def unfit(match: MultiMatch) -> str:
     """Return why a join is none that W-joins can do; empty if they can."""
-    for pair in match.bands:
-        if pair.band.left_lag != 0 or pair.band.right_lag != 0:
-            return "a window is on another time than the tuples' own"
-    if any(FARTHEST in row for row in paths_of(match)):
-        return "windows do not tie all streams together"
-    return ""
+    return why_no_w_join(len(match.inputs), match.bands)
 
 
 def reach_of(match: MultiMatch, windows: Windows = Windows.LOCAL) -> WindowBounds:
     """Return the windows of a join that `unfit` has nothing against."""
-    given = given_windows(match)
+    given = given_windows(len(match.inputs), match.bands)
     paths = shortest(given)
     exact = np.array(paths, np.int64)
     possible = bool((np.diag(exact) >= 0).all())
@@ -78,36 +74,9 @@ def reach_of(match: MultiMatch, windows: Windows = Windows.LOCAL) -> WindowBound
     return WindowBounds(most, exact, others.max(axis=1), possible)
 
 
-def given_windows(match: MultiMatch) -> Paths:
-    """Return the windows of pairs as they were given."""
-    everyone = range(len(match.inputs))
-    found = [[0 if k == j else FARTHEST for j in everyone] for k in everyone]
-    for pair in match.bands:
-        one, other = pair.first, pair.second
-        found[one][other] = min(found[one][other], pair.band.high)
-        found[other][one] = min(found[other][one], -pair.band.low)
-    return found
-
-
 def paths_of(match: MultiMatch) -> Paths:
     """Return all windows, those that were not given by the shortest path."""
-    return shortest(given_windows(match))
-
-
-def shortest(given: Paths) -> Paths:
-    """Return the shortest paths. A path to itself below 0 says that nothing can match.
-
-    >>> shortest([[0, 4, FARTHEST], [4, 0, 6], [FARTHEST, 6, 0]])
-    [[0, 4, 10], [4, 0, 6], [10, 6, 0]]
-    """
-    paths = [list(row) for row in given]
-    everyone = range(len(paths))
-    for via in everyone:
-        for k in everyone:
-            for j in everyone:
-                if FARTHEST not in (paths[k][via], paths[via][j]):
-                    paths[k][j] = min(paths[k][j], paths[k][via] + paths[via][j])
-    return [[min(most, FARTHEST) for most in row] for row in paths]
+    return shortest(given_windows(len(match.inputs), match.bands))
 
 
 def widest(given: Paths, paths: Paths) -> int:

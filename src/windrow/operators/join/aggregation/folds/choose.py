@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from windrow.core.types import is_decimal, is_float
 from windrow.operators.aggregate.choose import DUPLICATES_DO_NOT_MATTER
-from windrow.operators.aggregate.op import AccumulatorCall
 from windrow.operators.aggregate.wide import WideDecimals
 from windrow.operators.interner import Interner
 from windrow.operators.join.aggregation.folds.extremes import EarlyExtreme
@@ -17,6 +16,7 @@ from windrow.operators.join.aggregation.folds.plain import (
 )
 from windrow.operators.join.aggregation.folds.reals import EarlyReals
 from windrow.operators.join.aggregation.parts import EarlyFold
+from windrow.physical.calls import AccumulatorCall
 
 LINEAR = {"count", "sum", "avg", "var_samp", "var_pop", "stddev_samp", "stddev_pop"}
 """Calls that are read from sums, which n copies of a bag have n times."""

@@ -16,7 +16,6 @@ from windrow.kernels.early_extremes import (
 from windrow.kernels.early_folds import COPIES
 from windrow.kernels.ordered import KEY
 from windrow.operators.aggregate.comparing import Comparing
-from windrow.operators.aggregate.op import AccumulatorCall
 from windrow.operators.aggregate.ordered import Forest
 from windrow.operators.interner import Interner
 from windrow.operators.join.aggregation.folds.plain import Argument
@@ -24,6 +23,7 @@ from windrow.operators.join.aggregation.parts import Contributions
 from windrow.operators.state.key_table import grown
 from windrow.operators.task import Saved
 from windrow.operators.vector import I64, Bools
+from windrow.physical.calls import AccumulatorCall
 
 MORE_NODES = 64
 """Room in the bags of groups that a part begins with, at least."""

@@ -21,12 +21,12 @@ from windrow.kernels.early_folds import (
     rows_spanned,
 )
 from windrow.operators.aggregate.batch import ALL_TAKEN, column_bits, taken_rows
-from windrow.operators.aggregate.op import AccumulatorCall
 from windrow.operators.aggregate.wide import WideDecimals
 from windrow.operators.join.aggregation.parts import Contributions, InputChanges
 from windrow.operators.state.key_table import grown
 from windrow.operators.task import Saved
 from windrow.operators.vector import I64, Bools, Vector, is_interned
+from windrow.physical.calls import AccumulatorCall
 
 NO_WORDS: I64 = np.empty(0, np.int64)
 

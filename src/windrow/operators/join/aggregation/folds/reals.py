@@ -14,13 +14,13 @@ from windrow.kernels.early_reals import (
     limbs_spanned,
 )
 from windrow.kernels.sums import MASK, ROOM, settle_all
-from windrow.operators.aggregate.op import AccumulatorCall
 from windrow.operators.aggregate.sums import in_wider_rows
 from windrow.operators.join.aggregation.folds.plain import Argument
 from windrow.operators.join.aggregation.parts import Contributions
 from windrow.operators.state.key_table import grown
 from windrow.operators.task import Saved
 from windrow.operators.vector import I64, Bools
+from windrow.physical.calls import AccumulatorCall
 
 
 class Sums:

@@ -77,3 +77,16 @@ class GroupBy:
             if call.filter is not None:
                 found.setdefault(call.filter, Field(call.filter, pa.bool_()))
         return tuple(found.values())
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedCall:
+    """A call, and where it is folded first.
+
+    `early` is the input whose aggregation set has partial values of it: the call reads columns of
+    that input alone, which need not be columns of its entries. None: a *late* call, which reads
+    columns of contributions, whatever it computes.
+    """
+
+    call: AccumulatorCall
+    early: int | None = None

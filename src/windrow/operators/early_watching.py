@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from windrow.operators.interner import Interner
+from windrow.operators.lowering.aggregation import foldable
 from windrow.operators.task import Task
 from windrow.optimize.choose_early import (
     EarlyChoice,
@@ -22,6 +23,7 @@ from windrow.optimize.choose_early import (
 from windrow.optimize.early_calls import Foldable, early_calls
 from windrow.optimize.early_grouping import entry_columns
 from windrow.optimize.grouped_joins import GroupedJoin
+from windrow.optimize.notes import EarlyNotes
 from windrow.plan.format import format_expr
 
 FIRST_LOOK = 4_096
@@ -47,28 +49,6 @@ PATIENT = 4
 
 CLEARLY_CHEAPER = 1.1
 """How many times the best placement's cost the one that runs must have for it to be changed."""
-
-
-@dataclass(frozen=True, slots=True)
-class EarlyNote:
-    """Explains why no early aggregation is considered."""
-
-    reason: str
-
-    def look(self, rows: int) -> None:
-        """Nothing can be changed while it runs."""
-
-    def notes(self) -> list[str]:
-        """Return the reason."""
-        return [f"early aggregation: none; {self.reason}"]
-
-    def facts(self) -> dict[str, object]:
-        """Return the same for other programs."""
-        return {"early_aggregation": "none", "reason": self.reason, "placements": []}
-
-    def stats(self) -> dict[str, object]:
-        """Return nothing: there is nothing to count."""
-        return {}
 
 
 @dataclass(slots=True)
@@ -100,6 +80,22 @@ class EarlyWatch:
     refused: str = ""
     seen: float = field(default=0.0, init=False)
     _counted: int = field(default=0, init=False)
+
+    @classmethod
+    def of(cls, notes: EarlyNotes, interner: Interner, feeds: tuple[Task, ...]) -> EarlyWatch:
+        """Return a fresh watch of what a plan says."""
+        return cls(
+            notes.joined,
+            notes.choice,
+            foldable,
+            interner,
+            adapts=notes.adapts,
+            replans=notes.replans,
+            slide=notes.slide,
+            feeds=feeds,
+            constants=notes.constants,
+            refused=notes.refused,
+        )
 
     @property
     def key(self) -> str:

@@ -24,28 +24,6 @@ three inputs, and twice that for each one more."""
 
 
 @dataclass(slots=True)
-class ChoiceNotes:
-    """Explains what was chosen, where nothing changes while it runs."""
-
-    choice: JoinChoice
-
-    def look(self, rows: int) -> None:
-        """Nothing can be changed while it runs."""
-
-    def notes(self) -> list[str]:
-        """Return what, and why."""
-        return explained(self.choice)
-
-    def facts(self) -> dict[str, object]:
-        """Return the same for other programs."""
-        return facts(self.choice)
-
-    def stats(self) -> dict[str, object]:
-        """Return the algorithm: nothing is counted."""
-        return {"algorithm": self.choice.algorithm}
-
-
-@dataclass(slots=True)
 class OrderWatch:
     """Gives a join of many inputs the orders that are best for the rows alive.
 

@@ -1,0 +1,1 @@
+"""The physical plan as data: operators with their parameters, edges, state layouts, identity."""

@@ -1,0 +1,84 @@
+"""The physical plan of a query: its root, and what is known of it as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from windrow.physical.identity import digest, identities
+from windrow.physical.node import PhysicalNode
+from windrow.physical.operators import ExchangeOp, SourceOp
+from windrow.physical.sources import Crossing, Partials, SourceScan
+
+
+@dataclass(frozen=True)
+class PhysicalPlan:
+    """The physical plan of one query.
+
+    `netted`: the root's changes of an instant are net already. `placements` says, by the names of
+    inputs, which are aggregated before they are joined. On shards `folded` says of groups that rows
+    change shards for whether they are folded before, and `unmerged` why inputs of joins that are
+    aggregated early are not merged.
+    """
+
+    root: PhysicalNode
+    netted: bool
+    placements: tuple[tuple[str, str], ...] = ()
+    folded: tuple[str, ...] = field(default=(), compare=False)
+    unmerged: tuple[str, ...] = field(default=(), compare=False)
+
+    @cached_property
+    def nodes(self) -> tuple[PhysicalNode, ...]:
+        """All nodes, inputs first; the root is the last. A node that two read is there once."""
+        found: dict[int, PhysicalNode] = {}
+        _collect(self.root, found)
+        return tuple(found.values())
+
+    @cached_property
+    def numbers(self) -> dict[int, int]:
+        """The position of each node among `nodes`, by its `id`."""
+        return {id(node): i for i, node in enumerate(self.nodes)}
+
+    def inputs_of(self, node: PhysicalNode) -> tuple[int, ...]:
+        """Return the positions of the nodes that a node reads."""
+        return tuple(self.numbers[id(below)] for below in node.inputs)
+
+    @cached_property
+    def identity(self) -> str:
+        """What a saved state must agree with to be taken over (`identity.py`)."""
+        known = identities(self.nodes)
+        return digest([[i, self.inputs_of(n)] for i, n in zip(known, self.nodes, strict=True)])
+
+    def _sources(self) -> Iterator[tuple[int, SourceOp]]:
+        for i, node in enumerate(self.nodes):
+            if isinstance(node.op, SourceOp):
+                yield i, node.op
+
+    @cached_property
+    def sources(self) -> dict[int, SourceScan]:
+        """What enters the plan, by position."""
+        return {i: op.scan for i, op in self._sources()}
+
+    @cached_property
+    def entries(self) -> dict[int, Crossing]:
+        """On shards, whom the rows of an input go to, by position."""
+        return {i: op.crossing for i, op in self._sources() if op.crossing is not None}
+
+    @cached_property
+    def partials(self) -> dict[int, Partials]:
+        """On shards, the inputs whose rows may be merged before they enter, by position."""
+        return {i: op.partials for i, op in self._sources() if op.partials is not None}
+
+    @cached_property
+    def exchanges(self) -> dict[int, Crossing]:
+        """On shards, nodes whose changes come from the same node's input on all shards."""
+        nodes = enumerate(self.nodes)
+        return {i: n.op.crossing for i, n in nodes if isinstance(n.op, ExchangeOp)}
+
+
+def _collect(node: PhysicalNode, found: dict[int, PhysicalNode]) -> None:
+    if id(node) not in found:
+        for below in node.inputs:
+            _collect(below, found)
+        found[id(node)] = node

@@ -1,0 +1,164 @@
+"""Physical plans are data: compared, hashed, written, read again, and identified by structure."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from windrow.core.errors import StateError
+from windrow.operators.interner import Interner
+from windrow.operators.lower import lower
+from windrow.operators.open import FACTORIES, open_plan
+from windrow.physical import operators
+from windrow.physical.codec import plan_from_json, plan_to_json, to_json
+from windrow.physical.identity import identities
+from windrow.physical.operators import ExchangeOp, MultiJoinOp, Op, SourceOp, StateLayout
+from windrow.physical.plan import PhysicalPlan
+from windrow.plan.nodes import Query
+from windrow.plan.session import Session
+from windrow.runtime.shards import optimized
+from windrow.runtime.shards.checkpoint import open_checkpoint, use_published_plans
+from windrow.runtime.shards.layout import wired
+from windrow.runtime.shards.program import Program
+
+DECLARED = """
+CREATE STREAM a (ts TIMESTAMP, k BIGINT, v DOUBLE, x STRING) TIMESTAMP BY ts{source};
+CREATE STREAM b (ts TIMESTAMP, k BIGINT, v DECIMAL(10, 2)) TIMESTAMP BY ts;
+CREATE STREAM c (ts TIMESTAMP, k BIGINT) TIMESTAMP BY ts;
+CREATE RELATION r (k BIGINT, w STRING);
+CREATE NON RETROACTIVE RELATION n (k BIGINT, w BIGINT);
+"""
+
+QUERIES = (
+    "SELECT k, SUM(v) AS s FROM a [RANGE 1 MINUTE] WHERE x LIKE 'q%' GROUP BY k",
+    "SELECT k, COUNT(*) AS s FROM b [RANGE 1 MINUTE SLIDE 10 SECONDS] GROUP BY k",
+    "SELECT a.k, SUM(b.v) AS s FROM a [RANGE 60], b [ROWS 9] WHERE a.k = b.k GROUP BY a.k",
+    "SELECT a.x FROM a [RANGE 60], b [RANGE 60], c [RANGE 60] WHERE a.k = b.k AND b.k = c.k",
+    "SELECT a.x FROM a, b, c WHERE a.k = b.k AND WINDOW = 5 SECONDS",
+    "SELECT DISTINCT a.k, n.w FROM a [RANGE 60], n WHERE a.k = n.k AND a.v > 1.5",
+    "SELECT a.k FROM a [RANGE 60] WHERE NOT EXISTS (SELECT * FROM b [RANGE 9] WHERE b.k = a.k)",
+    "SELECT a.k FROM a [RANGE 60] WHERE a.k IN (SELECT k FROM b [RANGE 9])",
+    "ISTREAM (SELECT a.k, r.w FROM a [PARTITION BY k ROWS 3], r WHERE a.k = r.k)",
+    "SELECT k FROM a [RANGE 60] UNION ALL SELECT k FROM b [NOW]",
+    "SELECT k FROM a [RANGE 60] EXCEPT SELECT k FROM b [UNBOUNDED]",
+    "SELECT k, v FROM a [RANGE 60] ORDER BY v DESC LIMIT 3",
+    "RSTREAM (SELECT k, MEDIAN(v) AS m FROM a [RANGE 60 SLIDE 5] GROUP BY k)",
+)
+
+
+def bound(text: str, source: str = "") -> Query:
+    session = Session()
+    session.execute(f"{DECLARED.format(source=source)}; CREATE QUERY q AS {text}")
+    return session.query("q")
+
+
+def plans(text: str) -> list[PhysicalPlan]:
+    """Return the plans of a query under all strategies, in one process and on shards."""
+    query = bound(text)
+    made = [lower(query, strategy) for strategy in ("auto", "upa", "direct", "negative")]
+    return [*made, *(lower(query, "auto", sharded=True, partials=p) for p in (False, True))]
+
+
+@pytest.mark.parametrize("text", QUERIES)
+def test_a_plan_is_read_as_it_was_written(text: str) -> None:
+    for plan in plans(text):
+        again = plan_from_json(plan_to_json(plan))
+        assert again == plan
+        assert hash(again) == hash(plan)
+        assert again.identity == plan.identity
+        assert plan_to_json(again) == plan_to_json(plan)
+        opened = [open_plan(p, Interner()).stages for p in (plan, again)]
+        assert [(s.label, s.structure, s.inputs) for s in opened[0]] == [
+            (s.label, s.structure, s.inputs) for s in opened[1]
+        ]
+
+
+@pytest.mark.parametrize("text", QUERIES)
+def test_a_query_has_one_plan(text: str) -> None:
+    assert plans(text) == plans(text)
+
+
+def test_other_queries_have_other_identities() -> None:
+    found = [lower(bound(text), "auto").identity for text in QUERIES]
+    assert len(set(found)) == len(QUERIES)
+
+
+def test_text_costs_reasons_and_places_are_not_identity() -> None:
+    query = bound(QUERIES[3])
+    plan = lower(query, "auto")
+    shown = replace(plan.root, label="anything", structure="else", notes=None, logical=None)
+    assert replace(plan, root=shown).identity == plan.identity
+    assert replace(plan, root=shown) == plan
+    moved = bound(QUERIES[3], " USING parquet OPTIONS (path 'elsewhere')")
+    assert lower(moved, "auto").identity == plan.identity
+
+
+def test_orders_that_change_while_a_join_runs_are_not_identity() -> None:
+    plan = lower(bound(QUERIES[3]), "auto")
+    (at,) = (i for i, n in enumerate(plan.nodes) if isinstance(n.op, MultiJoinOp))
+    op = plan.nodes[at].op
+    assert isinstance(op, MultiJoinOp)
+    other = replace(op, orders=tuple(reversed(op.orders)))
+    changed = replace(plan.nodes[at], op=other)
+    assert changed != plan.nodes[at]
+    assert identities([*plan.nodes[:at], changed])[-1] == identities(plan.nodes)[at]
+
+
+def test_another_version_of_a_layout_is_another_identity(monkeypatch: pytest.MonkeyPatch) -> None:
+    query = bound(QUERIES[0])
+    known = lower(query, "auto").identity
+    monkeypatch.setattr(operators.GroupByOp, "layout", StateLayout("groups", 2))
+    assert lower(query, "auto").identity != known
+
+
+def test_every_operator_can_be_opened() -> None:
+    kinds = {k for k in vars(operators).values() if isinstance(k, type) and issubclass(k, Op)}
+    assert kinds - {Op, SourceOp, ExchangeOp} == set(FACTORIES)
+
+
+def test_operators_without_a_layout_store_nothing() -> None:
+    without = {kind for kind in FACTORIES if kind.layout is None}
+    assert without == set(operators.STATELESS)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "{}", '{"version": 9, "objects": [], "root": 1}', to_json((1, 2)), to_json("a").upper()],
+)
+def test_what_is_no_plan_is_refused(text: str) -> None:
+    with pytest.raises(StateError, match="plan"):
+        plan_from_json(text)
+
+
+def test_a_document_names_no_class_from_elsewhere() -> None:
+    text = to_json(bound(QUERIES[0]).root.schema)
+    with pytest.raises(StateError, match="no class of plans"):
+        plan_from_json(text.replace("core.schema:", "cli.main:"))
+
+
+def program(*queries: str) -> Program:
+    named = [f"CREATE QUERY q{n} AS {text}" for n, text in enumerate(queries)]
+    script = DECLARED.format(source="") + ";".join(named)
+    return Program(script, tuple(f"q{n}" for n in range(len(queries)))).placed()
+
+
+def test_a_start_optimises_each_query_once_and_shards_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted: list[str] = []
+
+    def counting(query: Query, *args: object, **kwargs: object) -> PhysicalPlan:
+        counted.append(query.name)
+        return lower(query, *args, **kwargs)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(optimized, "lower", counting)
+    started = program(QUERIES[0], QUERIES[3], QUERIES[6])
+    open_checkpoint(str(tmp_path), started)
+    layout, _ = wired(started)
+    assert counted == ["q0", "q1", "q2"]
+    optimized._optimized.cache_clear()  # as in a fresh process
+    use_published_plans(str(tmp_path), started)
+    shard_layout, wirings = wired(started)
+    assert counted == ["q0", "q1", "q2"]
+    assert shard_layout == layout
+    assert [w.physical.plan for w in wirings] == list(started.physical())
