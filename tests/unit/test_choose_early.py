@@ -63,6 +63,19 @@ def test_an_early_aggregation_that_saves_little_is_not_taken() -> None:
     assert choose_early(facts).early_aggregation == "none"
 
 
+def test_where_nothing_is_expected_to_arrive_no_input_is_aggregated_early() -> None:
+    """Inputs of relations alone have no rate: every placement costs nothing."""
+    facts = two_inputs(
+        (EarlyInput("a", entries=0, groups=0), 0, 0),
+        (EarlyInput("b", entries=0, groups=0, calls=1), 0, 0),
+        share=0.1,
+    )
+    choice = choose_early(facts)
+    assert (choice.placement, choice.costs[BOTH]) == (NONE, 0)
+    assert explained(choice)
+    assert facts_of(choice)["early_aggregation"] == "none"
+
+
 def test_of_two_alike_the_one_with_fewer_aggregation_sets_is_taken() -> None:
     """Early aggregation of a whose rows are all different changes nothing that is counted."""
     a = EarlyInput("a", entries=5_000, groups=50_000)

@@ -94,7 +94,7 @@ def choose_early(facts: EarlyFacts, constants: EarlyConstants | None = None) -> 
     none = next(p for p in placed if not any(p.placement))
     near = [p for p in placed if p.cost <= placed[0].cost * ALIKE]
     best = min(near, key=lambda p: (sum(p.placement), p.cost))
-    if none.cost < best.cost * CLEARLY:
+    if none.cost <= best.cost * CLEARLY:  # both are 0 where nothing is expected to arrive
         return EarlyChoice(none.placement, placed, _kept_late(facts, none, best), facts)
     times = f"joining first costs {none.cost / best.cost:.3g} times"
     return EarlyChoice(best.placement, placed, f"by cost: {times}", facts)

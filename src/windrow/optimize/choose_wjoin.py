@@ -127,7 +127,7 @@ def _loops(sizes: list[float], share: float, *, hashed: bool = False) -> float:
 
 
 def _reason(facts: WJoinFacts, name: str, costs: dict[str, float]) -> str:
-    total = sum(facts.rates)
+    total = sum(facts.rates) or 1.0
     looks = ", ".join(f"{n} {cost / total:,.3g}" for n, cost in sorted(costs.items()))
     tie = "an equality ties all streams" if facts.equi else "no equality ties all streams"
     reasons = {
