@@ -76,7 +76,7 @@ def test_the_text_tree_has_a_pattern_and_a_reason_beside_each_step() -> None:
         "   └─ Project l.src                     STR  "
         "rule 1: drops or maps tuples, keeps lifetimes",
         "      └─ AntiJoin on l.src = link2.src  STR  "
-        "rule 4: a later arrival on the right takes a result back",
+        "rule 4: a later arrival on the right retracts a result",
         f"         ├─ Window RANGE 5 MINUTES      {window}",
         "         │  └─ Stream link1 AS l        MON  a stream only grows",
         f"         └─ Window RANGE 5 MINUTES      {window}",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -55,3 +57,15 @@ def test_it_grows_past_every_capacity() -> None:
     assert np.array_equal(table.encode(rows), np.arange(10_000))
     table.check()
     assert table.nbytes > rows.nbytes
+
+
+def test_tables_of_several_threads_do_not_disturb_each_other() -> None:
+    def fill(number: int) -> None:
+        table, rng = KeyTable(1), np.random.default_rng(number)
+        for _ in range(300):
+            table.encode(rng.integers(0, 5_000, (500, 1)))
+        table.check()
+
+    with ThreadPoolExecutor(3) as pool:
+        for done in [pool.submit(fill, number) for number in range(3)]:
+            done.result()

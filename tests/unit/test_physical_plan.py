@@ -17,7 +17,7 @@ from windrow.physical.plan import PhysicalPlan
 from windrow.plan.nodes import Query
 from windrow.plan.session import Session
 from windrow.runtime.shards import optimized
-from windrow.runtime.shards.checkpoint import open_checkpoint, use_published_plans
+from windrow.runtime.shards.checkpoint import PLANS, open_checkpoint, use_published_plans
 from windrow.runtime.shards.layout import wired
 from windrow.runtime.shards.program import Program
 
@@ -153,12 +153,47 @@ def test_a_start_optimises_each_query_once_and_shards_none(
 
     monkeypatch.setattr(optimized, "lower", counting)
     started = program(QUERIES[0], QUERIES[3], QUERIES[6])
-    open_checkpoint(str(tmp_path), started)
+    checkpoint = open_checkpoint(str(tmp_path), started)
     layout, _ = wired(started)
     assert counted == ["q0", "q1", "q2"]
     optimized._optimized.cache_clear()  # as in a fresh process
-    use_published_plans(str(tmp_path), started)
+    use_published_plans(str(tmp_path), checkpoint)
     shard_layout, wirings = wired(started)
     assert counted == ["q0", "q1", "q2"]
     assert shard_layout == layout
     assert [w.physical.plan for w in wirings] == list(started.physical())
+
+
+@pytest.mark.parametrize("damage", ["another window", "another program", "bytes", "nothing"])
+def test_plans_that_are_not_the_checkpoints_are_not_used(tmp_path: Path, damage: str) -> None:
+    started = program("SELECT k, COUNT(*) AS n FROM a [RANGE 60] GROUP BY k")
+    checkpoint = open_checkpoint(str(tmp_path), started)
+    right = started.physical()
+    file = tmp_path / PLANS
+    if damage == "another window":
+        text = file.read_text()
+        width = str(60 if '"60"' in text or " 60" in text else 60_000_000)
+        assert width in text
+        file.write_text(text.replace(width, "30"))
+    elif damage == "another program":
+        other = program("SELECT k FROM a [ROWS 3]")
+        file.write_text(optimized.plans_of(other).to_json())
+    elif damage == "bytes":
+        file.write_bytes(b"\xff\xfe" + file.read_bytes()[:100])
+    else:
+        file.unlink()
+    use_published_plans(str(tmp_path), checkpoint)
+    assert started.physical() == right
+    assert started.fingerprint == checkpoint.fingerprint
+
+
+@pytest.mark.parametrize("terms", [2, 200])
+def test_a_plan_is_written_however_deep_it_is(terms: int) -> None:
+    where = " AND ".join(f"k <> {n}" for n in range(terms))
+    for text in (
+        f"SELECT k FROM a [RANGE 9] WHERE {where}",
+        " UNION ALL ".join(f"SELECT k + {n} AS k FROM a [RANGE 9]" for n in range(terms)),
+    ):
+        plan = lower(bound(text), "auto")
+        read = plan_from_json(plan_to_json(plan))
+        assert read.identity == plan.identity

@@ -81,7 +81,7 @@ def test_bytes_are_those_of_all_arrays() -> None:
     state = filled()
     arrays = [state.counts, state.marks, *(s.values for s in state.sums)]
     table = state.table
-    arrays += [table.words, table.hashes, table.free, table.meta, table.slots]
+    arrays += [table.words, table.hashes, table.free, table.meta, table.slots, table.tags]
     assert state.nbytes == sum(a.nbytes for a in arrays)
 
 

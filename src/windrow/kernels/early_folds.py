@@ -115,7 +115,7 @@ def early_counts(changes, which, takes, contributions, partials, counts, out):
             # 1. changes up to this one are in the partial values
             if at <= change[i]:
                 at = change_counts(changes, at, change[i] + 1, which, takes, partials)
-            # 2. the partial value of the entry that was met, or the change\'s own value
+            # 2. the partial value of the entry that was met, or the change's own value
             if origin[c] != which:
                 p = place(entries[place(which), i])
                 times = weight[c] if pair else combinations(w, partials[p, COPIES])
@@ -166,7 +166,7 @@ def early_whole(changes, which, takes, data, contributions, partials, sums, narr
             # 1. changes up to this one are in the partial values
             if at <= change[i]:
                 at = change_whole(changes, at, change[i] + 1, which, takes, data, partials)
-            # 2. the partial value of the entry that was met, or the change\'s own value
+            # 2. the partial value of the entry that was met, or the change's own value
             if origin[c] != which:
                 p = place(entries[place(which), i])
                 times = weight[c] if pair else combinations(w, partials[p, COPIES])
@@ -221,7 +221,7 @@ def early_wide(changes, which, takes, upper, lower, contributions, partials, sum
             # 1. changes up to this one are in the partial values
             if at <= change[i]:
                 at = change_wide(changes, at, change[i] + 1, which, takes, upper, lower, partials)
-            # 2. the partial value of the entry that was met, or the change\'s own value
+            # 2. the partial value of the entry that was met, or the change's own value
             if origin[c] != which:
                 p = place(entries[place(which), i])
                 times = weight[c] if pair else combinations(w, partials[p, COPIES])
@@ -274,7 +274,7 @@ def early_words(changes, which, takes, words, contributions, partials, sums, out
             # 1. changes up to this one are in the partial values
             if at <= change[i]:
                 at = change_words(changes, at, change[i] + 1, which, takes, words, partials)
-            # 2. the partial value of the entry that was met, or the change\'s own value
+            # 2. the partial value of the entry that was met, or the change's own value
             if origin[c] != which:
                 p = place(entries[place(which), i])
                 times = weight[c] if pair else combinations(w, partials[p, COPIES])

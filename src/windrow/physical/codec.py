@@ -107,14 +107,44 @@ class _PlanWriter:
                 return {"r": self._object(value)}
 
     def _object(self, value: Any) -> int:
-        if id(value) not in self.known:
-            assert is_dataclass(value), f"{type(value).__name__} is no data"
-            entry = [_name(type(value))]
-            entry += [self.write(getattr(value, f.name)) for f in fields(value) if f.init]
-            self.known[id(value)] = len(self.objects)
-            self.alive.append(value)
-            self.objects.append(entry)
+        """Write an object after all that it refers to; return its number.
+
+        Without recursion: a condition may have hundreds of terms, one inside the other.
+        """
+        waiting = [value]
+        while waiting:
+            top = waiting[-1]
+            inside = [] if id(top) in self.known else _objects_inside(top)
+            unknown = [each for each in inside if id(each) not in self.known]
+            if unknown:
+                waiting += reversed(unknown)
+                continue
+            waiting.pop()
+            if id(top) not in self.known:
+                entry = [_name(type(top))]
+                entry += [self.write(getattr(top, f.name)) for f in fields(top) if f.init]
+                self.known[id(top)] = len(self.objects)
+                self.alive.append(top)
+                self.objects.append(entry)
         return self.known[id(value)]
+
+
+def _objects_inside(value: Any) -> list[Any]:
+    """Return the objects that an object's fields hold, by themselves or in containers."""
+    assert is_dataclass(value), f"{type(value).__name__} is no data"
+    held = [getattr(value, f.name) for f in fields(value) if f.init]
+    found = []
+    while held:
+        match held.pop():
+            case tuple() | frozenset() as items:
+                held += items
+            case dict() as items:
+                held += [*items.keys(), *items.values()]
+            case Enum():
+                pass
+            case item if is_dataclass(item):
+                found.append(item)
+    return found[::-1]
 
 
 class _PlanReader:

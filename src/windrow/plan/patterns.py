@@ -136,7 +136,7 @@ def pattern_of(plan: Plan) -> Pattern:
         case Distinct(source=source):
             return _distinct(pattern_of(source))
         case AntiJoin() | Except():
-            return strict("rule 4: a later arrival on the right takes a result back")
+            return strict("rule 4: a later arrival on the right retracts a result")
         case Hold():
             return strict(
                 "emitted once it has lasted, at most that much later; may yet be retracted"

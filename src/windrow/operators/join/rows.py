@@ -25,7 +25,7 @@ from windrow.operators.delta import Delta
 from windrow.operators.join.keys import Heads, JoinKeys
 from windrow.operators.join.match import Match, Side, times_of
 from windrow.operators.state.calendar import CalendarQueue
-from windrow.operators.state.fields import State
+from windrow.operators.state.fields import State, misfit
 from windrow.operators.state.row_columns import interned_codes, load_columns, save_columns
 from windrow.operators.state.row_records import RowRecords
 from windrow.operators.task import Saved
@@ -265,14 +265,22 @@ class JoinRows(State):
         if self.links.exp is self.links.keep:
             lines["exp"] = NONE
         return {
+            "form": self._saved_form,
             "at": [self.capacity, self.tail, self.count, self.top],
             "free": self.free[: self.frees].copy(),
             "lines": {n: a[slots] if len(a) else a for n, a in lines.items()},
             "payload": save_columns(self.payload.take(slots)),
         }
 
+    @property
+    def _saved_form(self) -> list[str | int]:
+        """What the arrays of a store depend on: those of another form do not fit it."""
+        return [self.form.value, int(self.endless), len(self.bands), len(self.timed)]
+
     def take_over(self, saved: Saved) -> None:
         """Take over saved rows, in their slots."""
+        if saved["form"] != self._saved_form:
+            raise misfit(self, "form", f"{saved['form']} instead of {self._saved_form}")
         capacity, self.tail, self.count, self.top = cast("list[int]", saved["at"])
         lines = cast("dict[str, I64]", saved["lines"])
         self.payload.move(capacity, [])

@@ -76,7 +76,7 @@ class ScalarField(StateField):
     def load(self, owner: State, saved: object) -> None:
         """Set it, if it is plain."""
         if not isinstance(saved, int | float | str | None):
-            raise _misfit(owner, self.name, f"a {type(saved).__name__}, not a scalar")
+            raise misfit(owner, self.name, f"a {type(saved).__name__}, not a scalar")
         setattr(owner, self.name, saved)
 
 
@@ -117,9 +117,9 @@ class ArrayField(StateField):
         fresh = getattr(owner, self.name)
         if not isinstance(saved, np.ndarray) or saved.dtype != fresh.dtype:
             found = saved.dtype if isinstance(saved, np.ndarray) else type(saved).__name__
-            raise _misfit(owner, self.name, f"{found} instead of {fresh.dtype}")
+            raise misfit(owner, self.name, f"{found} instead of {fresh.dtype}")
         if saved.ndim != fresh.ndim or not (self.any_width or saved.shape[1:] == fresh.shape[1:]):
-            raise _misfit(owner, self.name, f"shape {saved.shape} instead of {fresh.shape}")
+            raise misfit(owner, self.name, f"shape {saved.shape} instead of {fresh.shape}")
         size = 0 if self.length is OF_OWNER else len(fresh)
         if self.room is not None:
             size = attrgetter(self.room)(owner)
@@ -193,7 +193,7 @@ class NestedField(StateField):
         inside = self._inside(owner)
         given = saved if isinstance(saved, list) else [] if saved is None else [saved]
         if len(given) != len(inside):
-            raise _misfit(owner, self.name, f"{len(given)} states instead of {len(inside)}")
+            raise misfit(owner, self.name, f"{len(given)} states instead of {len(inside)}")
         for state, one in zip(inside, given, strict=True):
             state.load(one)
 
@@ -243,7 +243,7 @@ class State:
         """Set all fields from what `content` returned."""
         for field in self.state_fields:
             if field.saved and field.name not in saved:
-                raise _misfit(self, field.name, "nothing")
+                raise misfit(self, field.name, "nothing")
             field.load(self, saved.get(field.name))
 
     def rebuild(self) -> None:
@@ -263,7 +263,8 @@ class State:
         """Assert what is true of this state besides the states inside."""
 
 
-def _misfit(owner: State, name: str, found: str) -> StateError:
+def misfit(owner: State, name: str, found: str) -> StateError:
+    """Return the error of a saved field that its state cannot take over."""
     return StateError(
         f'the saved state of "{owner.layout[0]}" does not fit',
         detail=f"Its field {name} has {found}.",

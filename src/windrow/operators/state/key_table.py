@@ -29,9 +29,6 @@ U64 = npt.NDArray[np.uint64]
 
 SMALLEST = 64
 
-TAGS: I64 = np.empty(BLOCK, np.int64)
-"""Room for the tags of a block: no lookup leaves anything there."""
-
 
 def grown(array: npt.NDArray[np.generic], size: int, fill: int = 0) -> npt.NDArray[np.generic]:
     """Return the array with room for at least `size` rows: itself, or a copy with more."""
@@ -68,6 +65,7 @@ class KeyTable(State):
         ArrayField("free", length="freed", room="capacity"),
         ArrayField("meta"),
         ScratchField("slots"),
+        ScratchField("tags"),
     )
 
     width: int
@@ -76,6 +74,8 @@ class KeyTable(State):
     hashes: U64 = field(default_factory=lambda: np.zeros(SMALLEST, np.uint64))
     free: I64 = field(default_factory=lambda: np.zeros(SMALLEST, np.int64))
     meta: I64 = field(default_factory=lambda: np.zeros(2, np.int64))
+    tags: I64 = field(default_factory=lambda: np.empty(BLOCK, np.int64))
+    """Work space of a lookup, a table's own: tables of several threads look up at once."""
 
     def __post_init__(self) -> None:
         self.words = np.zeros((SMALLEST, self.width), np.int64)
@@ -96,13 +96,15 @@ class KeyTable(State):
         """Return the code of each row, adding the new ones. O(rows), amortised."""
         self._reserve(len(rows))
         codes = np.empty(len(rows), np.int64)
-        encode_rows(rows, self.slots, self.words, self.hashes, self.free, self.meta, TAGS, codes)
+        encode_rows(
+            rows, self.slots, self.words, self.hashes, self.free, self.meta, self.tags, codes
+        )
         return codes
 
     def find(self, rows: I64) -> I64:
         """Return the code of each row, -1 where there is none."""
         codes = np.empty(len(rows), np.int64)
-        find_rows(rows, self.slots, self.words, TAGS, codes)
+        find_rows(rows, self.slots, self.words, self.tags, codes)
         return codes
 
     def release(self, codes: I64) -> None:

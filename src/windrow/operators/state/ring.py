@@ -112,7 +112,9 @@ class Ring(State):
         """Return the number of the first row with exp > clock; ends ascend. O(log rows)."""
         times, limit = self.exp, clock
         if not len(times):
-            times, limit = self.ts, max(clock - self.lifetime, BEGINNING)
+            times, limit = self.ts, clock - self.lifetime
+        if limit < BEGINNING:  # no row can have ended
+            return self.tail
         row = self.tail
         for where in self._places(self.tail, self.head):
             found = int(np.searchsorted(times[where], limit, side="right"))

@@ -9,7 +9,7 @@ from uuid import uuid4
 from windrow.core.errors import RunError, StateError, WindrowError
 from windrow.runtime.shards.files import DRAFT, Files, open_files
 from windrow.runtime.shards.lease import FOLDER as LEASE
-from windrow.runtime.shards.optimized import plans_of, use_plans
+from windrow.runtime.shards.optimized import forget_plans, plans_of, use_plans
 from windrow.runtime.shards.program import Program
 
 NAME = "windrow.json"
@@ -116,11 +116,23 @@ def _publish_plans(files: Files, program: Program) -> None:
     files.sync("")
 
 
-def use_published_plans(where: str, program: Program) -> None:
-    """Take over the plans that the driver of a run has written."""
+def use_published_plans(where: str, checkpoint: Checkpoint) -> None:
+    """Take over the plans that the driver of a run has written.
+
+    They must be those that the state in the checkpoint was made by. A file that is damaged, or is
+    of another program, is not used: then the plans are made here.
+    """
     files = open_files(where)
-    if files.exists(PLANS):
-        use_plans(program, bytes(files.read(PLANS)).decode())
+    if not files.exists(PLANS):
+        return
+    program = checkpoint.program
+    try:
+        use_plans(program, bytes(files.read(PLANS)).decode(errors="replace"))
+        if program.fingerprint == checkpoint.fingerprint:
+            return
+    except (StateError, ValueError):  # it does not fit the program, or cannot be read
+        pass
+    forget_plans()
 
 
 def _claim(files: Files, where: str, program: Program) -> None:
@@ -198,9 +210,17 @@ def changes(old: Program, new: Program) -> list[str]:
     said += [f'Query "{name}" is new.' for name in new.queries if name not in old.queries]
     both = [name for name in old.queries if name in new.queries]
     before, after = _plans(old), _plans(new)
+    ran, runs = _identities(old), _identities(new)
     for name in both:
         if before.get(name) != after.get(name):
             said.append(f'Query "{name}" has changed, or an input that it reads.')
+        elif ran.get(name) != runs.get(name) and not said:
+            said.append(
+                f'Query "{name}" would run by another plan: a setting has changed, such as expiry, '
+                "join_algorithm or early_aggregation."
+            )
+    if _ticks(old) != _ticks(new):
+        said.append("A heartbeat of a stream, or expiry_pace, was set or dropped.")
     old_digests = {a.name: a.digest for a in old.aggregates}
     for aggregate in new.aggregates:
         if old_digests.get(aggregate.name, aggregate.digest) != aggregate.digest:
@@ -246,6 +266,22 @@ def _by_stream(program: Program) -> set[str]:
         return set(program.by_stream())
     except WindrowError:
         return set()
+
+
+def _identities(program: Program) -> dict[str, str]:
+    """Return the identity of each query's physical plan; none if it cannot be made any more."""
+    try:
+        plans = zip(program.queries, program.physical(), strict=True)
+        return {name: plan.identity for name, plan in plans}
+    except WindrowError:
+        return {}
+
+
+def _ticks(program: Program) -> bool:
+    try:
+        return program.ticks()
+    except WindrowError:
+        return False
 
 
 def _plans(program: Program) -> dict[str, str]:

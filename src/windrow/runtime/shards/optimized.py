@@ -45,6 +45,11 @@ def use_plans(program: Program, text: str) -> None:
     _sent[program] = ProgramPlans.from_json(text)
 
 
+def forget_plans() -> None:
+    """Make plans here from now on."""
+    _sent.clear()
+
+
 def plans_of(program: Program) -> ProgramPlans:
     """Return the plans of a program: those that its driver has sent, or what is best here."""
     program = program.placed()

@@ -234,7 +234,7 @@ def load_keeper(place: ProcessPlace) -> Keeper:
     keep_freed_memory()
     threads.use(1)
     program = checkpoint.program
-    use_published_plans(place.checkpoint, program)
+    use_published_plans(place.checkpoint, checkpoint)
     levels = layout_of(program).levels
     store = Store(open_files(place.checkpoint), place.shard, levels, checkpoint.fingerprint)
     keeper = Keeper(program, place.shard, store, place.memory or shard_limit(program.shards))
