@@ -21,8 +21,8 @@ BAND = " AND WINDOW(a, b) = 30"
 PARTS = {
     7: {
         "band": "keys(heads layout table(free hashes layout meta words)) layout"
-        " left(at free layout lines(codes exp keep newer older times) payload)"
-        " right(at free layout lines(codes exp keep newer older times) payload)",
+        " left(at form free layout lines(codes exp keep newer older times) payload)"
+        " right(at form free layout lines(codes exp keep newer older times) payload)",
         "median": "bags(layout meta roots words) layout",
         "query": "agendas buffers clock counters delays due flow followed interner pace plan since"
         " start watches",
