@@ -66,8 +66,7 @@ def bench(rows: int, master: str) -> Iterator[Bench]:
     from windrow_lab.bench.spark.bars import Bench  # noqa: PLC0415 - as above
 
     os.environ.setdefault("PYSPARK_SUBMIT_ARGS", f"--driver-memory {HEAP} pyspark-shell")
-    # Processes load modules from bytecode, as an installed package does: from source a process of a
-    # shard takes two seconds more.
+    # Processes load modules from bytecode, as those of an installed package do.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     session = open_session(master, Bench.shards)
     try:
