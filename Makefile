@@ -17,7 +17,7 @@ LAB_STAMP := $(VENV)/.installed-lab
 TEST_STAMP := $(VENV)/.installed-test
 DOCS_STAMP := $(VENV)/.installed-docs
 
-.PHONY: demo test check docs lab bench accept-bench experiments papers fuzz slow clean
+.PHONY: demo test check docs lab bench accept-bench experiments papers checkpoints fuzz slow clean
 
 demo: $(RUN_STAMP)  ## what windrow does, shown on the shipped examples
 	$(BIN)/windrow demo
@@ -54,6 +54,9 @@ experiments: $(LAB_STAMP)  ## all experiments, scaled down, into experiments/ (d
 
 papers: $(TEST_STAMP)  ## random cases: engine, papers' oracle and DuckDB oracle agree
 	$(BIN)/python -m tests.papers --cases $(PAPERS_CASES) --jobs 2
+
+checkpoints: $(TEST_STAMP)  ## checkpoints of the present state format as test fixtures; older ones stay
+	$(BIN)/python -m tests.checkpoints
 
 fuzz: $(TEST_STAMP)  ## random texts against the parser for FUZZ_SECONDS
 	$(BIN)/python -m tests.fuzz.fuzz_language --seconds $(FUZZ_SECONDS)

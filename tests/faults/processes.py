@@ -26,8 +26,8 @@ from windrow.runtime.shards.client import LostError, Shards
 from windrow.runtime.shards.clocks import BatchClock, InputTimes
 from windrow.runtime.shards.layout import layout_of
 from windrow.runtime.shards.program import Program
-from windrow.runtime.shards.stepped import Stepped
 from windrow.runtime.shards.store import version_of
+from windrow.runtime.shards.wire import Stepped
 
 T = TypeVar("T")
 

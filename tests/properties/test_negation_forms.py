@@ -56,5 +56,5 @@ def test_a_negation_is_right_in_both_forms(data: st.DataObject) -> None:
     world = data.draw(worlds_of(text))
     plan = replace(data.draw(drives(world)), strategy=data.draw(st.sampled_from(("upa", "auto"))))
     note(f"{text}\n{plan}\nmixed: {partly_signed}")
-    with patch("windrow.operators.lowering.builder.choose_form", forced):
+    with patch("windrow.optimize.physical.builder.choose_form", forced):
         assert_same(text, world, plan)

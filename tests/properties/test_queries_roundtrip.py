@@ -10,8 +10,7 @@ from tests.generate.queries import queries
 
 from windrow.language.parse import parse_query
 from windrow.language.printing import to_sql
-from windrow.plan.explain import explain_text
-from windrow.plan.explain_formats import explain_dot, explain_json, explain_mermaid
+from windrow.plan.explain import explain_dot, explain_json, explain_mermaid, explain_text
 
 pytestmark = pytest.mark.long
 

@@ -29,7 +29,7 @@ from windrow.runtime.shards.layout import layout_of
 from windrow.runtime.shards.ports import TIME, WEIGHT, Port
 from windrow.runtime.shards.program import Program
 from windrow.runtime.shards.shard import SEQUENCE, Shard
-from windrow.runtime.shards.stepped import Stepped
+from windrow.runtime.shards.wire import Stepped
 
 Event = tuple[int, str, int, Row]
 

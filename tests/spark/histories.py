@@ -23,6 +23,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -200,7 +201,7 @@ class World:
             time.sleep(0.05)
 
     def note_drain(self) -> None:
-        """Remember the last end of input."""
+        """Remember the last end of input; a run finishes what a killed one has begun."""
         drain = self.run_folder.drain()
         if drain is not None and drain.done:
             self.drained.add((drain.version - 3) // 2)
@@ -277,7 +278,6 @@ def run_and_drain(world: World) -> None:
     """Read all that is there, and close the streams."""
     with world.database() as db:
         assert world.start(db, drain=True).wait(PATIENCE)
-    world.note_drain()
     check(world)
 
 
@@ -361,7 +361,6 @@ def killed(world: World) -> None:
         time.sleep(world.rng.uniform(0, 1.0))
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-    world.note_drain()
 
 
 def at_work(world: World, process: subprocess.Popen[bytes]) -> None:
@@ -451,6 +450,7 @@ def used(world: World) -> tuple[dict[str, pa.Table], dict[str, int], int]:
 
 def check(world: World) -> None:
     """Compare every sink of every query with DuckDB."""
+    world.note_drain()
     tables, frontier, _ = used(world)
     with duckdb.connect() as oracle:
         for stream, table in tables.items():
@@ -474,7 +474,8 @@ def compare_dead_letters(world: World) -> None:
         letters = map(json.loads, read_dead(str(world.state), stream).column("_row").to_pylist())
         files = [letter["file"] for letter in letters if "file" in letter]
         named = [unquote(urlparse(file).path) for file in files]
-        assert sorted(named) == sorted(read & set(world.drifted)), stream
+        expected = sorted(read & set(world.drifted))
+        assert sorted(named) == expected, f"dead letters of {stream}: {named}, not {expected}"
 
 
 def held(world: World, name: str) -> dict[str, Rows]:
@@ -553,6 +554,7 @@ def live(world: World, actions: Sequence[Action]) -> None:
         except BaseException as error:
             error.add_note(f"{', '.join(world.happened)}\n{world.log()[-2000:]}")
             raise
+        world.note_drain()
 
 
 @contextmanager
@@ -568,23 +570,33 @@ def schema_of(postgres: str, seed: int) -> Iterator[str]:
 @click.option("--count", default=200, show_default=True)
 @click.option("--seed", default=1, show_default=True, help="Of the first; each has the next.")
 @click.option("--length", default=8, show_default=True, help="Actions of each.")
-def main(count: int, seed: int, length: int) -> None:
-    """Run random histories; stop at the first in which a sink differs from DuckDB."""
+@click.option("--keep", type=Path, help="A folder for what histories that fail leave behind.")
+def main(count: int, seed: int, length: int, keep: Path | None) -> None:
+    """Run random histories, and say in which a sink differs from DuckDB."""
     os.environ.update(surroundings())
     spark = open_session("local[2,4]", 2)
     happened: Counter[str] = Counter()
+    failed = []
     with server() as postgres:
         for number in range(seed, seed + count):
             with tempfile.TemporaryDirectory() as folder, schema_of(postgres, number) as url:
                 click.echo(f"seed {number}", err=True)
                 began = time.monotonic()
                 with new_world(spark, url, Path(folder), number) as world:
-                    live(world, history(world.rng, length))
+                    try:
+                        live(world, history(world.rng, length))
+                    except (Exception, pytest.fail.Exception):
+                        failed.append(number)
+                        click.echo(traceback.format_exc())
+                        if keep is not None:
+                            shutil.copytree(folder, keep / str(number), symlinks=True)
                 happened.update(world.happened)
-                click.echo(
-                    f"{number}: {time.monotonic() - began:.0f} s, {', '.join(world.happened)}"
-                )
-    click.echo(f"{count} histories, no difference: {dict(happened)}")
+                passed = "" if number not in failed[-1:] else ", FAILED"
+                took = time.monotonic() - began
+                click.echo(f"{number}: {took:.0f} s, {', '.join(world.happened)}{passed}")
+    click.echo(f"{count} histories, {len(failed)} failed: {dict(happened)}")
+    if failed:
+        raise SystemExit(f"failed: {' '.join(map(str, failed))}")
 
 
 if __name__ == "__main__":

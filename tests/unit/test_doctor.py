@@ -11,8 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from windrow.cli import checks, doctor
-from windrow.cli.checks import GIGABYTE, CheckResult
-from windrow.cli.checks_cluster import cluster_findings, findings_of
+from windrow.cli.checks import GIGABYTE, CheckResult, cluster_findings, findings_of
 from windrow.runtime.spark.cluster import ClusterFacts, Seen
 
 

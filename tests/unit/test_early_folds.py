@@ -12,8 +12,8 @@ from tests.unit.early_reference import COLUMNS, Join, Row, parts, same, stream
 
 from windrow.core.types import BIGINT, BOOLEAN, DOUBLE, STRING
 from windrow.operators.aggregate import AccumulatorCall
-from windrow.operators.join.aggregation.folds import folds_early
 from windrow.operators.join.aggregation.parts import Contributions, InputChanges
+from windrow.physical.calls import folds_early
 
 N, X, S, D, W, B = COLUMNS.fields
 SUMMED = pa.decimal128(38, 2)

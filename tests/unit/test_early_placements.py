@@ -12,12 +12,12 @@ from tests.golden import FOLDER, check_golden
 
 import windrow as wr
 from windrow.cli.explain import as_text
-from windrow.cli.joins import join_notes
+from windrow.cli.terminal import join_notes
 from windrow.core.errors import BindError, SemanticError, StateError
 from windrow.operators.join.aggregation.task import AggregationJoinTask
 from windrow.operators.state.saved import from_bytes, to_bytes
 from windrow.optimize.showing import DECLARATIONS
-from windrow.plan.explain_formats import explain_json
+from windrow.plan.explain import explain_json
 from windrow.plan.nodes import Query
 from windrow.plan.session import Session
 from windrow.runtime.local.database import Database

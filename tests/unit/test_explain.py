@@ -8,8 +8,7 @@ from windrow.core.schema import Field, Schema
 from windrow.core.time import Clock
 from windrow.core.types import BIGINT, STRING, TIMESTAMP
 from windrow.plan.catalog import Relation, Stream
-from windrow.plan.explain import explain_text
-from windrow.plan.explain_formats import explain_dot, explain_json, explain_mermaid
+from windrow.plan.explain import explain_dot, explain_json, explain_mermaid, explain_text
 from windrow.plan.expressions import Call, Column, Literal
 from windrow.plan.labels import label_of
 from windrow.plan.nodes import (

@@ -9,11 +9,11 @@ from click.testing import CliRunner
 from tests.golden import FOLDER, check_golden
 
 from windrow.cli.explain import as_text
-from windrow.cli.joins import join_notes
 from windrow.cli.main import windrow
+from windrow.cli.terminal import join_notes
 from windrow.core.errors import WindrowError
 from windrow.optimize.showing import DECLARATIONS
-from windrow.plan.explain_formats import explain_dot, explain_json, explain_mermaid
+from windrow.plan.explain import explain_dot, explain_json, explain_mermaid
 from windrow.plan.nodes import Query
 from windrow.plan.session import Session
 

@@ -25,7 +25,7 @@ from windrow.physical.parts import Contribute
 from windrow.runtime.shards.layout import layout_of
 from windrow.runtime.shards.ports import TIME
 from windrow.runtime.shards.program import Program
-from windrow.runtime.shards.stepped import Stepped
+from windrow.runtime.shards.wire import Stepped
 from windrow_lab.bench.data import STREAMS, Scale, streams
 from windrow_lab.bench.workloads import WORKLOADS
 

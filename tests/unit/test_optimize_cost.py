@@ -8,11 +8,11 @@ from tests.generate.catalog import bind
 
 from windrow.operators.interner import Interner
 from windrow.operators.join import AntiJoinTask, PartlySignedAntiJoin
-from windrow.operators.lower import lower
 from windrow.operators.measure import measured_statistics
 from windrow.operators.open import OpenPlan, open_plan
 from windrow.optimize.choose_form import choose_form
 from windrow.optimize.cost import EdgeKind, model_of
+from windrow.optimize.lower import lower
 from windrow.optimize.place_negation import place_negations
 from windrow.optimize.rules import MOVES, apply_rules
 from windrow.optimize.statistics import UNKNOWN, Statistics, measured

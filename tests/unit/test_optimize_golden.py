@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 from tests.golden import FOLDER, check_golden
 
-from windrow.operators.lowering.aggregation import foldable
 from windrow.optimize.fold_before_exchange import Folding, fold_before_exchange
 from windrow.optimize.place_exchanges import place_exchanges
 from windrow.optimize.preaggregate_joins import preaggregate_joins
@@ -52,7 +51,7 @@ def optimized(question: str) -> str:
         if option == "exchanges":
             query = replace(query, root=place_exchanges(query.root))
         if option == "merges":
-            merged = preaggregate_joins(query.root, lambda _, names=names: names, foldable)
+            merged = preaggregate_joins(query.root, lambda _, names=names: names)
             query = replace(query, root=merged.root)
             lines += [f"not merged: {why}" for why in merged.refused]
             lines += [f"merged by {', '.join(p.keys)}" for p in merged.partials]

@@ -7,8 +7,8 @@ import pytest
 
 from windrow.core.errors import StateError
 from windrow.operators.interner import Interner
-from windrow.operators.lower import lower
 from windrow.operators.open import FACTORIES, open_plan
+from windrow.optimize.lower import lower
 from windrow.physical import operators
 from windrow.physical.codec import plan_from_json, plan_to_json, to_json
 from windrow.physical.identity import identities

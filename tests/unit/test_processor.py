@@ -156,7 +156,7 @@ def test_costs_of_an_operator_that_there_is_not_are_refused(name: str, hint: str
     assert "Aggregate, AggregationJoin, AntiJoin" in refused.value.detail
 
 
-LOWERING = Path(wr.__file__).parent / "operators" / "lowering"
+LOWERING = Path(wr.__file__).parent / "optimize" / "physical"
 BY_PLAN = {"AntiJoin", "SemiJoin", "Istream", "Dstream"}
 """Names that are computed from plan nodes."""
 WITHOUT_TASK = {"Stream", "Relation", "Exchange"}

@@ -18,9 +18,8 @@ from windrow.core.schema import Field, Schema
 from windrow.core.time import BEGINNING, Clock
 from windrow.core.types import BIGINT, DOUBLE, STRING
 from windrow.plan.catalog import Relation
-from windrow.runtime.local.counted import fewest_from
 from windrow.runtime.local.ingest import FittedRows
-from windrow.runtime.local.relations import KEY_MOVED, NOT_THERE, RelationInput
+from windrow.runtime.local.relations import KEY_MOVED, NOT_THERE, RelationInput, fewest_from
 
 FIELDS = (Field("k", DOUBLE), Field("s", STRING), Field("v", BIGINT))
 NAN = float("nan")

@@ -27,8 +27,8 @@ from windrow.runtime.shards.files import LocalFiles
 from windrow.runtime.shards.keeper import Keeper
 from windrow.runtime.shards.program import Program
 from windrow.runtime.shards.receipt import Receipt
-from windrow.runtime.shards.stepped import Stepped, joined
 from windrow.runtime.shards.store import Store
+from windrow.runtime.shards.wire import Stepped, joined
 
 PROGRAM = Program(
     "CREATE STREAM s (ts BIGINT, k BIGINT) TIMESTAMP BY ts;"

@@ -19,10 +19,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from windrow.cli.main import windrow
-from windrow.cli.shell import commands, completion, terminal
-from windrow.cli.shell.completion import Names, complete
+from windrow.cli.shell import commands, terminal
 from windrow.cli.shell.reading import StatementBuffer, pieces
 from windrow.cli.shell.session import Shell
+from windrow.cli.shell.terminal import Names, complete
 
 DECLARED = "CREATE STREAM s (ts BIGINT, k STRING, v DOUBLE) TIMESTAMP BY ts;\n"
 COUNTS = "CREATE QUERY counts AS SELECT k, COUNT(*) AS n FROM s [RANGE 10] GROUP BY k;\n"
@@ -325,10 +325,10 @@ def test_tab_offers_what_can_stand_there(
 
 def test_tab_offers_what_the_session_has_declared() -> None:
     session = Shell()
-    assert completion.names_of(session) == Names()
+    assert terminal.names_of(session) == Names()
     session.run(DECLARED)
     session.run(COUNTS)
-    names = completion.names_of(session)
+    names = terminal.names_of(session)
     assert (names.columns, names.queries) == ({"s": ("ts", "k", "v")}, ("counts",))
     assert "strategy" in names.settings
     assert {"SUM", "UPPER"} <= set(names.functions)
@@ -342,7 +342,7 @@ def test_tab_offers_files_to_read(tmp_path: Path) -> None:
 
 
 def test_every_command_is_offered() -> None:
-    assert set(completion.COMMANDS) == set(commands.COMMANDS)
+    assert set(terminal.COMMANDS) == set(commands.COMMANDS)
 
 
 # -- a terminal --------------------------------------------------------------------------------

@@ -1,11 +1,19 @@
 """Sinks on real engines: changes in, batches given again, and the answer that each one holds."""
 
+import errno
+import gc
+import io
 import random
+import resource
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import polars as pl
@@ -15,7 +23,7 @@ import pytest
 from rich.console import Console
 from tests.postgres import server
 
-from windrow.core.errors import RunError
+from windrow.core.errors import FullDiskError, RunError
 from windrow.plan.session import Session
 from windrow.runtime.spark.sinks.choose import Sink, choose_sink
 from windrow.runtime.spark.sinks.console import ConsoleSink
@@ -229,6 +237,66 @@ def test_any_reader_of_the_folder_sees_each_change_once(tmp_path: Path) -> None:
     assert len(pq.read_table(everywhere)) == rows
     sink.open("run", 0)
     assert not half_written.exists()
+
+
+class FullDisk(io.BytesIO):
+    """A file that takes a few bytes, and then no more."""
+
+    def write(self, data: Any) -> int:
+        if self.tell() + len(data) > 1_000:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return super().write(data)
+
+
+@pytest.mark.parametrize("kind", ["parquet", "json"])
+@pytest.mark.parametrize("full", [False, True])
+def test_an_abandoned_part_leaves_no_file_and_no_noise(
+    kind: str, full: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    aim = target(BY_ROW)
+    sink = choose_sink(f"{kind}:{tmp_path}", aim)
+    assert isinstance(sink, FolderSink)
+    sink.open("run", 0)
+    part = sink.begin(0, 0)
+    if full:
+        file = pa.PythonFile(FullDisk(), mode="w")
+        part = replace(part, file=file, writer=sink.encoding.open(file, aim.changes))
+    ignored: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", ignored.append)
+    [changes, *_] = [t for t in random_batches(random.Random(5), aim, 10) if len(t)]
+    with pytest.raises(OSError, match="No space") if full else nullcontext():
+        for batch in pa.concat_tables([changes] * 500).combine_chunks().to_batches():
+            part.add(batch)
+        if full:
+            part.publish()
+    with suppress(OSError):
+        part.abandon()
+    del part
+    gc.collect()
+    assert ignored == []
+    assert [p.name for p in tmp_path.rglob("part-*")] == []
+
+
+@contextmanager
+def no_file_may_grow() -> Iterator[None]:
+    """Let the system refuse every byte that a file would grow by, as a full disk does."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.mark.parametrize("kind", ["parquet", "json"])
+def test_a_full_disk_is_named_when_a_folder_is_opened(kind: str, tmp_path: Path) -> None:
+    sink = choose_sink(f"{kind}:{tmp_path}", target(BY_KEY))
+    assert isinstance(sink, FolderSink)
+    with no_file_may_grow(), pytest.raises(FullDiskError) as refused:
+        sink.open("run", 0)
+    assert f"the disk is full while writing {tmp_path}/.windrow/q/run.json" in str(refused.value)
+    assert "Make room" in refused.value.hint
+    sink.open("run", 0)
 
 
 def test_the_memory_sink_refuses_a_checkpoint_that_it_has_not_followed() -> None:

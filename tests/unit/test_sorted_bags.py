@@ -135,3 +135,26 @@ def test_no_bag_takes_more_than_64_bytes_a_value() -> None:
         for key in range(size):
             driven.add(0, key * 37 % 1_009, 1)
         driven.check()
+
+
+def test_a_sparse_leaf_beside_one_that_shrinks_to_the_limit_is_allowed() -> None:
+    """Neither is merged: only a leaf that becomes sparse looks at its neighbours."""
+    driven = Driven(1)
+    for key in range(32):  # ascending values leave a full leaf, and one of a single value
+        driven.add(0, key, 1)
+    for key in range(21):
+        driven.add(0, key, -1)
+        driven.check()
+    assert len(driven.bags) == 11
+    driven.add(0, 21, -1)  # now it is sparse: both become one leaf
+    driven.check()
+    assert driven.bags.roots[0] > 0
+
+
+def test_a_root_that_had_many_leaves_below_may_stay_large() -> None:
+    driven = Driven(1)
+    for key in range(600):
+        driven.add(0, key * 7 % 600, 1)
+    for key in range(580):
+        driven.add(0, key, -1)
+        driven.check()

@@ -117,3 +117,16 @@ def test_a_field_of_another_form_is_refused_in_words(name: str, value: object, d
         Counted().load(saved)
     assert refused.match("does not fit")
     assert re.search(detail, str(refused.value.detail))
+
+
+class Forgetful(State):
+    layout = "forgetful", 1
+    state_fields = (NestedField("sums"),)
+
+    def __init__(self) -> None:
+        self.sums = Sums()
+
+
+def test_an_owner_that_does_not_say_how_many_rows_it_has_cannot_be_saved() -> None:
+    with pytest.raises(TypeError, match=r"Sums\.values is as long as its owner says"):
+        Forgetful().save()

@@ -19,8 +19,8 @@ CREATE QUERY q AS
 BAND = " AND WINDOW(a, b) = 30"
 
 PARTS = {
-    7: {
-        "band": "keys(heads layout table(free hashes layout meta words)) layout"
+    8: {
+        "band": "keys(heads layout table(free hashes layout meta words))"
         " left(at form free layout lines(codes exp keep newer older times) payload)"
         " right(at form free layout lines(codes exp keep newer older times) payload)",
         "median": "bags(layout meta roots words) layout",

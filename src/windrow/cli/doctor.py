@@ -9,8 +9,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from windrow.cli.checks import CheckResult, findings
-from windrow.cli.checks_cluster import cluster_findings
+from windrow.cli.checks import CheckResult, cluster_findings, findings
 
 COLOURS = {"ok": "green", "warn": "yellow", "missing": "red"}
 NARROWEST = 100

@@ -13,17 +13,15 @@ from typing import TextIO
 import click
 from rich.console import Console
 
-from windrow.cli.joins import join_notes
-from windrow.cli.terminal import print_notes, print_plan
+from windrow.cli.terminal import join_notes, print_notes, print_plan
 from windrow.core.errors import BindError, InputError
 from windrow.language.parse import parse_script
 from windrow.language.printing import print_statement, to_sql
 from windrow.language.statements import CreateQuery, Select
-from windrow.plan.explain import explain_text
-from windrow.plan.explain_formats import explain_dot, explain_json, explain_mermaid
+from windrow.plan.explain import explain_dot, explain_json, explain_mermaid, explain_text
 from windrow.plan.nodes import Query
 from windrow.plan.session import Session
-from windrow.plan.unused import unused
+from windrow.plan.settings import unused
 
 
 def named_queries(text: str) -> tuple[str, list[str]]:

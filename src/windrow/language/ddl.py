@@ -10,32 +10,9 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from windrow.core.errors import Span
+from windrow.language import spans, statements
 from windrow.language.grammar import check
 from windrow.language.queries import QueryParser
-from windrow.language.spans import (
-    STATEMENT_WORDS,
-    STREAM_WORDS,
-    TYPE_WORDS,
-    TYPES_HINT,
-    did_you_mean,
-    span_of,
-)
-from windrow.language.statements import (
-    ColumnSpec,
-    CreateQuery,
-    CreateRelation,
-    CreateStream,
-    Drop,
-    Explain,
-    ExplainFormat,
-    ObjectKind,
-    OptionValue,
-    Select,
-    SetOption,
-    Show,
-    ShowKind,
-    Statement,
-)
 from windrow.language.syntax import Duration
 from windrow.language.windows import BARE_WINDOW, WINDOW_WORDS
 
@@ -61,7 +38,7 @@ CLAUSE_BEGUN = {
 """What to write where only a part of a clause's words is written."""
 
 
-def read_statement(p: QueryParser) -> Statement:
+def read_statement(p: QueryParser) -> statements.Statement:
     """Take one statement, to the last of its tokens."""
     start = p._curr
     read = READERS.get(p.word())
@@ -69,7 +46,7 @@ def read_statement(p: QueryParser) -> Statement:
         p.fail(
             f"{p.found()} does not begin a statement",
             detail="A statement begins with SELECT, CREATE, DROP, SHOW, EXPLAIN or SET.",
-            hint=did_you_mean(p.word(), (*STATEMENT_WORDS, *STREAM_WORDS))
+            hint=spans.did_you_mean(p.word(), (*spans.STATEMENT_WORDS, *spans.STREAM_WORDS))
             or no_statement(p.word()),
         )
     statement = read(p, start) if read is not None else read_select(p, start)
@@ -96,10 +73,7 @@ def need_end(p: QueryParser) -> None:
             detail="It filters by OVER (...), which is none either.",
             hint="Filter groups with HAVING, or a sub-query with WHERE.",
         )
-    p.fail(
-        f"unexpected {p.found()}",
-        hint=AFTER.get(p.word(-1)) or p.near_miss() or LEFT_OVER,
-    )
+    p.fail(f"unexpected {p.found()}", hint=AFTER.get(p.word(-1)) or p.near_miss() or LEFT_OVER)
 
 
 def so_far(p: QueryParser, start: Token) -> Span:
@@ -114,9 +88,9 @@ def read_query(p: QueryParser) -> exp.Expr:
     return query
 
 
-def read_select(p: QueryParser, start: Token) -> Select:
+def read_select(p: QueryParser, start: Token) -> statements.Select:
     """Take a query as a statement."""
-    return Select(query=read_query(p), span=so_far(p, start))
+    return statements.Select(query=read_query(p), span=so_far(p, start))
 
 
 def named(p: QueryParser, what: str) -> tuple[str, Span]:
@@ -129,7 +103,7 @@ def named(p: QueryParser, what: str) -> tuple[str, Span]:
 # -- CREATE ------------------------------------------------------------------------------------
 
 
-def read_create(p: QueryParser, start: Token) -> Statement:
+def read_create(p: QueryParser, start: Token) -> statements.Statement:
     """``CREATE STREAM``, ``CREATE [NON RETROACTIVE] RELATION``, ``CREATE [OR REPLACE] QUERY``."""
     p._advance()
     replace = p.take("OR", "REPLACE")
@@ -146,13 +120,13 @@ def read_create(p: QueryParser, start: Token) -> Statement:
     return p.fail(
         f"cannot CREATE {p.found()}",
         detail=CREATE_FORMS,
-        hint=did_you_mean(p.word(), ("STREAM", "RELATION", "QUERY"))
+        hint=spans.did_you_mean(p.word(), ("STREAM", "RELATION", "QUERY"))
         or ("Write CREATE NON RETROACTIVE RELATION." if p.at("NON") else "")
         or "Write CREATE STREAM for tuples with a time, CREATE RELATION for a table.",
     )
 
 
-def read_create_query(p: QueryParser, start: Token, *, or_replace: bool) -> CreateQuery:
+def read_create_query(p: QueryParser, start: Token, *, or_replace: bool) -> statements.CreateQuery:
     """``CREATE QUERY name AS query``."""
     if_not_exists = p.take("IF", "NOT", "EXISTS")
     name, name_span = named(p, "the name of the query")
@@ -160,7 +134,7 @@ def read_create_query(p: QueryParser, start: Token, *, or_replace: bool) -> Crea
     first = p._curr
     query = read_query(p)
     text = p.sql[first.start : p._prev.end + 1] if first else ""
-    return CreateQuery(
+    return statements.CreateQuery(
         name=name,
         name_span=name_span,
         query=query,
@@ -171,7 +145,7 @@ def read_create_query(p: QueryParser, start: Token, *, or_replace: bool) -> Crea
     )
 
 
-def read_create_stream(p: QueryParser, start: Token) -> CreateStream:
+def read_create_stream(p: QueryParser, start: Token) -> statements.CreateStream:
     """``CREATE STREAM name (columns) clauses``."""
     if_not_exists = p.take("IF", "NOT", "EXISTS")
     name, name_span = named(p, "the name of the stream")
@@ -179,7 +153,7 @@ def read_create_stream(p: QueryParser, start: Token) -> CreateStream:
     if key:
         p.fail("a stream has no PRIMARY KEY", hint="A RELATION may have one.", span=key_span)
     clauses = read_clauses(p)
-    return CreateStream(
+    return statements.CreateStream(
         name=name,
         name_span=name_span,
         columns=columns,
@@ -194,7 +168,9 @@ def read_create_stream(p: QueryParser, start: Token) -> CreateStream:
     )
 
 
-def read_create_relation(p: QueryParser, start: Token, *, retroactive: bool) -> CreateRelation:
+def read_create_relation(
+    p: QueryParser, start: Token, *, retroactive: bool
+) -> statements.CreateRelation:
     """``CREATE RELATION name (columns, PRIMARY KEY (c)) clauses``."""
     if_not_exists = p.take("IF", "NOT", "EXISTS")
     name, name_span = named(p, "the name of the relation")
@@ -212,16 +188,16 @@ def read_create_relation(p: QueryParser, start: Token, *, retroactive: bool) -> 
             "a relation has no SLACK",
             detail="SLACK sorts the tuples of a stream.",
             hint="Leave SLACK out.",
-            span=span_of(clauses.slack),
+            span=spans.span_of(clauses.slack),
         )
     if clauses.max_ahead is not None:
         p.fail(
             "a relation has no MAX AHEAD",
             detail="MAX AHEAD keeps one wrong date from advancing the clock of a stream.",
             hint="Leave MAX AHEAD out.",
-            span=span_of(clauses.max_ahead),
+            span=spans.span_of(clauses.max_ahead),
         )
-    return CreateRelation(
+    return statements.CreateRelation(
         name=name,
         name_span=name_span,
         columns=columns,
@@ -237,11 +213,11 @@ def read_create_relation(p: QueryParser, start: Token, *, retroactive: bool) -> 
 
 def read_columns(
     p: QueryParser,
-) -> tuple[tuple[ColumnSpec, ...], tuple[str, ...], Span | None]:
+) -> tuple[tuple[statements.ColumnSpec, ...], tuple[str, ...], Span | None]:
     """``(name TYPE [NOT NULL], ..., [PRIMARY KEY (name, ...)])``: columns, key, the key's place."""
     opened = p._curr
     p.need("(", "The columns and their types follow the name.")
-    columns: list[ColumnSpec] = []
+    columns: list[statements.ColumnSpec] = []
     key: tuple[str, ...] = ()
     key_span: Span | None = None
     while True:
@@ -276,7 +252,7 @@ def read_names(p: QueryParser) -> tuple[str, ...]:
     return tuple(names)
 
 
-def read_column(p: QueryParser) -> tuple[ColumnSpec, bool]:
+def read_column(p: QueryParser) -> tuple[statements.ColumnSpec, bool]:
     """``name TYPE [NOT NULL] [PRIMARY KEY]``: the column, and whether it is the key."""
     start = p._curr
     name = p.name("the name of a column").name
@@ -284,14 +260,14 @@ def read_column(p: QueryParser) -> tuple[ColumnSpec, bool]:
     if not isinstance(kind, exp.DataType):
         p.fail(
             f'expected the type of column "{name}", found {p.found()}',
-            hint=did_you_mean(p.word(), TYPE_WORDS) or TYPES_HINT,
+            hint=spans.did_you_mean(p.word(), spans.TYPE_WORDS) or spans.TYPES_HINT,
         )
     check(kind)
     nullable = not p.take("NOT", "NULL")
     if nullable:
         p.take("NULL")
     is_key = p.take("PRIMARY KEY")
-    return ColumnSpec(name, kind, nullable and not is_key, so_far(p, start)), is_key
+    return statements.ColumnSpec(name, kind, nullable and not is_key, so_far(p, start)), is_key
 
 
 @dataclass(slots=True)
@@ -318,7 +294,7 @@ def read_clauses(p: QueryParser) -> Clauses:
                 detail="USING, OPTIONS (...), TIMESTAMP BY, SLACK and MAX AHEAD can follow the "
                 "columns.",
                 hint=CLAUSE_BEGUN.get(p.word())
-                or did_you_mean(p.word(), ("USING", "OPTIONS", "TIMESTAMP", "SLACK", "MAX"))
+                or spans.did_you_mean(p.word(), ("USING", "OPTIONS", "TIMESTAMP", "SLACK", "MAX"))
                 or LEFT_OVER,
             )
         if clause in clauses.seen:
@@ -364,9 +340,7 @@ def read_options(p: QueryParser) -> tuple[tuple[str, str], ...]:
         name = p._prev.text if p._match(TokenType.STRING) else dotted_name(p, "an option's name")
         if name in options:
             p.fail(
-                f'option "{name}" is written twice',
-                hint="Leave one of them out.",
-                span=p._before(),
+                f'option "{name}" is written twice', hint="Leave one of them out.", span=p._before()
             )
         p._match(TokenType.EQ)
         options[name] = option_text(p, name)
@@ -390,20 +364,22 @@ def option_text(p: QueryParser, name: str) -> str:
 # -- the others --------------------------------------------------------------------------------
 
 
-def read_drop(p: QueryParser, start: Token) -> Drop:
+def read_drop(p: QueryParser, start: Token) -> statements.Drop:
     """``DROP kind [IF EXISTS] name``."""
     p._advance()
-    kind = one_of(p, get_args(ObjectKind), "DROP")
+    kind = one_of(p, get_args(statements.ObjectKind), "DROP")
     if_exists = p.take("IF", "EXISTS")
     name, place = named(p, f"the name of the {kind.lower()}")
-    return Drop(kind=kind, name=name, name_span=place, if_exists=if_exists, span=so_far(p, start))
+    return statements.Drop(
+        kind=kind, name=name, name_span=place, if_exists=if_exists, span=so_far(p, start)
+    )
 
 
-def read_show(p: QueryParser, start: Token) -> Show:
+def read_show(p: QueryParser, start: Token) -> statements.Show:
     """``SHOW what``."""
     p._advance()
-    what = one_of(p, get_args(ShowKind), "SHOW")
-    return Show(what=what, span=so_far(p, start))
+    what = one_of(p, get_args(statements.ShowKind), "SHOW")
+    return statements.Show(what=what, span=so_far(p, start))
 
 
 def one_of(p: QueryParser, words: tuple[Word, ...], after: str) -> Word:
@@ -414,25 +390,25 @@ def one_of(p: QueryParser, words: tuple[Word, ...], after: str) -> Word:
     return p.fail(
         f"cannot {after} {p.found()}",
         detail=f"{after} is followed by {', '.join(words[:-1])} or {words[-1]}.",
-        hint=did_you_mean(p.word(), words) or f"For example {after} {words[0]}.",
+        hint=spans.did_you_mean(p.word(), words) or f"For example {after} {words[0]}.",
     )
 
 
-def read_explain(p: QueryParser, start: Token) -> Explain:
+def read_explain(p: QueryParser, start: Token) -> statements.Explain:
     """``EXPLAIN [FORMAT json] query``, ``EXPLAIN (FORMAT json) query``, ``EXPLAIN json name``."""
     p._advance()
     style = explain_format(p)
     if p.at_query():
-        return Explain(format=style, query=read_query(p), span=so_far(p, start))
+        return statements.Explain(format=style, query=read_query(p), span=so_far(p, start))
     if p._next:
         p.take("QUERY")
     name, place = named(p, "a query or the name of one")
-    return Explain(format=style, name=name, name_span=place, span=so_far(p, start))
+    return statements.Explain(format=style, name=name, name_span=place, span=so_far(p, start))
 
 
-def explain_format(p: QueryParser) -> ExplainFormat:
+def explain_format(p: QueryParser) -> statements.ExplainFormat:
     """Take the format of an EXPLAIN; it is text if none is given."""
-    formats: tuple[ExplainFormat, ...] = get_args(ExplainFormat)
+    formats: tuple[statements.ExplainFormat, ...] = get_args(statements.ExplainFormat)
     opened = p._curr
     bracket = p.take("(", "FORMAT")
     if bracket or (p.at("FORMAT") and p.word(1)):
@@ -452,7 +428,7 @@ def explain_format(p: QueryParser) -> ExplainFormat:
     return chosen
 
 
-def read_set(p: QueryParser, start: Token) -> SetOption:
+def read_set(p: QueryParser, start: Token) -> statements.SetOption:
     """``SET name = value``."""
     p._advance()
     first = p._curr
@@ -461,10 +437,10 @@ def read_set(p: QueryParser, start: Token) -> SetOption:
     if not p._match(TokenType.EQ) and not p.take("TO"):
         p.fail(f'expected "=", found {p.found()}', hint="Write SET name = value.")
     value = read_value(p)
-    return SetOption(name=name, name_span=name_span, value=value, span=so_far(p, start))
+    return statements.SetOption(name=name, name_span=name_span, value=value, span=so_far(p, start))
 
 
-def read_value(p: QueryParser) -> OptionValue:
+def read_value(p: QueryParser) -> statements.OptionValue:
     """Take a word, a string, a number, a boolean or ``{...}``."""
     if p._match(TokenType.L_BRACE):
         return braced_text(p)
@@ -508,7 +484,7 @@ def braced_text(p: QueryParser) -> str:
     return p.sql[opened.start : p._prev.end + 1]
 
 
-READERS: dict[str, Callable[[QueryParser, Token], Statement]] = {
+READERS: dict[str, Callable[[QueryParser, Token], statements.Statement]] = {
     "CREATE": read_create,
     "DROP": read_drop,
     "SHOW": read_show,

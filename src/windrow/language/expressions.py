@@ -58,9 +58,7 @@ class ExpressionParser(WindowParser):
             TokenType.RLIKE,
         )
     }
-    STRING_PARSERS: ClassVar = {
-        TokenType.STRING: WindowParser.STRING_PARSERS[TokenType.STRING],
-    }
+    STRING_PARSERS: ClassVar = {TokenType.STRING: WindowParser.STRING_PARSERS[TokenType.STRING]}
     PRIMARY_PARSERS: ClassVar = {
         kind: WindowParser.PRIMARY_PARSERS[kind]
         for kind in (

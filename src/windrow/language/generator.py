@@ -15,13 +15,7 @@ from sqlglot.generators.spark import SparkGenerator
 from sqlglot.tokenizer_core import TokenType
 
 from windrow.language.queries import QueryParser
-from windrow.language.syntax import (
-    Duration,
-    PairWindow,
-    StreamFunction,
-    StreamWindow,
-    Windowed,
-)
+from windrow.language.syntax import Duration, PairWindow, StreamFunction, StreamWindow, Windowed
 
 
 class CqlGenerator(SparkGenerator):

@@ -13,15 +13,8 @@ from typing import NoReturn
 from sqlglot import exp
 
 from windrow.core.errors import ParseError
+from windrow.language import syntax
 from windrow.language.spans import TYPES_HINT, span_of
-from windrow.language.syntax import (
-    Duration,
-    PairWindow,
-    StreamFunction,
-    StreamItems,
-    StreamWindow,
-    Windowed,
-)
 
 MAX_DEPTH = 300
 """Levels of a tree: each operator of a chain ``a + b + c`` is one, so a binder may recurse."""
@@ -66,12 +59,12 @@ ALLOWED: dict[type[exp.Expr], frozenset[str]] = {
         ((exp.Limit, exp.Offset), ("expression",)),
         ((exp.Table,), ("this", "db", "catalog", "alias")),
         ((exp.TableAlias,), ("this", "columns")),
-        ((Windowed,), ("this", "window")),
-        ((StreamWindow,), ("kind", "size", "slide", "keys", "internal")),
-        ((Duration,), ("this", "unit")),
-        ((StreamFunction,), ("kind", "this", "window", "restore")),
-        ((StreamItems,), ("expressions", "distinct")),
-        ((PairWindow,), ("kind", "streams", "size")),
+        ((syntax.Windowed,), ("this", "window")),
+        ((syntax.StreamWindow,), ("kind", "size", "slide", "keys", "internal")),
+        ((syntax.Duration,), ("this", "unit")),
+        ((syntax.StreamFunction,), ("kind", "this", "window", "restore")),
+        ((syntax.StreamItems,), ("expressions", "distinct")),
+        ((syntax.PairWindow,), ("kind", "streams", "size")),
         # names and constants
         ((exp.Alias,), ("this", "alias")),
         ((exp.Column,), ("this", "table", "db", "catalog")),
@@ -186,7 +179,7 @@ def check_node(node: exp.Expr) -> None:
                 hint="For example DECIMAL(18, 2).",
                 span=span_of(node),
             )
-        case StreamFunction():
+        case syntax.StreamFunction():
             check_stream_function(node)
 
 
@@ -232,17 +225,15 @@ def refuse(node: exp.Expr, what: str) -> NoReturn:
     )
 
 
-WHY_NOT = {
-    "WITH RECURSIVE": "A query that reads its own answer would be run anew at every change.",
-}
+WHY_NOT = {"WITH RECURSIVE": "A query that reads its own answer would be run anew at every change."}
 """Reasons for which a construct is refused, where there is one of its own."""
 
 
-def check_stream_function(node: StreamFunction) -> None:
+def check_stream_function(node: syntax.StreamFunction) -> None:
     """A stream function stands around a whole query, or as WSTREAM inside an aggregate."""
     kind = node.args["kind"].upper()
     around = node.parent
-    if isinstance(node.this, StreamItems):
+    if isinstance(node.this, syntax.StreamItems):
         items = node.this.expressions
         in_aggregate = kind == "WSTREAM" and isinstance(around, exp.Anonymous)
         if not in_aggregate or len(items) > 1 or node.this.args.get("distinct"):
@@ -254,7 +245,7 @@ def check_stream_function(node: StreamFunction) -> None:
                 span=span_of(node),
             )
         node.set("this", items[0])
-    elif isinstance(around, StreamFunction):
+    elif isinstance(around, syntax.StreamFunction):
         raise ParseError(
             "stream functions do not nest",
             detail="The inner one makes a stream already; a stream function needs a relation.",

@@ -85,9 +85,7 @@ def guarded(
         raise explained(parser, fault) from fault
     except SqlglotError as error:
         raise ParseError(
-            str(error).split("\n")[0],
-            hint="Write this part in another way.",
-            span=parser.here(),
+            str(error).split("\n")[0], hint="Write this part in another way.", span=parser.here()
         ) from error
     except RecursionError as error:
         raise too_deep(parser.here()) from error

@@ -10,21 +10,9 @@ from collections.abc import Iterable
 
 from sqlglot import exp
 
+from windrow.language import statements
 from windrow.language.depth import deep_recursion
 from windrow.language.generator import CQL, Cql
-from windrow.language.statements import (
-    ColumnSpec,
-    CreateQuery,
-    CreateRelation,
-    CreateStream,
-    Drop,
-    Explain,
-    OptionValue,
-    Select,
-    SetOption,
-    Show,
-    Statement,
-)
 
 PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z_0-9]*\Z")
 
@@ -40,59 +28,59 @@ def to_sql(node: exp.Expr, *, pretty: bool = False) -> str:
         return CQL.generate(node, copy=True, pretty=pretty, comments=False)
 
 
-def print_script(statements: Iterable[Statement], *, pretty: bool = False) -> str:
+def print_script(script: Iterable[statements.Statement], *, pretty: bool = False) -> str:
     """Return the text of a script, one statement after the other."""
-    return "".join(f"{print_statement(statement, pretty=pretty)};\n" for statement in statements)
+    return "".join(f"{print_statement(statement, pretty=pretty)};\n" for statement in script)
 
 
-def print_statement(statement: Statement, *, pretty: bool = False) -> str:
+def print_statement(statement: statements.Statement, *, pretty: bool = False) -> str:
     """Return the text of a statement, without a semicolon."""
     match statement:
-        case CreateStream():
+        case statements.CreateStream():
             return " ".join(["CREATE STREAM", *created(statement), *stream_clauses(statement)])
-        case CreateRelation():
+        case statements.CreateRelation():
             kind = "RELATION" if statement.retroactive else "NON RETROACTIVE RELATION"
             return " ".join([f"CREATE {kind}", *created(statement), *clauses(statement)])
-        case CreateQuery():
+        case statements.CreateQuery():
             head = "CREATE OR REPLACE QUERY" if statement.or_replace else "CREATE QUERY"
             guard = "IF NOT EXISTS " if statement.if_not_exists else ""
             query = to_sql(statement.query, pretty=pretty)
             return f"{head} {guard}{name_sql(statement.name)} AS{chr(10) if pretty else ' '}{query}"
-        case Select():
+        case statements.Select():
             return to_sql(statement.query, pretty=pretty)
-        case Drop():
+        case statements.Drop():
             guard = "IF EXISTS " if statement.if_exists else ""
             return f"DROP {statement.kind} {guard}{name_sql(statement.name)}"
-        case Show():
+        case statements.Show():
             return f"SHOW {statement.what}"
-        case Explain():
+        case statements.Explain():
             return f"EXPLAIN FORMAT {statement.format.upper()} {explained(statement, pretty)}"
-        case SetOption():
+        case statements.SetOption():
             return f"SET {dotted_sql(statement.name)} = {value_sql(statement.value)}"
 
 
-def explained(statement: Explain, pretty: bool) -> str:  # noqa: FBT001
+def explained(statement: statements.Explain, pretty: bool) -> str:  # noqa: FBT001
     """Return what an EXPLAIN explains."""
     if statement.query is not None:
         return to_sql(statement.query, pretty=pretty)
     return f"QUERY {name_sql(statement.name or '')}"
 
 
-def created(statement: CreateStream | CreateRelation) -> list[str]:
+def created(statement: statements.CreateStream | statements.CreateRelation) -> list[str]:
     """Return ``[IF NOT EXISTS] name (columns)``."""
     columns = [column_sql(column) for column in statement.columns]
-    if isinstance(statement, CreateRelation) and statement.key:
+    if isinstance(statement, statements.CreateRelation) and statement.key:
         columns.append(f"PRIMARY KEY ({', '.join(map(name_sql, statement.key))})")
     guard = ["IF NOT EXISTS"] if statement.if_not_exists else []
     return [*guard, name_sql(statement.name), f"({', '.join(columns)})"]
 
 
-def column_sql(column: ColumnSpec) -> str:
+def column_sql(column: statements.ColumnSpec) -> str:
     """Return ``name TYPE [NOT NULL]``."""
     return f"{name_sql(column.name)} {to_sql(column.type)}{'' if column.nullable else ' NOT NULL'}"
 
 
-def clauses(statement: CreateStream | CreateRelation) -> list[str]:
+def clauses(statement: statements.CreateStream | statements.CreateRelation) -> list[str]:
     """Return USING and OPTIONS, where given."""
     parts = []
     if statement.format is not None:
@@ -103,7 +91,7 @@ def clauses(statement: CreateStream | CreateRelation) -> list[str]:
     return parts
 
 
-def stream_clauses(statement: CreateStream) -> list[str]:
+def stream_clauses(statement: statements.CreateStream) -> list[str]:
     """Return the clauses of a stream."""
     parts = clauses(statement)
     if statement.time_column is not None:
@@ -132,7 +120,7 @@ def string_sql(text: str) -> str:
     return to_sql(exp.Literal.string(text))
 
 
-def value_sql(value: OptionValue) -> str:
+def value_sql(value: statements.OptionValue) -> str:
     """Return the value of a setting."""
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"

@@ -58,7 +58,7 @@ def measured_facts(
     if joined.versioned:
         return None
     everyone = (True,) * len(joined.flat.inputs)
-    early = early_calls(joined, everyone, watch.foldable)
+    early = early_calls(joined, everyone)
     inputs: list[GraphInput] = []
     counts: list[Counts] = []
     # Of each input: its live rows, and how many different values its columns have.
@@ -80,7 +80,7 @@ def measured_facts(
     if not any(i.rate for i in inputs):
         return None
     graph = replace(watch.choice.facts.graph, inputs=tuple(inputs))
-    facts = facts_from(joined, graph, counts, watch.foldable)
+    facts = facts_from(joined, graph, counts)
     return replace(facts, instants=_instants(watch, facts, elapsed))
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from windrow.operators.interner import Interner
-from windrow.operators.lowering.aggregation import foldable
 from windrow.operators.task import Task
 from windrow.optimize.choose_early import (
     EarlyChoice,
@@ -20,7 +19,7 @@ from windrow.optimize.choose_early import (
     explained,
     facts_of,
 )
-from windrow.optimize.early_calls import Foldable, early_calls
+from windrow.optimize.early_calls import early_calls
 from windrow.optimize.early_grouping import entry_columns
 from windrow.optimize.grouped_joins import GroupedJoin
 from windrow.optimize.notes import EarlyNotes
@@ -66,7 +65,6 @@ class EarlyWatch:
 
     joined: GroupedJoin
     choice: EarlyChoice
-    foldable: Foldable
     interner: Interner
     adapts: bool = False
     replans: bool = False
@@ -87,7 +85,6 @@ class EarlyWatch:
         return cls(
             notes.joined,
             notes.choice,
-            foldable,
             interner,
             adapts=notes.adapts,
             replans=notes.replans,
@@ -182,7 +179,7 @@ class EarlyWatch:
         if not any(self.choice.placement):
             return []
         names, calls = self.joined.names, self.joined.calls
-        early = early_calls(self.joined, self.choice.placement, self.foldable)
+        early = early_calls(self.joined, self.choice.placement)
         lines = [
             f"entries of {n} by {', '.join(c) or 'nothing'}" for n, c in self._entries().items()
         ]
@@ -196,7 +193,7 @@ class EarlyWatch:
         return lines + ([f"folded after it: {', '.join(late)}"] if late else [])
 
     def _entries(self) -> dict[str, list[str]]:
-        early = early_calls(self.joined, self.choice.placement, self.foldable)
+        early = early_calls(self.joined, self.choice.placement)
         return {
             name: [format_expr(e) for e in entry_columns(self.joined, early, i).all]
             for i, name in enumerate(self.joined.names)
@@ -204,7 +201,7 @@ class EarlyWatch:
 
     def facts(self) -> dict[str, object]:
         """Return the same for other programs."""
-        early = early_calls(self.joined, self.choice.placement, self.foldable)
+        early = early_calls(self.joined, self.choice.placement)
         folded = [
             {"call": c.output, "early": None if at is None else self.joined.names[at]}
             for c, at in zip(self.joined.calls, early, strict=True)

@@ -26,7 +26,6 @@ class InsertionsTask(Stateless):
 class ExpireTask(StatefulTask):
     """An `Expirer` at work: unsigned or partly signed edge in, signed edge out."""
 
-    layout = "expire", 1
     state_fields = (NestedField("_expirer"),)
 
     def __init__(self, expirer: Expirer) -> None:

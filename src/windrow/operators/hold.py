@@ -56,7 +56,6 @@ class HoldTask(StatefulTask):
       4. the rises of a row hang together, newest first.
     """
 
-    layout = "hold", 1
     state_fields = (
         TableField("table", fields="schema"),
         ArrayField("rows", length="table.entries", room="table.capacity"),

@@ -24,7 +24,6 @@ class RowStoreTask(StatefulTask):
     keys: these may leave without having come, and have fewer than no copies.
     """
 
-    layout = "row-store", 1
     state_fields = (NestedField("_bag"),)
 
     def __init__(self, schema: Schema) -> None:

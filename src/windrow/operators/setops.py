@@ -84,7 +84,6 @@ class BagOperator(StatefulTask):
       2. no row is left marked as touched.
     """
 
-    layout = "copies-on-two-sides", 1
     state_fields = (
         TableField("table", fields="schema"),
         ArrayField("copies", length="table.entries", room="table.capacity"),

@@ -39,8 +39,6 @@ class StatefulTask(State):
 class Stateless(StatefulTask):
     """A task that stores nothing."""
 
-    layout = "stateless", 1
-
     def state_rows(self) -> int:
         """There is no state."""
         return 0

@@ -45,7 +45,6 @@ class TopNTask(StatefulTask):
       3. totals are those of the subtrees.
     """
 
-    layout = "ordered-rows", 1
     state_fields = (
         TableField("table", fields="schema"),
         *map(ScratchField, ("nodes", "marks", "lists", "_path")),

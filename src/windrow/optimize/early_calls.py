@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from windrow.optimize.grouped_joins import GroupedJoin, read_by
+from windrow.physical.calls import folds_early
 from windrow.plan.nodes import AggregateCall, Versions
-
-Foldable = Callable[[AggregateCall], bool]
-"""Returns whether partial values of a call can be had before the join."""
 
 Placement = tuple[bool, ...]
 """Of each input, whether it is aggregated before the join."""
@@ -18,9 +14,7 @@ ADDING = frozenset({"count", "sum", "avg"})
 """Calls that add up rows, however these are dealt to entries."""
 
 
-def early_calls(
-    joined: GroupedJoin, placement: Placement, foldable: Foldable
-) -> tuple[int | None, ...]:
+def early_calls(joined: GroupedJoin, placement: Placement) -> tuple[int | None, ...]:
     """γ f(x) (L ⋈ R)  ⇒  γ f(p · c) (γ p=f(x) (L) ⋈ γ c=COUNT(*) (R)),  x being of L alone.
 
     A result repeats a tuple of L once for each of its partners: a partial sum of L counts as often
@@ -38,17 +32,15 @@ def early_calls(
     >>> text = "SELECT SUM(b.price), SUM(a.price * b.price), COUNT(*), COUNT(DISTINCT b.price)"
     >>> text += " FROM bids AS a [NOW], asks AS b [NOW] WHERE a.sku = b.sku"
     >>> joined = grouped_join(bound(text).root.source)
-    >>> early_calls(joined, (True, True), lambda call: not call.distinct)
+    >>> early_calls(joined, (True, True))
     (1, None, None, None)
     """
-    return tuple(_early(joined, call, placement, foldable) for call in joined.calls)
+    return tuple(_early(joined, call, placement) for call in joined.calls)
 
 
-def _early(
-    joined: GroupedJoin, call: AggregateCall, placement: Placement, foldable: Foldable
-) -> int | None:
+def _early(joined: GroupedJoin, call: AggregateCall, placement: Placement) -> int | None:
     owners = joined.owners(*read_by(call))
-    if len(owners) != 1 or not placement[owners[0]] or not foldable(call):
+    if len(owners) != 1 or not placement[owners[0]] or not folds_early(call):
         return None
     (owner,) = owners
     versions = isinstance(joined.flat.inputs[owner], Versions)

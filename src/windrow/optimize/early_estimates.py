@@ -8,7 +8,7 @@ from math import prod
 
 from windrow.core.errors import SemanticError
 from windrow.optimize.choose_early import EarlyChoice, EarlyFacts, EarlyInput, choose_early, named
-from windrow.optimize.early_calls import Foldable, Placement, early_calls
+from windrow.optimize.early_calls import Placement, early_calls
 from windrow.optimize.early_grouping import entry_columns
 from windrow.optimize.grouped_joins import NUMBERED, GroupedJoin, Versioned
 from windrow.optimize.join_estimates import estimated
@@ -24,7 +24,7 @@ Asked = Callable[[GroupedJoin], str]
 
 
 def estimated_facts(
-    joined: GroupedJoin, statistics: Statistics, foldable: Foldable, slide: int | None = None
+    joined: GroupedJoin, statistics: Statistics, slide: int | None = None
 ) -> EarlyFacts:
     """Return the facts as far as they follow from rates and keys: every column has as many values.
 
@@ -32,10 +32,10 @@ def estimated_facts(
     """
     graph = estimated(joined.join, joined.flat, statistics)
     counts = [
-        _counts(joined, which, given, max(given.values, default=0.0) or statistics.keys, foldable)
+        _counts(joined, which, given, max(given.values, default=0.0) or statistics.keys)
         for which, given in enumerate(graph.inputs)
     ]
-    facts = facts_from(joined, graph, counts, foldable)
+    facts = facts_from(joined, graph, counts)
     return facts if slide is None else replace(facts, instants=1.0 / slide)
 
 
@@ -43,12 +43,10 @@ Counts = tuple[float, float]
 """Of an input: distinct rows in the columns of its entries if it is aggregated, and groups."""
 
 
-def facts_from(
-    joined: GroupedJoin, graph: JoinGraph, counts: list[Counts], foldable: Foldable
-) -> EarlyFacts:
+def facts_from(joined: GroupedJoin, graph: JoinGraph, counts: list[Counts]) -> EarlyFacts:
     """Return the facts of inputs of which entries and groups are counted."""
     everyone = (True,) * len(graph)
-    early = early_calls(joined, everyone, foldable)
+    early = early_calls(joined, everyone)
     not_early = joined.why_not_applicable()
     inputs = tuple(
         EarlyInput(name, entries, groups, early.count(which), not_early)
@@ -58,12 +56,10 @@ def facts_from(
     return EarlyFacts(graph, inputs, calls, orders=best_orders(graph))
 
 
-def _counts(
-    joined: GroupedJoin, which: int, given: GraphInput, keys: float, foldable: Foldable
-) -> Counts:
+def _counts(joined: GroupedJoin, which: int, given: GraphInput, keys: float) -> Counts:
     """Return entries and groups of an input whose columns are independent of each other."""
     everyone = (True,) * len(joined.flat.inputs)
-    columns = entry_columns(joined, early_calls(joined, everyone, foldable), which)
+    columns = entry_columns(joined, early_calls(joined, everyone), which)
     matched = prod(max(1.0, v) for v in given.values)
     others = sum(1 for e in columns.all if e not in columns.matched)
     groups = min(given.size, keys ** len(columns.grouped))

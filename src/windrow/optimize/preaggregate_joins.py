@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from windrow.core.types import BIGINT
-from windrow.optimize.early_calls import Foldable, early_calls
+from windrow.optimize.early_calls import early_calls
 from windrow.optimize.early_estimates import Asked, asked_placement, asks_for
 from windrow.optimize.early_grouping import entry_columns
 from windrow.optimize.grouped_joins import COPIES, GroupedJoin, columns_in, grouped_join
@@ -64,9 +64,9 @@ class Preaggregated:
     refused: tuple[str, ...]
 
 
-def preaggregate_joins(root: Plan, asked: Asked, foldable: Foldable) -> Preaggregated:
+def preaggregate_joins(root: Plan, asked: Asked) -> Preaggregated:
     """Return the plan with inputs merged, of those that are asked to be aggregated early."""
-    walk = _JoinWalk(asked, foldable, [], [])
+    walk = _JoinWalk(asked, [], [])
     made = walk.over(root, None)
     return Preaggregated(made, tuple(walk.found), tuple(walk.refused))
 
@@ -100,7 +100,6 @@ class _JoinWalk:
     """A walk down a plan with the SLIDE that windows are reached by."""
 
     asked: Asked
-    foldable: Foldable
     found: list[Partials]
     refused: list[str]
 
@@ -128,7 +127,7 @@ class _JoinWalk:
         if joined.why_not_applicable() or not _is_bare(plan.source, joined):
             return plan
         placement = asked_placement(joined, self.asked(joined))
-        early = early_calls(joined, placement, self.foldable)
+        early = early_calls(joined, placement)
         merged: dict[int, _Merged] = {}
         for which in (i for i, placed in enumerate(placement) if placed):
             found = self._input(joined, early, which, slide)

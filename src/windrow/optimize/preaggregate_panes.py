@@ -71,7 +71,7 @@ def refusals(root: Plan) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _PaneWalk:
-    """A walk down a plan with the SLIDE that windows are reached by (`operators/lower.py`).
+    """A walk down a plan with the SLIDE that windows are reached by (`lower.py`).
 
     Joins end it: their time bands look for the tuples' own times.
     """

@@ -13,12 +13,18 @@ import pyarrow as pa
 
 from windrow.core.schema import Field, Schema
 from windrow.core.types import BIGINT
+from windrow.plan.nodes import AggregateCall
 
 GROUP_COLUMN = "#group"
 """Code of the row's group: it travels with the row, so that leaving needs no look-up."""
 
 EXPIRY_COLUMN = "#expiry"
 """When the row expires, for MIN and MAX."""
+
+DUPLICATES_DO_NOT_MATTER = {"min", "max", "bool_and", "bool_or"}
+
+LINEAR = {"count", "sum", "avg", "var_samp", "var_pop", "stddev_samp", "stddev_pop"}
+"""Calls that are read from sums, which n copies of a bag have n times."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +53,17 @@ class AccumulatorCall:
     def extreme(self) -> bool:
         """Return whether the call asks for the least or greatest value."""
         return self.name in {"min", "max"}
+
+
+def folds_early(call: AccumulatorCall | AggregateCall) -> bool:
+    """Return whether partial values of a call make its value over a join's results.
+
+    Of a DISTINCT call they do not, unless duplicates do not matter: the same value may come from
+    several entries. A quantile, the most frequent values and what users define need every value.
+    """
+    if call.name in DUPLICATES_DO_NOT_MATTER:
+        return True
+    return call.name in LINEAR and not call.distinct
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,103 +5,67 @@ from __future__ import annotations
 import re
 
 from windrow.core.time import Clock, format_duration
+from windrow.plan import nodes
 from windrow.plan.format import AND, format_at, format_expr, format_instant
-from windrow.plan.nodes import (
-    Aggregate,
-    AggregateCall,
-    AntiJoin,
-    Band,
-    Delay,
-    Distinct,
-    Dstream,
-    Except,
-    Exchange,
-    Filter,
-    Hold,
-    Intersect,
-    Istream,
-    Join,
-    JoinOn,
-    Named,
-    NrrJoin,
-    Numbered,
-    Plan,
-    Produced,
-    Project,
-    RecentAnswers,
-    Refresh,
-    Rstream,
-    Scan,
-    SemiJoin,
-    SlideInstants,
-    SortKey,
-    Stamped,
-    Table,
-    TopN,
-    UnionAll,
-    Versions,
-    Window,
-    inputs_of,
-)
 from windrow.plan.windows import PartitionRows, Range, Rows, Since, Unbounded, Until, WindowSpec
 
 
-def label_of(plan: Plan, clock: Clock) -> str:
+def label_of(plan: nodes.Plan, clock: Clock) -> str:
     """Return the line for one node; lengths of time are written for `clock`."""
     match plan:
-        case Scan(stream, alias):
+        case nodes.Scan(stream, alias):
             return _source("Stream", stream.name, alias)
-        case Table(relation, alias):
+        case nodes.Table(relation, alias):
             word = "Relation" if relation.retroactive else "Non retroactive relation"
             return _source(word, relation.name, alias)
-        case Window(spec=spec):
+        case nodes.Window(spec=spec):
             return f"Window {label_of_window(spec, clock)}"
-        case Filter(predicate=predicate):
+        case nodes.Filter(predicate=predicate):
             return f"Filter {format_expr(predicate)}"
-        case Project(columns=columns):
+        case nodes.Project(columns=columns):
             return f"Project {', '.join(_named(c) for c in columns)}"
-        case UnionAll():
+        case nodes.UnionAll():
             return "Union all"
-        case Intersect(all=every):
+        case nodes.Intersect(all=every):
             return "Intersect all" if every else "Intersect"
-        case Except(all=every):
+        case nodes.Except(all=every):
             return "Except all" if every else "Except"
-        case Distinct():
+        case nodes.Distinct():
             return "Distinct"
-        case Aggregate(keys=keys, calls=calls):
+        case nodes.Aggregate(keys=keys, calls=calls):
             return _aggregate(keys, calls)
-        case TopN(keys=keys, limit=limit, offset=offset):
+        case nodes.TopN(keys=keys, limit=limit, offset=offset):
             after = f" OFFSET {offset}" if offset else ""
             order = f" ORDER BY {label_of_order(keys)}" if keys else ""
             return f"TopN{order} LIMIT {limit}{after}"
-        case Refresh(slide=slide, restore=restore):
+        case nodes.Refresh(slide=slide, restore=restore):
             return f"Refresh SLIDE {format_duration(slide, clock)}{' RESTORE' if restore else ''}"
-        case Hold(length=length):
+        case nodes.Hold(length=length):
             return f"Hold {format_duration(length, clock)}"
-        case Delay(slide=slide):
+        case nodes.Delay(slide=slide):
             return f"Delay to SLIDE {format_duration(slide, clock)}"
-        case Exchange(route=route, keys=keys, folds=folds):
+        case nodes.Exchange(route=route, keys=keys, folds=folds):
             how = f"by {', '.join(map(format_expr, keys))}" if keys else route.value
             return f"Exchange {how}{', groups folded first' if folds else ''}"
-        case Produced() | Istream() | Dstream() | Rstream():
+        case nodes.Produced() | nodes.Istream() | nodes.Dstream() | nodes.Rstream():
             return type(plan).__name__
-        case Numbered() | SlideInstants() | RecentAnswers():
+        case nodes.Numbered() | nodes.SlideInstants() | nodes.RecentAnswers():
             return _derived(plan, clock)
-        case Versions(source=table):
+        case nodes.Versions(source=table):
             return f"Versions of {table.relation.name}"
-        case Stamped(versions=versions):
+        case nodes.Stamped(versions=versions):
             return f"Version of {versions.source.relation.name} met"
-        case Join() | SemiJoin() | AntiJoin() | NrrJoin():
+        case nodes.Join() | nodes.SemiJoin() | nodes.AntiJoin() | nodes.NrrJoin():
             return _join(plan, clock)
 
 
-def _derived(plan: Numbered | SlideInstants | RecentAnswers, clock: Clock) -> str:
+def _derived(plan: nodes.Numbered | nodes.SlideInstants | nodes.RecentAnswers, clock: Clock) -> str:
     match plan:
-        case Numbered():
+        case nodes.Numbered():
             return "Number tuples"
-        case SlideInstants(step=step):
+        case nodes.SlideInstants(step=step):
             return f"Instants of SLIDE {step}"
-        case RecentAnswers(width=width):
+        case nodes.RecentAnswers(width=width):
             return f"Answers of the last {format_duration(width, clock)}"
 
 
@@ -129,12 +93,12 @@ def label_of_window(spec: WindowSpec, clock: Clock) -> str:
             return f"until the first of {', '.join(columns)}"
 
 
-def label_of_order(keys: tuple[SortKey, ...]) -> str:
+def label_of_order(keys: tuple[nodes.SortKey, ...]) -> str:
     """Return what follows ORDER BY."""
     return ", ".join(_sort_key(key) for key in keys)
 
 
-def clock_of(plan: Plan) -> Clock:
+def clock_of(plan: nodes.Plan) -> Clock:
     """Return the clock of the first stream found below, which all streams of a query share.
 
     A sub-tree of only relations has no clock of its own; TIMESTAMP then, though it does not
@@ -144,10 +108,10 @@ def clock_of(plan: Plan) -> Clock:
     return Clock.TIMESTAMP if found is None else found
 
 
-def _clock_of(plan: Plan) -> Clock | None:
-    if isinstance(plan, Scan):
+def _clock_of(plan: nodes.Plan) -> Clock | None:
+    if isinstance(plan, nodes.Scan):
         return plan.stream.clock
-    for below in inputs_of(plan):
+    for below in nodes.inputs_of(plan):
         found = _clock_of(below)
         if found is not None:
             return found
@@ -158,7 +122,7 @@ def _source(word: str, name: str, alias: str) -> str:
     return f"{word} {name}" if alias == name else f"{word} {name} AS {alias}"
 
 
-def _named(column: Named) -> str:
+def _named(column: nodes.Named) -> str:
     return _with_alias(format_expr(column.expr), column.name)
 
 
@@ -173,13 +137,13 @@ def _unspaced(text: str) -> str:
     return text.replace(" ", "")
 
 
-def _aggregate(keys: tuple[Named, ...], calls: tuple[AggregateCall, ...]) -> str:
+def _aggregate(keys: tuple[nodes.Named, ...], calls: tuple[nodes.AggregateCall, ...]) -> str:
     by = " by " + ", ".join(_named(key) for key in keys) if keys else ""
     folds = ": " + ", ".join(_aggregate_call(call) for call in calls) if calls else ""
     return f"Aggregate{by}{folds}"
 
 
-def _aggregate_call(call: AggregateCall) -> str:
+def _aggregate_call(call: nodes.AggregateCall) -> str:
     args = ", ".join(format_expr(arg) for arg in call.args) or "*"
     text = f"{call.name.upper()}({'DISTINCT ' if call.distinct else ''}{args})"
     if call.filter is not None:
@@ -187,28 +151,28 @@ def _aggregate_call(call: AggregateCall) -> str:
     return _with_alias(text, call.output)
 
 
-def _sort_key(key: SortKey) -> str:
+def _sort_key(key: nodes.SortKey) -> str:
     text = format_expr(key.expr) + (" DESC" if key.descending else "")
     if key.nulls_first == (not key.descending):
         return text
     return f"{text} NULLS {'FIRST' if key.nulls_first else 'LAST'}"
 
 
-def _join(plan: Join | SemiJoin | AntiJoin | NrrJoin, clock: Clock) -> str:
+def _join(plan: nodes.Join | nodes.SemiJoin | nodes.AntiJoin | nodes.NrrJoin, clock: Clock) -> str:
     on = _join_on(plan.on, clock)
     match plan:
-        case Join():
+        case nodes.Join():
             return f"Join on {on}" if on else "Cross join"
-        case NrrJoin():
+        case nodes.NrrJoin():
             word = "Join as of the tuple's time"
-        case SemiJoin():
+        case nodes.SemiJoin():
             word = "SemiJoin"
-        case AntiJoin(null_aware=null_aware):
+        case nodes.AntiJoin(null_aware=null_aware):
             word = "AntiJoin (NOT IN)" if null_aware else "AntiJoin"
     return f"{word} on {on}" if on else word
 
 
-def _join_on(on: JoinOn, clock: Clock) -> str:
+def _join_on(on: nodes.JoinOn, clock: Clock) -> str:
     pairs = zip(on.left_keys, on.right_keys, strict=True)
     terms = [f"{format_expr(left)} = {format_expr(right)}" for left, right in pairs]
     terms += [_band(band, clock) for band in on.bands]
@@ -217,7 +181,7 @@ def _join_on(on: JoinOn, clock: Clock) -> str:
     return " AND ".join(terms)
 
 
-def _band(band: Band, clock: Clock) -> str:
+def _band(band: nodes.Band, clock: Clock) -> str:
     """Write a band as WINDOW or DWINDOW says it, or else as a chain of comparisons."""
     left, right = band.left, band.right
     if band.low == -band.high:

@@ -20,37 +20,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from windrow.plan.nodes import (
-    Aggregate,
-    AntiJoin,
-    Delay,
-    Distinct,
-    Dstream,
-    Except,
-    Exchange,
-    Filter,
-    Hold,
-    Intersect,
-    Istream,
-    Join,
-    NrrJoin,
-    Numbered,
-    Plan,
-    Produced,
-    Project,
-    RecentAnswers,
-    Refresh,
-    Rstream,
-    Scan,
-    SemiJoin,
-    SlideInstants,
-    Stamped,
-    Table,
-    TopN,
-    UnionAll,
-    Versions,
-    Window,
-)
+from windrow.plan import nodes
 from windrow.plan.windows import PartitionRows, Range, Rows, Since, Unbounded, Until
 
 
@@ -102,54 +72,54 @@ def strict(reason: str) -> Pattern:
     return Pattern(PatternKind.STR, reason)
 
 
-def pattern_of(plan: Plan) -> Pattern:
+def pattern_of(plan: nodes.Plan) -> Pattern:
     """Return the update pattern of the edge that leaves `plan`."""
     match plan:
-        case Scan() | Numbered() | SlideInstants():
+        case nodes.Scan() | nodes.Numbered() | nodes.SlideInstants():
             return monotonic("a stream only grows")
-        case Produced() | Istream() | Dstream() | Rstream() | Delay():
+        case nodes.Produced() | nodes.Istream() | nodes.Dstream() | nodes.Rstream() | nodes.Delay():
             return monotonic("an output stream only grows")
-        case Table(relation) if relation.retroactive:
+        case nodes.Table(relation) if relation.retroactive:
             return strict("rule 4: a relation may be updated at any time")
-        case Table():
+        case nodes.Table():
             return strict("its own rows may change; results keep the version that they met")
-        case Window():
+        case nodes.Window():
             return _window(plan)
-        case Filter(source=source) | Project(source=source):
+        case nodes.Filter(source=source) | nodes.Project(source=source):
             return _unchanged(pattern_of(source), "rule 1: drops or maps tuples, keeps lifetimes")
-        case Exchange(source=source):
+        case nodes.Exchange(source=source):
             return pattern_of(source)
-        case Versions():
+        case nodes.Versions():
             return strict("a row is in it from one version to another")
-        case Stamped(source=source):
+        case nodes.Stamped(source=source):
             return _unchanged(pattern_of(source), "rule 1: a version is met once")
-        case NrrJoin(left=left):
+        case nodes.NrrJoin(left=left):
             return _unchanged(pattern_of(left), "rule 1: updates of an NRR do not reach back")
-        case Join(left=left, right=right):
+        case nodes.Join(left=left, right=right):
             return _join(left, right)
-        case SemiJoin(left=left, right=right):
+        case nodes.SemiJoin(left=left, right=right):
             return _monotone_pair(left, right, "rule 3: a tuple lasts while some match does")
-        case Intersect(left=left, right=right):
+        case nodes.Intersect(left=left, right=right):
             return _monotone_pair(left, right, "rule 3: a copy lasts while both sides hold it")
-        case UnionAll(inputs=inputs):
+        case nodes.UnionAll(inputs=inputs):
             return _union(tuple(pattern_of(p) for p in inputs))
-        case Distinct(source=source):
+        case nodes.Distinct(source=source):
             return _distinct(pattern_of(source))
-        case AntiJoin() | Except():
+        case nodes.AntiJoin() | nodes.Except():
             return strict("rule 4: a later arrival on the right retracts a result")
-        case Hold():
+        case nodes.Hold():
             return strict(
                 "emitted once it has lasted, at most that much later; may yet be retracted"
             )
-        case Aggregate():
+        case nodes.Aggregate():
             return strict("rule 4: a later arrival changes the group's value")
-        case TopN() | RecentAnswers():
+        case nodes.TopN() | nodes.RecentAnswers():
             return strict("rule 4: a later arrival pushes a result out")
-        case Refresh():
+        case nodes.Refresh():
             return _refresh(plan)
 
 
-def _window(window: Window) -> Pattern:
+def _window(window: nodes.Window) -> Pattern:
     match window.spec:
         case Range(width):
             return weakest(width, "time window: every tuple lives equally long")
@@ -172,13 +142,13 @@ def _strictest(patterns: tuple[Pattern, ...]) -> PatternKind:
     return next(k for k in reversed(PatternKind) if k in kinds)
 
 
-def _join(left: Plan, right: Plan) -> Pattern:
-    if isinstance(left, Table) or isinstance(right, Table):
+def _join(left: nodes.Plan, right: nodes.Plan) -> Pattern:
+    if isinstance(left, nodes.Table) or isinstance(right, nodes.Table):
         return strict("rule 4: an update of the relation reaches back to earlier tuples")
     return _monotone_pair(left, right, "rule 3: a result ends with the first of its tuples")
 
 
-def _monotone_pair(left: Plan, right: Plan, weak_reason: str) -> Pattern:
+def _monotone_pair(left: nodes.Plan, right: nodes.Plan, weak_reason: str) -> Pattern:
     """Pattern of a binary operator whose answer only grows with its inputs."""
     match _strictest((pattern_of(left), pattern_of(right))):
         case PatternKind.STR:
@@ -214,7 +184,7 @@ def _distinct(source: Pattern) -> Pattern:
             return weak("rule 3: a value is renewed by its youngest duplicate, else ends")
 
 
-def _refresh(refresh: Refresh) -> Pattern:
+def _refresh(refresh: nodes.Refresh) -> Pattern:
     source = pattern_of(refresh.source)
     match source.kind:
         case PatternKind.WKS:

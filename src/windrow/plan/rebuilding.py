@@ -4,40 +4,27 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from windrow.plan.nodes import (
-    AntiJoin,
-    Except,
-    Intersect,
-    Join,
-    NrrJoin,
-    Plan,
-    RecentAnswers,
-    Refresh,
-    Rstream,
-    Scan,
-    SemiJoin,
-    Table,
-    UnionAll,
-    Versions,
-)
+from windrow.plan import nodes
 
 
-def with_inputs(plan: Plan, inputs: tuple[Plan, ...]) -> Plan:
+def with_inputs(plan: nodes.Plan, inputs: tuple[nodes.Plan, ...]) -> nodes.Plan:
     """Return the node over other inputs, which have the columns of those they stand for."""
     match plan:
-        case Scan() | Table() | Versions():
+        case nodes.Scan() | nodes.Table() | nodes.Versions():
             return plan
-        case NrrJoin():
+        case nodes.NrrJoin():
             left, table = inputs
-            assert isinstance(table, Table), "an NRR is looked up as it is"
+            assert isinstance(table, nodes.Table), "an NRR is looked up as it is"
             return replace(plan, left=left, table=table)
-        case Join() | SemiJoin() | AntiJoin() | Intersect() | Except():
+        case (
+            nodes.Join() | nodes.SemiJoin() | nodes.AntiJoin() | nodes.Intersect() | nodes.Except()
+        ):
             return replace(plan, left=inputs[0], right=inputs[1])
-        case UnionAll():
-            return UnionAll(inputs)
-        case Rstream() | RecentAnswers():
+        case nodes.UnionAll():
+            return nodes.UnionAll(inputs)
+        case nodes.Rstream() | nodes.RecentAnswers():
             [source] = inputs
-            assert isinstance(source, Refresh), "whole answers are streamed at refreshes"
+            assert isinstance(source, nodes.Refresh), "whole answers are streamed at refreshes"
             return replace(plan, source=source)
         case _:
             return replace(plan, source=inputs[0])

@@ -42,8 +42,7 @@ def open_database(engine: str, options: dict[str, object]) -> Database | SparkDa
     given = [name for name, value in options.items() if value is not None]
     if given:
         raise BindError(
-            f'engine "local" has no {", ".join(given)}',
-            hint='Leave it out, or use engine="spark".',
+            f'engine "local" has no {", ".join(given)}', hint='Leave it out, or use engine="spark".'
         )
     from windrow.runtime.local.database import Database  # noqa: PLC0415 - loads kernels
 

@@ -20,13 +20,7 @@ from windrow.cli.calibrate.streams import StreamSetting, three, two
 from windrow.core.errors import RunError
 from windrow.optimize import aggregation_costs, early_costs
 from windrow.optimize.aggregation_costs import AggregationStream, name_of, placements
-from windrow.optimize.calibration import (
-    SHIPPED,
-    Calibration,
-    Sample,
-    fitted_early,
-    fitted_tuning,
-)
+from windrow.optimize.calibration import SHIPPED, Calibration, Sample, fitted_early, fitted_tuning
 from windrow.optimize.early_calls import Placement
 
 FEWEST, MOST = 200.0, 60_000.0

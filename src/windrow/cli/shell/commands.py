@@ -8,16 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from windrow.cli.shell import tables
 from windrow.cli.shell.reading import pieces
-from windrow.cli.shell.tables import (
-    count,
-    print_answer,
-    print_changes,
-    print_difference,
-    print_pairs,
-    print_rows,
-    rows_of,
-)
 from windrow.cli.shell.values import read_file, to_instant, typed_tuples
 from windrow.core.errors import InputError
 from windrow.core.naming import near
@@ -81,7 +73,7 @@ def _print_leftovers(shell: Shell, name: str, before: dict[str, pa.Table]) -> No
     for word, table in _leftovers(shell, name).items():
         new = len(table) - len(before[word])
         if new:
-            shell.say(f"{count(new, 'row', new)} {word}, see .{word} {name}", style="yellow")
+            shell.say(f"{tables.count(new, 'row', new)} {word}, see .{word} {name}", style="yellow")
 
 
 def advance(shell: Shell, words: list[str]) -> None:
@@ -106,7 +98,7 @@ def answer(shell: Shell, words: list[str]) -> None:
 
 def changes(shell: Shell, words: list[str]) -> None:
     """Show what has changed since this was last asked."""
-    print_changes(shell.console, shell.handle(_only(words, ".changes")).changes())
+    tables.print_changes(shell.console, shell.handle(_only(words, ".changes")).changes())
 
 
 def watch(shell: Shell, words: list[str]) -> None:
@@ -114,8 +106,8 @@ def watch(shell: Shell, words: list[str]) -> None:
     handle = shell.handle(_only(words, ".watch"))
     shell.say(handle.name, style="bold")
     table = handle.answer()
-    shell.watched[handle.name] = rows_of(table)
-    print_difference(shell.console, table, rows_of(table))
+    shell.watched[handle.name] = tables.rows_of(table)
+    tables.print_difference(shell.console, table, tables.rows_of(table))
 
 
 def unwatch(shell: Shell, words: list[str]) -> None:
@@ -134,19 +126,21 @@ def stats(shell: Shell, words: list[str]) -> None:
     found = shell.handle(_only(words, ".stats")).stats()
     operators = found.pop("operators")
     assert isinstance(operators, list), "operators are a list"
-    print_pairs(shell.console, found.items())
+    tables.print_pairs(shell.console, found.items())
     table = pa.Table.from_pylist(operators)
-    print_rows(shell.console, table.schema, [(0, r) for r in rows_of(table)], noun="operator")
+    tables.print_rows(
+        shell.console, table.schema, [(0, r) for r in tables.rows_of(table)], noun="operator"
+    )
 
 
 def late(shell: Shell, words: list[str]) -> None:
     """Show the tuples of a stream that came too late."""
-    print_answer(shell.console, shell.db.late(_needed(words, ".late")))
+    tables.print_answer(shell.console, shell.db.late(_needed(words, ".late")))
 
 
 def rejected(shell: Shell, words: list[str]) -> None:
     """Show the rows that did not fit, with the reason."""
-    print_answer(shell.console, shell.db.rejected(_needed(words, ".rejected")))
+    tables.print_answer(shell.console, shell.db.rejected(_needed(words, ".rejected")))
 
 
 def drain(shell: Shell, words: list[str]) -> None:
@@ -173,7 +167,7 @@ def read(shell: Shell, words: list[str]) -> None:
 
 def help_(shell: Shell, words: list[str]) -> None:
     """List the commands."""
-    print_pairs(shell.console, [(c.usage, c.help) for c in COMMANDS.values() if c.help])
+    tables.print_pairs(shell.console, [(c.usage, c.help) for c in COMMANDS.values() if c.help])
     shell.say("Statements end with a semicolon: CREATE, SELECT, SHOW, EXPLAIN, SET, DROP.")
 
 

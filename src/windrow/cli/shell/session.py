@@ -217,8 +217,8 @@ class Shell:
 
 def as_other_format(query: Query, style: str) -> str:
     """Return a plan for another program."""
-    from windrow.cli.joins import join_notes  # noqa: PLC0415 - loads the plan
-    from windrow.plan import explain_formats as formats  # noqa: PLC0415 - loads the plan
+    from windrow.cli.terminal import join_notes  # noqa: PLC0415 - loads the plan
+    from windrow.plan import explain as formats  # noqa: PLC0415 - loads the plan
 
     joins = join_notes(query)
     match style:

@@ -14,9 +14,7 @@ from windrow.operators.aggregate.sums import DecimalSum, RealSum, Variance, Whol
 from windrow.operators.aggregate.user_defined import REGISTERED, UserDefined
 from windrow.operators.aggregate.wide import WideDecimals
 from windrow.operators.interner import Interner
-from windrow.physical.calls import AccumulatorCall
-
-DUPLICATES_DO_NOT_MATTER = {"min", "max", "bool_and", "bool_or"}
+from windrow.physical.calls import DUPLICATES_DO_NOT_MATTER, AccumulatorCall
 
 
 def accumulator(call: AccumulatorCall, interner: Interner, *, unsigned: bool) -> Accumulator:

@@ -39,7 +39,6 @@ class GroupByTask(StatefulTask):
     For an unsigned edge it is given the expirer that fits the edge's pattern.
     """
 
-    layout = "group-by", 1
     state_fields = (
         TableField("table", fields="op.keys"),
         NestedField("groups", rows="_used"),

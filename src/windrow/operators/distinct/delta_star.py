@@ -29,7 +29,6 @@ class DeltaStarDistinct(StatefulTask):
       2. each row that ends is queued once, not later than it ends.
     """
 
-    layout = "distinct-by-ends", 1
     state_fields = (
         TableField("table", fields="schema"),
         ArrayField("ends", length="table.entries", room="table.capacity", fill=NOT_THERE),

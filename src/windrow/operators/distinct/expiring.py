@@ -25,7 +25,6 @@ class ExpiringDistinct(StatefulTask):
     Invariant, asserted by `check`: exactly the rows of the table are there.
     """
 
-    layout = "distinct-by-latest-end", 1
     state_fields = (TableField("table", fields="schema"), NestedField("ends"))
 
     def __init__(self, schema: Schema) -> None:

@@ -29,7 +29,6 @@ class StoredInputDistinct(StatefulTask):
       2. every stored tuple is in one chain.
     """
 
-    layout = "distinct-by-tuples", 1
     state_fields = (
         TableField("table", fields="schema"),
         ArrayField("values"),

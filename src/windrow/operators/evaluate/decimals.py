@@ -29,7 +29,7 @@ from windrow.operators.evaluate.arrays import (
     unsafe_cast,
     validity,
 )
-from windrow.plan.functions.widen import is_total
+from windrow.plan.functions.casts import is_total
 
 WIDEST = 76
 """Digits of Arrow's 256-bit decimals."""

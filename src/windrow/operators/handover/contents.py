@@ -3,7 +3,7 @@
 An ISTREAM made from insertions can replace one made from changes, and the other way round:
 
     from changes      +a@7 waits until 7 is over, as something may cancel it
-    from insertions   +a@7 is emitted at 7     (`lowering/streams.py` says where that is possible)
+    from insertions   +a@7 is emitted at 7     (`optimize/physical/streams.py` says where)
 
 A plan has the second form only for queries in which nothing that appears at an instant expires at
 it. So the insertions of the open instant are certain in either plan: if the first form is replaced,

@@ -22,7 +22,6 @@ class ExpiringSemiJoin(StatefulTask):
     a left row. Invariant, asserted by `check`: only rows that are stored have been emitted.
     """
 
-    layout = "expiring-semi-join", 1
     state_fields = (NestedField("state"), NestedField("ends"))
 
     def __init__(self, match: Match) -> None:

@@ -37,7 +37,6 @@ class NrrJoinTask(StatefulTask):
     the left tuples, or a departure may retract what an equal tuple of another time made.
     """
 
-    layout = "nrr-join", 1
     state_fields = (NestedField("keys"), NestedField("table"), NestedField("memory"))
 
     def __init__(self, match: Match, *, signed: bool) -> None:

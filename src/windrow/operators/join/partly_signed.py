@@ -36,7 +36,6 @@ class PartlySignedAntiJoin(StatefulTask):
       2. a key without rows on either side is not kept.
     """
 
-    layout = "partly-signed-anti-join", 1
     state_fields = (
         NestedField("keys"),
         ArrayField("copies", length="keys.table.entries", room="keys.table.capacity"),

@@ -25,7 +25,6 @@ class HalfJoinTask(StatefulTask):
     is out of the answer. Rows with a NULL key have no partner; NOT IN has rules of its own.
     """
 
-    layout = "half-join", 1
     state_fields = (NestedField("form"),)
 
     def __init__(self, match: Match, kind: HalfJoinKind) -> None:

@@ -22,7 +22,6 @@ class StoredSides(StatefulTask):
     side; exactly the keys with rows are kept.
     """
 
-    layout = "join-sides", 1
     state_fields: ClassVar[tuple[StateField, ...]] = (
         NestedField("keys"),
         NestedField("left"),

@@ -95,7 +95,6 @@ def count_out(counters: Counters, ts: I64, weight: I64) -> None:
 class ZSetJoin(StatefulTask):
     """L ⋈ R at work: signed × signed → signed. The changes of an instant add up to Δ(L ⋈ R)."""
 
-    layout = "z-set-join", 1
     state_fields = (NestedField("pairs"),)
 
     def __init__(self, match: Match) -> None:

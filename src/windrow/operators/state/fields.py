@@ -20,8 +20,12 @@ has in memory (a ring as rows in order), `content` and `take_over`.
 
 `length` is how many rows of an array are in use, `room` how many it must at least have: names of
 attributes, with dots. `OF_OWNER` says that the owner knows: it declares
-``NestedField("folds", rows="used")``. A saved state carries its layout; one of another layout is
-refused. Who changes the form of a state raises the number of its layout.
+``NestedField("folds", rows="used")``, and to save such a state without is a `TypeError`.
+
+A structure that operators share has a `layout`, its name and version, which is saved with it: one
+of another layout is refused. An operator has none here: its layout stands in the physical plan
+(`physical/operators.py`), whose identity must agree before any state is loaded. Who changes the
+form of a state raises that one number.
 """
 
 from __future__ import annotations
@@ -40,6 +44,9 @@ from windrow.operators.vector import I64, is_interned
 
 OF_OWNER = "<rows of the owner>"
 """The length of an array that is indexed by codes of the structure around it."""
+
+UNKNOWN = -1
+"""The rows of an owner that has not said how many it has: no array may need them."""
 
 
 @dataclass(frozen=True)
@@ -102,8 +109,12 @@ class ArrayField(StateField):
         array = getattr(owner, self.name)
         if self.length is None:
             return cast("npt.NDArray[Any]", array)
-        used = rows if self.length is OF_OWNER else attrgetter(self.length)(owner)
-        return cast("npt.NDArray[Any]", array[:used])
+        if self.length is not OF_OWNER:
+            rows = attrgetter(self.length)(owner)
+        elif rows == UNKNOWN:
+            name = f"{type(owner).__name__}.{self.name}"
+            raise TypeError(f"{name} is as long as its owner says: NestedField(..., rows=...)")
+        return cast("npt.NDArray[Any]", array[:rows])
 
     def save(self, owner: State, rows: int) -> object:
         """Return a copy of the rows in use."""
@@ -133,7 +144,7 @@ class ArrayField(StateField):
         """Return the columns in use that are of interned types."""
         if self.fields is None:
             return []
-        used = self._used(owner, 0)
+        used = self._used(owner, UNKNOWN)
         return [
             np.ascontiguousarray(used[:, k])
             for k, f in enumerate(getattr(owner, self.fields))
@@ -211,7 +222,7 @@ class State:
     """What is stored between steps, declared in `state_fields`: see the module."""
 
     __slots__ = ()
-    layout: ClassVar[tuple[str, int]]
+    layout: ClassVar[tuple[str, int] | None] = None
     state_fields: ClassVar[tuple[StateField, ...]] = ()
 
     @property
@@ -219,9 +230,10 @@ class State:
         """Exact size of the state."""
         return sum([field.nbytes(self) for field in self.state_fields])
 
-    def save(self, rows: int = 0) -> Saved:
+    def save(self, rows: int = UNKNOWN) -> Saved:
         """Return the state for `load` of a fresh one of the same class; `rows`: see `OF_OWNER`."""
-        return {"layout": list(self.layout), **self.content(rows)}
+        said: Saved = {} if self.layout is None else {"layout": list(self.layout)}
+        return said | self.content(rows)
 
     def content(self, rows: int) -> Saved:
         """Return all fields that are saved, as plain values."""
@@ -229,9 +241,9 @@ class State:
 
     def load(self, saved: Saved) -> None:
         """Take over a saved state. Raises `StateError` if it is of another layout."""
-        name, version = self.layout
         found = saved.get("layout")
-        if found != [name, version]:
+        if self.layout is not None and found != list(self.layout):
+            name, version = self.layout
             raise StateError(
                 f'the saved state of "{name}" has layout {found}, and this windrow reads {version}',
                 hint="Start the query anew, or with the windrow that saved it.",
@@ -265,8 +277,9 @@ class State:
 
 def misfit(owner: State, name: str, found: str) -> StateError:
     """Return the error of a saved field that its state cannot take over."""
+    stored = type(owner).__name__ if owner.layout is None else owner.layout[0]
     return StateError(
-        f'the saved state of "{owner.layout[0]}" does not fit',
+        f'the saved state of "{stored}" does not fit',
         detail=f"Its field {name} has {found}.",
         hint="Start the query anew, or with the windrow that saved it.",
     )

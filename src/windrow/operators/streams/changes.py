@@ -30,7 +30,6 @@ class ClosingTask(StatefulTask, ABC):
     At the root of a plan nobody asks for an order inside an instant: then `ordered` is False.
     """
 
-    layout = "open-instants", 1
     state_fields = (NestedField("_open"),)
 
     lags = True

@@ -26,7 +26,6 @@ SHARD_NUMBERS = 1 << 48
 class CountingTask(StatefulTask):
     """The common part: how many tuples of the stream have arrived."""
 
-    layout = "counted-tuples", 1
     state_fields: ClassVar[tuple[StateField, ...]] = (ScalarField("arrived"),)
 
     def __init__(self) -> None:
@@ -70,7 +69,6 @@ class SlideInstantsTask(CountingTask):
     O(tuples); keeps the count, and the last instant that was emitted.
     """
 
-    layout = "slide-instants", 1
     state_fields = (*CountingTask.state_fields, ScalarField("last"))
 
     def __init__(self, column: str, step: int) -> None:

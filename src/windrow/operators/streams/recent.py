@@ -31,7 +31,6 @@ class RecentAnswersTask(StatefulTask):
       2. refreshes are multiples of the slide.
     """
 
-    layout = "recent-answers", 1
     state_fields = (
         ScalarField("next"),
         NestedField("_difference"),

@@ -20,7 +20,6 @@ class RefreshTask(StatefulTask):
     given in `initial`.
     """
 
-    layout = "refresh", 1
     state_fields = (NestedField("_changes"),)
 
     def __init__(self, schema: Schema, slide: int, restore: bool = False) -> None:  # noqa: FBT001, FBT002 - a switch of the plan node

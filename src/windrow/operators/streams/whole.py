@@ -29,7 +29,6 @@ class RstreamTask(StatefulTask):
     plan's node.
     """
 
-    layout = "whole-answers", 1
     state_fields = (ScalarField("next"), NestedField("_bag"), NestedField("_changes"))
 
     lags = True

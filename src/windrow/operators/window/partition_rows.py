@@ -28,7 +28,6 @@ class PartitionRowsWindow(StatefulTask):
       2. every used slot is in one chain.
     """
 
-    layout = "newest-rows-by-key", 1
     state_fields = (
         NestedField("table"),
         ArrayField("keys", length="table.entries", room="table.capacity"),

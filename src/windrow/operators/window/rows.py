@@ -32,7 +32,6 @@ class RowsWindow(StatefulTask):
       2. the tuples from `oldest` to `arrived` fit in it.
     """
 
-    layout = "newest-rows", 1
     state_fields = (ScalarField("arrived"), ScratchField("words"), NestedField("_slid"))
 
     def __init__(self, schema: Schema, count: int, step: int = 1, slide: int | None = None) -> None:

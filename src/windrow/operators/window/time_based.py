@@ -30,7 +30,6 @@ class TimeBasedWindow(StatefulTask, ABC):
     A subclass says in `_born` which tuples enter and when each leaves.
     """
 
-    layout = "time-window", 1
     state_fields = (NestedField("_held"),)
 
     def __init__(self, schema: Schema, slide: int | None) -> None:

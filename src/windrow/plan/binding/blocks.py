@@ -11,15 +11,15 @@ from windrow.core.errors import BindError, SemanticError
 from windrow.language.printing import to_sql
 from windrow.language.spans import span_of
 from windrow.language.syntax import PairWindow, StreamWindow
+from windrow.plan import nodes
 from windrow.plan.binding.context import Context
 from windrow.plan.binding.expressions import ExpressionBinder, condition, misplaced
 from windrow.plan.binding.factor_disjunctions import factor_disjunctions
 from windrow.plan.binding.grouping import BlockGrouping, has_aggregate, owners_of_star
 from windrow.plan.binding.imply_conditions import imply_conditions
 from windrow.plan.binding.infer_equalities import infer_constants
-from windrow.plan.binding.joins import build_joins
+from windrow.plan.binding.joins import build_joins, pair_bands
 from windrow.plan.binding.ordering import apply_order, order_terms, ordinal, output_key
-from windrow.plan.binding.pairs import pair_bands
 from windrow.plan.binding.scope import FromItem, Scope
 from windrow.plan.binding.sources import QueryBinders, bind_source
 from windrow.plan.binding.subqueries import (
@@ -31,17 +31,6 @@ from windrow.plan.binding.subqueries import (
     too_many_columns,
 )
 from windrow.plan.expressions import Expr, columns_of, conjuncts
-from windrow.plan.nodes import (
-    Filter,
-    Named,
-    Plan,
-    Produced,
-    Project,
-    SlideInstants,
-    SortKey,
-    Window,
-    as_column,
-)
 from windrow.plan.windows import Range, Rows, Until
 
 BindExpr = Callable[[exp.Expr], Expr]
@@ -60,18 +49,18 @@ class Body:
     `slides`: of an aggregate over windows ``[ROWS n SLIDE m]`` alone, when each of them slides.
     """
 
-    plan: Plan
-    order: tuple[SortKey, ...] = ()
+    plan: nodes.Plan
+    order: tuple[nodes.SortKey, ...] = ()
     internal: bool = False
     aggregated: bool = False
-    slides: tuple[SlideInstants, ...] = ()
+    slides: tuple[nodes.SlideInstants, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Joined:
     """FROM and WHERE of a block: the joined plan and the terms that reach outwards."""
 
-    plan: Plan
+    plan: nodes.Plan
     scope: Scope
     correlated: tuple[Expr, ...]
     subqueries: tuple[SubqueryTerm, ...]
@@ -96,20 +85,20 @@ def bind_block(select: exp.Select, context: Context, binders: QueryBinders) -> B
 
 def _slide_instants(
     select: exp.Select, sources: tuple[FromItem, ...], context: Context, binders: QueryBinders
-) -> tuple[SlideInstants, ...]:
+) -> tuple[nodes.SlideInstants, ...]:
     """Return when the windows of a block slide, if all of them count tuples and SLIDE.
 
     Each stream is bound once more: that it is counted does not depend on who else reads it.
     """
-    nodes, _ = _from_items(select)
-    moving = [n for n, s in zip(nodes, sources, strict=True) if s.kind in ("stream", "query")]
+    items, _ = _from_items(select)
+    moving = [n for n, s in zip(items, sources, strict=True) if s.kind in ("stream", "query")]
     if not all(s.count_slides for s in sources if s.kind in ("stream", "query")):
         return ()
     windows = [bind_source(node, context, binders).plan for node in moving]
     return tuple(
-        SlideInstants(w.source, w.spec.step, SLIDE_COLUMN)
+        nodes.SlideInstants(w.source, w.spec.step, SLIDE_COLUMN)
         for w in windows
-        if isinstance(w, Window) and isinstance(w.spec, Rows)
+        if isinstance(w, nodes.Window) and isinstance(w.spec, Rows)
     )
 
 
@@ -124,22 +113,24 @@ def _refuse_over(select: exp.Select) -> None:
                 raise misplaced(node)
 
 
-def _plain(joined: Joined) -> tuple[BindExpr, Plan]:
+def _plain(joined: Joined) -> tuple[BindExpr, nodes.Plan]:
     return ExpressionBinder(joined.scope, "ORDER BY").bind, joined.plan
 
 
-def _grouped(select: exp.Select, joined: Joined, items: list[exp.Expr]) -> tuple[BindExpr, Plan]:
+def _grouped(
+    select: exp.Select, joined: Joined, items: list[exp.Expr]
+) -> tuple[BindExpr, nodes.Plan]:
     grouping = BlockGrouping(joined.scope)
     group = select.args.get("group")
     for node in group.expressions if group else ():
         grouping.add_key(_group_term(node, items, joined.scope))
     for node in _grouped_parts(select, items):
         grouping.bind(node)
-    plan: Plan = grouping.plan(joined.plan)
+    plan: nodes.Plan = grouping.plan(joined.plan)
     having = select.args.get("having")
     if having:
         bound = condition(grouping.bind(having.this), having.this, "HAVING")
-        plan = Filter(plan, factor_disjunctions(bound))
+        plan = nodes.Filter(plan, factor_disjunctions(bound))
     return grouping.bind, plan
 
 
@@ -174,8 +165,8 @@ def bind_from_where(
             hint="Name a stream: SELECT ... FROM s [RANGE 1 MINUTE].",
             span=span_of(select),
         )
-    nodes, conditions = _from_items(select)
-    sources = tuple(bind_source(node, context, binders) for node in nodes)
+    items, conditions = _from_items(select)
+    sources = tuple(bind_source(node, context, binders) for node in items)
     _require_distinct_aliases(sources)
     sources = _with_expiry(sources)
     bare_words = context.settings.get("bare_words") == "strings"
@@ -198,12 +189,12 @@ def bind_from_where(
     return Joined(plan, scope, tuple(correlated), predicates)
 
 
-def _bind_terms(nodes: list[Condition], scope: Scope) -> tuple[list[Expr], list[Expr]]:
+def _bind_terms(conditions: list[Condition], scope: Scope) -> tuple[list[Expr], list[Expr]]:
     """Bind plain terms; return those about this block and those that reach outwards."""
     known = frozenset(name for s in scope.sources for name in s.plan.schema.names)
     inside: list[Expr] = []
     correlated: list[Expr] = []
-    for clause, node in nodes:
+    for clause, node in conditions:
         bound = condition(ExpressionBinder(scope, clause).bind(node), node, clause)
         for expr in conjuncts(factor_disjunctions(bound)):
             (inside if columns_of(expr) <= known else correlated).append(expr)
@@ -244,7 +235,7 @@ def _bind_inner(term: SubqueryTerm, context: Context, binders: QueryBinders, sco
     return Inner(joined.plan, column, joined.correlated, joined.scope.sources)
 
 
-def _checked_columns(query: exp.Select, scope: Scope) -> tuple[Named, ...]:
+def _checked_columns(query: exp.Select, scope: Scope) -> tuple[nodes.Named, ...]:
     """Bind SELECT and ORDER BY of a sub-query: they have to make sense even where nobody looks."""
     bind = ExpressionBinder(scope, "ORDER BY").bind
     columns = _columns(_expand_stars(query, scope), bind)
@@ -253,7 +244,7 @@ def _checked_columns(query: exp.Select, scope: Scope) -> tuple[Named, ...]:
     return columns
 
 
-def _inner_column(columns: tuple[Named, ...], scope: Scope, term: SubqueryTerm) -> Expr:
+def _inner_column(columns: tuple[nodes.Named, ...], scope: Scope, term: SubqueryTerm) -> Expr:
     if len(columns) != 1:
         raise too_many_columns(len(columns), term.node)
     [column] = columns
@@ -334,7 +325,7 @@ def _with_expiry(sources: tuple[FromItem, ...]) -> tuple[FromItem, ...]:
 
 def _with_known_expiry(source: FromItem) -> FromItem:
     window = source.plan
-    if not isinstance(window, Window) or not isinstance(window.spec, Range):
+    if not isinstance(window, nodes.Window) or not isinstance(window.spec, Range):
         raise SemanticError(
             f'"{source.alias}" beside an INTERNAL window must be a stream with a RANGE window',
             detail="A result lives until its first external tuple expires, and only tuples of a "
@@ -346,13 +337,15 @@ def _with_known_expiry(source: FromItem) -> FromItem:
     return replace(source, plan=replace(window, expiry_column=column), expiry_column=column)
 
 
-def _until_external_end(plan: Plan, sources: tuple[FromItem, ...]) -> Plan:
+def _until_external_end(plan: nodes.Plan, sources: tuple[FromItem, ...]) -> nodes.Plan:
     ends = tuple(s.expiry_column for s in sources if s.expiry_column is not None)
     if not ends:
         return plan
-    kept = Window(Produced(plan), Until(ends))
-    columns = tuple(Named(f.name, as_column(f)) for f in plan.schema if f.name not in ends)
-    return Project(kept, columns)
+    kept = nodes.Window(nodes.Produced(plan), Until(ends))
+    columns = tuple(
+        nodes.Named(f.name, nodes.as_column(f)) for f in plan.schema if f.name not in ends
+    )
+    return nodes.Project(kept, columns)
 
 
 def _is_internal(sources: tuple[FromItem, ...]) -> bool:
@@ -419,9 +412,9 @@ def _star(sources: tuple[FromItem, ...], star: exp.Expr) -> list[exp.Expr]:
     return columns
 
 
-def _columns(items: list[exp.Expr], bind: BindExpr) -> tuple[Named, ...]:
+def _columns(items: list[exp.Expr], bind: BindExpr) -> tuple[nodes.Named, ...]:
     """Bind the select list under unique output names: the first item of a name keeps it."""
-    columns: list[Named] = []
+    columns: list[nodes.Named] = []
     names = [_written(item) for item in items]
     wanted = {name.lower() for name in names}
     taken: set[str] = set()
@@ -429,7 +422,7 @@ def _columns(items: list[exp.Expr], bind: BindExpr) -> tuple[Named, ...]:
         is_free = written.lower() not in taken
         name = written if is_free else _made_up(item, written, taken | wanted)
         taken.add(name.lower())
-        columns.append(Named(name, bind(item.unalias())))
+        columns.append(nodes.Named(name, bind(item.unalias())))
     return tuple(columns)
 
 

@@ -13,33 +13,15 @@ from itertools import islice
 import pyarrow as pa
 from sqlglot import exp
 
+from windrow.core import types
 from windrow.core.errors import BindError, WindrowError
 from windrow.core.time import FOREVER, UNITS
-from windrow.core.types import (
-    BIGINT,
-    BOOLEAN,
-    DOUBLE,
-    INTERVAL,
-    MAX_PRECISION,
-    NULL,
-    SQL_NAMES,
-    STRING,
-    decimal,
-    sql_name,
-)
 from windrow.language.printing import to_sql
 from windrow.language.spans import span_of
 from windrow.language.syntax import UNIT_OF, PairWindow, StreamFunction
+from windrow.plan import functions
 from windrow.plan.binding.scope import Scope, unknown_column
 from windrow.plan.expressions import Expr, Literal, walk
-from windrow.plan.functions import (
-    ALIASES,
-    FUNCTIONS,
-    coerce,
-    is_aggregate,
-    resolve_call,
-    resolve_cast,
-)
 
 BINARY_OPERATORS: dict[type[exp.Expr], str] = {
     exp.Add: "add",
@@ -118,7 +100,7 @@ class ExpressionBinder:
 
     def _bind(self, node: exp.Expr) -> Expr:
         bound = self._affirmed(node)
-        return resolve_call("not", (bound,)) if node.args.get("negate") else bound
+        return functions.resolve_call("not", (bound,)) if node.args.get("negate") else bound
 
     def _affirmed(self, node: exp.Expr) -> Expr:
         """Bind a node without the NOT that sqlglot may have put into it."""
@@ -132,15 +114,15 @@ class ExpressionBinder:
             case exp.Literal():
                 return bind_literal(node)
             case exp.Null():
-                return Literal(None, NULL)
+                return Literal(None, types.NULL)
             case exp.Boolean():
-                return Literal(bool(node.this), BOOLEAN)
+                return Literal(bool(node.this), types.BOOLEAN)
             case exp.Paren():
                 return self.bind(node.this)
             case exp.Anonymous() | exp.Filter():
                 return self._function(node)
             case exp.Cast() | exp.TryCast():
-                return resolve_cast(self.bind(node.this), bind_type(node.args["to"]))
+                return functions.resolve_cast(self.bind(node.this), bind_type(node.args["to"]))
             case exp.Case():
                 return self._case(node)
             case exp.Interval():
@@ -154,12 +136,12 @@ class ExpressionBinder:
                 return self._is(node)
             case exp.NullSafeNEQ():
                 same = self._call("eq_null_safe", node.this, node.expression)
-                return resolve_call("not", (same,))
+                return functions.resolve_call("not", (same,))
             case exp.Between():
                 value = self.bind(node.this)
-                low = resolve_call("ge", (value, self.bind(node.args["low"])))
-                high = resolve_call("le", (value, self.bind(node.args["high"])))
-                return _bounded(resolve_call("and", (low, high)), node)
+                low = functions.resolve_call("ge", (value, self.bind(node.args["low"])))
+                high = functions.resolve_call("le", (value, self.bind(node.args["high"])))
+                return _bounded(functions.resolve_call("and", (low, high)), node)
             case exp.In() if not node.args.get("query"):
                 return self._call("in", node.this, *node.expressions)
             case exp.Extract():
@@ -174,7 +156,7 @@ class ExpressionBinder:
                 raise misplaced(node)
 
     def _call(self, name: str, *args: exp.Expr) -> Expr:
-        return resolve_call(name, tuple(self.bind(arg) for arg in args))
+        return functions.resolve_call(name, tuple(self.bind(arg) for arg in args))
 
     def _unary(self, node: exp.Expr) -> Expr:
         if isinstance(node, exp.Neg) and _is_number(node.this):
@@ -188,12 +170,12 @@ class ExpressionBinder:
         if column is not None:
             return column
         if self.scope.bare_words and not node.table and not node.this.args.get("quoted"):
-            return Literal(node.name, STRING)
+            return Literal(node.name, types.STRING)
         raise unknown_column(node, self.scope)
 
     def _function(self, node: exp.Expr) -> Expr:
         call = node.this if isinstance(node, exp.Filter) else node
-        if isinstance(call, exp.Anonymous) and not is_aggregate(call.name):
+        if isinstance(call, exp.Anonymous) and not functions.is_aggregate(call.name):
             if isinstance(node, exp.Filter):
                 raise BindError(
                     f"{call.name} is no aggregate, so it has no FILTER",
@@ -201,8 +183,11 @@ class ExpressionBinder:
                     hint="Put the condition into WHERE.",
                     span=span_of(node),
                 )
-            if call.name.lower() not in FUNCTIONS and call.name.lower() not in ALIASES:
-                return resolve_call(call.name, ())  # unknown, whatever its arguments are
+            if (
+                call.name.lower() not in functions.FUNCTIONS
+                and call.name.lower() not in functions.ALIASES
+            ):
+                return functions.resolve_call(call.name, ())  # unknown, whatever its arguments are
             return _bounded(self._call(call.name, *call.expressions), node)
         if self.on_aggregate is None:
             raise BindError(
@@ -220,11 +205,11 @@ class ExpressionBinder:
         value = None if node.this is None else self.bind(node.this)
         for branch in branches:
             when = self.bind(branch.this)
-            parts.append(when if value is None else resolve_call("eq", (value, when)))
+            parts.append(when if value is None else functions.resolve_call("eq", (value, when)))
             parts.append(self.bind(branch.args["true"]))
         if node.args.get("default") is not None:
             parts.append(self.bind(node.args["default"]))
-        return _bounded(resolve_call("case", tuple(parts)), node)
+        return _bounded(functions.resolve_call("case", tuple(parts)), node)
 
     def _is(self, node: exp.Is) -> Expr:
         match node.expression:
@@ -274,7 +259,7 @@ def _bounded(expr: Expr, node: exp.Expr) -> Expr:
 def _windowed(over: exp.Window) -> str:
     """Return how to write, over a window in FROM, what OVER (...) may have been meant for."""
     call, keys = to_sql(over.this), [to_sql(key) for key in over.args.get("partition_by") or ()]
-    if not (isinstance(over.this, exp.Anonymous) and is_aggregate(over.this.name)):
+    if not (isinstance(over.this, exp.Anonymous) and functions.is_aggregate(over.this.name)):
         return "For the newest tuples write FROM s [ROWS n], for the first ORDER BY ... LIMIT n"
     spec, by = over.args.get("spec"), f"PARTITION BY {', '.join(keys)} " if keys else ""
     by_rows = spec is not None and str(spec.args.get("kind")).upper() == "ROWS"
@@ -350,13 +335,13 @@ def _no_value(star: str) -> BindError:
 
 def condition(expr: Expr, node: exp.Expr, clause: str) -> Expr:
     """Return the expression; refuse it if it is neither true nor false."""
-    if expr.type not in (BOOLEAN, NULL):
+    if expr.type not in (types.BOOLEAN, types.NULL):
         raise BindError(
-            f"{clause} needs a condition, {to_sql(node)} is {sql_name(expr.type)}",
+            f"{clause} needs a condition, {to_sql(node)} is {types.sql_name(expr.type)}",
             hint="Compare it with something.",
             span=span_of(node),
         )
-    return coerce(expr, BOOLEAN)
+    return functions.coerce(expr, types.BOOLEAN)
 
 
 def _is_number(node: exp.Expr) -> bool:
@@ -367,7 +352,7 @@ def bind_literal(node: exp.Expr, *, negative: bool = False) -> Literal:
     """Return a constant: BIGINT, DECIMAL for a decimal point, DOUBLE for an exponent, STRING."""
     text = str(node.this)
     if node.is_string:
-        return Literal(text, STRING)
+        return Literal(text, types.STRING)
     sign = "-" if negative else ""
     try:
         if text.isdigit():
@@ -379,7 +364,7 @@ def bind_literal(node: exp.Expr, *, negative: bool = False) -> Literal:
         shown = text if len(text) <= 50 else f"{text[:47]}..."
         raise BindError(
             f"{shown} is not a number that can be kept",
-            detail=f"A number has at most {MAX_PRECISION} digits, or an exponent up to 308.",
+            detail=f"A number has at most {types.MAX_PRECISION} digits, or an exponent up to 308.",
             hint="Write fewer digits, or an exponent: 1.5e30.",
             span=span_of(node),
         ) from error
@@ -388,21 +373,21 @@ def bind_literal(node: exp.Expr, *, negative: bool = False) -> Literal:
 def _double(value: float) -> Literal:
     if not math.isfinite(value):
         raise OverflowError
-    return Literal(value, DOUBLE)
+    return Literal(value, types.DOUBLE)
 
 
 def _integer(value: int) -> Literal:
     if -(2**63) <= value < 2**63:
-        return Literal(value, BIGINT)
+        return Literal(value, types.BIGINT)
     return _decimal_literal("-" if value < 0 else "", str(abs(value)))
 
 
 def _decimal_literal(sign: str, text: str) -> Literal:
     value = Decimal(sign + text)
-    if len(value.as_tuple().digits) > MAX_PRECISION:
+    if len(value.as_tuple().digits) > types.MAX_PRECISION:
         raise ValueError(text)
     digits, exponent = value.as_tuple().digits, -int(value.as_tuple().exponent)
-    return Literal(value, decimal(max(len(digits), exponent, 1), max(exponent, 0)))
+    return Literal(value, types.decimal(max(len(digits), exponent, 1), max(exponent, 0)))
 
 
 def _interval(node: exp.Interval) -> Literal:
@@ -423,7 +408,7 @@ def _interval(node: exp.Interval) -> Literal:
             hint="Write a shorter one.",
             span=span_of(node),
         )
-    return Literal(width, INTERVAL)
+    return Literal(width, types.INTERVAL)
 
 
 def has_parts(node: exp.DataType) -> bool:
@@ -438,11 +423,11 @@ def bind_type(node: exp.DataType) -> pa.DataType:
         return _decimal_type(node)
     if name == "ARRAY" and node.expressions:
         return pa.list_(bind_type(node.expressions[0]))
-    known = SQL_NAMES.get(_TYPE_ALIASES.get(name, name))
-    if known is None or known == NULL:
+    known = types.SQL_NAMES.get(_TYPE_ALIASES.get(name, name))
+    if known is None or known == types.NULL:
         raise BindError(
             f"unknown type {name}",
-            detail=f"The types are {', '.join(n for n in SQL_NAMES if n != 'VOID')}, "
+            detail=f"The types are {', '.join(n for n in types.SQL_NAMES if n != 'VOID')}, "
             "DECIMAL(p, s) and ARRAY<type>.",
             hint="Declare one column for each part of the value.",
             span=span_of(node),
@@ -469,10 +454,11 @@ def _decimal_type(node: exp.DataType) -> pa.DataType:
     written = [str(parameter.this.this) for parameter in node.expressions]
     sizes = [int(text) if text.isdecimal() and len(text) < 5 else -1 for text in written]
     precision, scale = (*sizes, *(10, 0)[len(sizes) :])[:2]
-    if len(sizes) > 2 or not (0 < precision <= MAX_PRECISION and 0 <= scale <= precision):
+    if len(sizes) > 2 or not (0 < precision <= types.MAX_PRECISION and 0 <= scale <= precision):
         raise BindError(
             f"DECIMAL({', '.join(written)}) does not exist",
-            detail=f"DECIMAL(p, s) has p digits, at most {MAX_PRECISION}, s of them decimals.",
+            detail=f"DECIMAL(p, s) has p digits, at most {types.MAX_PRECISION}, "
+            "s of them decimals.",
             hint="Write DECIMAL(18, 2), for example.",
             span=span_of(node),
         )

@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 from windrow.core.types import BOOLEAN
-from windrow.plan.expressions import (
-    Call,
-    Expr,
-    conjunction,
-    conjuncts,
-    disjunction,
-    disjuncts,
-    plain,
-)
+from windrow.plan import expressions
 
 MIRRORED = {"eq": "eq", "ne": "ne", "eq_null_safe": "eq_null_safe", "gt": "lt", "ge": "le"}
 """Comparisons that are compared with their sides exchanged: ``b > a`` as ``a < b``."""
 
 
-def factor_disjunctions(predicate: Expr) -> Expr:
+def factor_disjunctions(predicate: expressions.Expr) -> expressions.Expr:
     """(a AND x) OR (a AND y)  ⇒  a AND (x OR y),   and   a OR (a AND y)  ⇒  a.
 
     AND is the minimum and OR the maximum of FALSE < NULL < TRUE, and minimum and maximum
@@ -41,77 +33,77 @@ def factor_disjunctions(predicate: Expr) -> Expr:
              └─ Stream asks AS a
     """
     match predicate:
-        case Call("and", (left, right)):
+        case expressions.Call("and", (left, right)):
             return _rejoined(predicate, (*_terms(left), *_terms(right)))
-        case Call("or"):
+        case expressions.Call("or"):
             return _factored(predicate)
-        case Call("not", (inner,)):
+        case expressions.Call("not", (inner,)):
             return _negated(predicate, inner)
         case _:
             return predicate
 
 
-def _terms(predicate: Expr) -> tuple[Expr, ...]:
-    return conjuncts(factor_disjunctions(predicate))
+def _terms(predicate: expressions.Expr) -> tuple[expressions.Expr, ...]:
+    return expressions.conjuncts(factor_disjunctions(predicate))
 
 
-def _rejoined(before: Expr, terms: tuple[Expr, ...]) -> Expr:
+def _rejoined(before: expressions.Expr, terms: tuple[expressions.Expr, ...]) -> expressions.Expr:
     """Return the conjunction of some terms; the predicate itself if it is that already."""
-    made = conjunction(terms)
+    made = expressions.conjunction(terms)
     assert made is not None, "a conjunction has terms"
-    return before if terms == conjuncts(before) else made
+    return before if terms == expressions.conjuncts(before) else made
 
 
-def _factored(predicate: Expr) -> Expr:
+def _factored(predicate: expressions.Expr) -> expressions.Expr:
     """Return an OR as the terms that all its branches share, and an OR of what remains."""
-    branches = [{canonical(t): t for t in _terms(b)} for b in disjuncts(predicate)]
+    branches = [{canonical(t): t for t in _terms(b)} for b in expressions.disjuncts(predicate)]
     shared = {key: t for key, t in branches[0].items() if all(key in b for b in branches[1:])}
     if not shared:
         return predicate
     rests = [tuple(t for key, t in b.items() if key not in shared) for b in branches]
     if not all(rests):  # a branch is the shared terms alone: it holds wherever another does
         return _rejoined(predicate, tuple(shared.values()))
-    parts = tuple(made for rest in rests if (made := conjunction(rest)) is not None)
-    return _rejoined(predicate, (*shared.values(), *_terms(disjunction(parts))))
+    parts = tuple(made for rest in rests if (made := expressions.conjunction(rest)) is not None)
+    return _rejoined(predicate, (*shared.values(), *_terms(expressions.disjunction(parts))))
 
 
-def _negated(predicate: Expr, inner: Expr) -> Expr:
+def _negated(predicate: expressions.Expr, inner: expressions.Expr) -> expressions.Expr:
     """Return NOT of an OR as a conjunction, NOT of NOT or of <> as what it means."""
     match inner:
-        case Call("or", sides):
+        case expressions.Call("or", sides):
             return _rejoined(predicate, tuple(t for s in sides for t in _terms(_not(s))))
-        case Call("not", (twice,)):
+        case expressions.Call("not", (twice,)):
             return factor_disjunctions(twice)
-        case Call("ne", sides):
-            return Call("eq", sides, BOOLEAN, inner.nullable)
+        case expressions.Call("ne", sides):
+            return expressions.Call("eq", sides, BOOLEAN, inner.nullable)
         case _:
             return predicate
 
 
-def _not(expr: Expr) -> Expr:
-    return Call("not", (expr,), BOOLEAN, expr.nullable)
+def _not(expr: expressions.Expr) -> expressions.Expr:
+    return expressions.Call("not", (expr,), BOOLEAN, expr.nullable)
 
 
-def canonical(expr: Expr) -> Expr:
+def canonical(expr: expressions.Expr) -> expressions.Expr:
     """Return what equal spellings of a condition have in common: sides and lists in one order.
 
     >>> from windrow.optimize.showing import bound
     >>> plan = bound("SELECT * FROM bids [NOW] WHERE price > 1 AND 1 < price").root.source
-    >>> len({canonical(t) for t in conjuncts(plan.predicate)})
+    >>> len({canonical(t) for t in expressions.conjuncts(plan.predicate)})
     1
     """
-    match plain(expr):
-        case Call(name, (left, right)) if name in MIRRORED:
+    match expressions.plain(expr):
+        case expressions.Call(name, (left, right)) if name in MIRRORED:
             a, b = canonical(left), canonical(right)
             if name == MIRRORED[name]:
                 a, b = sorted((a, b), key=repr)
             else:
                 a, b = b, a
-            return Call(MIRRORED[name], (a, b), expr.type)
-        case Call("in", (value, *items)):
+            return expressions.Call(MIRRORED[name], (a, b), expr.type)
+        case expressions.Call("in", (value, *items)):
             alike = sorted(map(canonical, items), key=repr)
-            return Call("in", (canonical(value), *alike), expr.type)
-        case Call(name, args, type_):
-            return Call(name, tuple(map(canonical, args)), type_)
+            return expressions.Call("in", (canonical(value), *alike), expr.type)
+        case expressions.Call(name, args, type_):
+            return expressions.Call(name, tuple(map(canonical, args)), type_)
         case other:
             return other

@@ -3,35 +3,28 @@
 Streams and sub-queries join first, in the order of FROM but along equalities where there are
 any; then relations; NRRs last, so that a result looks them up as of its own ts [THESIS Def. 3.1].
 Each term is applied as early as its columns allow; equalities that follow from others are keys
-where none is written (`infer_equalities.py`).
+where none is written (`infer_equalities.py`). WINDOW and DWINDOW predicates of W-joins become bands
+on the times of two streams.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import combinations, pairwise
 
-from windrow.core.errors import SemanticError, UnboundedStateError
+from windrow.core.errors import BindError, SemanticError, UnboundedStateError
+from windrow.core.naming import near
+from windrow.core.time import Clock
+from windrow.language.spans import span_of
+from windrow.language.syntax import PairWindow
+from windrow.plan import nodes
+from windrow.plan.binding.context import Context
+from windrow.plan.binding.durations import bind_duration
 from windrow.plan.binding.infer_equalities import Equalities, Pair
 from windrow.plan.binding.scope import FromItem
 from windrow.plan.expressions import Call, Expr, columns_of, conjunction
-from windrow.plan.nodes import (
-    AntiJoin,
-    Band,
-    Except,
-    Filter,
-    Join,
-    JoinOn,
-    NrrJoin,
-    Plan,
-    Project,
-    SemiJoin,
-    Table,
-    UnionAll,
-    inputs_of,
-    is_stream,
-)
+from windrow.plan.nodes import Band
 
 _RANK = {"stream": 0, "query": 0, "relation": 1, "nrr": 2}
 
@@ -48,16 +41,19 @@ class Term:
 class JoinTree:
     """The plan so far, and what is still to be applied."""
 
-    plan: Plan
+    plan: nodes.Plan
     columns: frozenset[str]
     terms: list[Term]
-    bands: list[Band]
+    bands: list[nodes.Band]
     equal: Equalities
 
 
 def build_joins(
-    sources: tuple[FromItem, ...], terms: list[Expr], bands: list[Band], known: Iterable[Expr] = ()
-) -> Plan:
+    sources: tuple[FromItem, ...],
+    terms: list[Expr],
+    bands: list[nodes.Band],
+    known: Iterable[Expr] = (),
+) -> nodes.Plan:
     """Return the join of all sources under all terms and bands.
 
     `known` are terms that hold in every result, and are tested elsewhere.
@@ -112,9 +108,9 @@ def _filter(tree: JoinTree) -> None:
     tree.plan = _filtered(tree.plan, ready)
 
 
-def _filtered(plan: Plan, terms: list[Term]) -> Plan:
+def _filtered(plan: nodes.Plan, terms: list[Term]) -> nodes.Plan:
     predicate = conjunction(tuple(t.expr for t in terms))
-    return plan if predicate is None else Filter(plan, predicate)
+    return plan if predicate is None else nodes.Filter(plan, predicate)
 
 
 def _join(tree: JoinTree, source: FromItem) -> None:
@@ -134,19 +130,22 @@ def _join(tree: JoinTree, source: FromItem) -> None:
     tree.columns = both
 
 
-def _joined(left: Plan, source: FromItem, local: list[Term], on: JoinOn) -> Plan:
+def _joined(left: nodes.Plan, source: FromItem, local: list[Term], on: nodes.JoinOn) -> nodes.Plan:
     if source.kind == "nrr":
-        assert isinstance(source.plan, Table)
+        assert isinstance(source.plan, nodes.Table)
         _require_no_negation_below(left, source)
         _require_own_times(left, source)
-        joined = NrrJoin(left, source.plan, on)
+        joined = nodes.NrrJoin(left, source.plan, on)
         return _filtered(joined, local)
-    return Join(left, _filtered(source.plan, local), on)
+    return nodes.Join(left, _filtered(source.plan, local), on)
 
 
 def join_on(
-    terms: list[Expr], left: frozenset[str], right: frozenset[str], bands: tuple[Band, ...] = ()
-) -> JoinOn:
+    terms: list[Expr],
+    left: frozenset[str],
+    right: frozenset[str],
+    bands: tuple[nodes.Band, ...] = (),
+) -> nodes.JoinOn:
     """Sort the terms between two sides into key pairs and the rest."""
     return _on(*_sorted_out(terms, left, right), bands)
 
@@ -165,9 +164,9 @@ def _sorted_out(
     return keys, residual
 
 
-def _on(keys: list[Pair], residual: list[Expr], bands: tuple[Band, ...]) -> JoinOn:
+def _on(keys: list[Pair], residual: list[Expr], bands: tuple[nodes.Band, ...]) -> nodes.JoinOn:
     rest = conjunction(tuple(residual))
-    return JoinOn(tuple(k[0] for k in keys), tuple(k[1] for k in keys), bands, rest)
+    return nodes.JoinOn(tuple(k[0] for k in keys), tuple(k[1] for k in keys), bands, rest)
 
 
 def _key_pair(term: Term, left: frozenset[str], right: frozenset[str]) -> Pair | None:
@@ -183,21 +182,21 @@ def _key_pair(term: Term, left: frozenset[str], right: frozenset[str]) -> Pair |
     return None
 
 
-def _oriented(tree: JoinTree, names: frozenset[str]) -> tuple[Band, ...]:
+def _oriented(tree: JoinTree, names: frozenset[str]) -> tuple[nodes.Band, ...]:
     """Take the bands between the tree and a new source, turned so that the tree is left."""
     found, rest = [], []
     for band in tree.bands:
         if band.left in tree.columns and band.right in names:
             found.append(band)
         elif band.right in tree.columns and band.left in names:
-            found.append(Band(band.right, band.left, -band.high, -band.low))
+            found.append(nodes.Band(band.right, band.left, -band.high, -band.low))
         else:
             rest.append(band)
     tree.bands = rest
     return tuple(found)
 
 
-def _require_no_negation_below(left: Plan, source: FromItem) -> None:
+def _require_no_negation_below(left: nodes.Plan, source: FromItem) -> None:
     if _negates(left):
         raise SemanticError(
             f'non-retroactive relation "{source.alias}" is joined above a negation',
@@ -208,7 +207,7 @@ def _require_no_negation_below(left: Plan, source: FromItem) -> None:
         )
 
 
-def _require_own_times(left: Plan, source: FromItem) -> None:
+def _require_own_times(left: nodes.Plan, source: FromItem) -> None:
     if _comes_and_goes(left):
         raise SemanticError(
             f'non-retroactive relation "{source.alias}" is joined above EXISTS or IN',
@@ -219,24 +218,24 @@ def _require_own_times(left: Plan, source: FromItem) -> None:
         )
 
 
-def _comes_and_goes(plan: Plan) -> bool:
+def _comes_and_goes(plan: nodes.Plan) -> bool:
     """Return whether tuples pass a condition that depends on which other tuples are alive."""
     match plan:
-        case SemiJoin():
+        case nodes.SemiJoin():
             return True
-        case Filter() | Project() | Join() | NrrJoin() | UnionAll():
-            return any(map(_comes_and_goes, inputs_of(plan)))
+        case nodes.Filter() | nodes.Project() | nodes.Join() | nodes.NrrJoin() | nodes.UnionAll():
+            return any(map(_comes_and_goes, nodes.inputs_of(plan)))
         case _:
             return False
 
 
-def _negates(plan: Plan) -> bool:
-    if isinstance(plan, AntiJoin | Except):
+def _negates(plan: nodes.Plan) -> bool:
+    if isinstance(plan, nodes.AntiJoin | nodes.Except):
         return True
-    return not is_stream(plan) and any(_negates(p) for p in inputs_of(plan))
+    return not nodes.is_stream(plan) and any(_negates(p) for p in nodes.inputs_of(plan))
 
 
-def require_bounded_state(sources: tuple[FromItem, ...], bands: list[Band]) -> None:
+def require_bounded_state(sources: tuple[FromItem, ...], bands: list[nodes.Band]) -> None:
     """Refuse a join that would have to keep an unwindowed stream for ever."""
     partners = [s for s in sources if s.kind != "nrr"]
     if len(partners) < 2:
@@ -271,7 +270,9 @@ def window_hint(source: FromItem) -> str:
     )
 
 
-def _not_tied(source: FromItem, partners: list[FromItem], bands: list[Band]) -> UnboundedStateError:
+def _not_tied(
+    source: FromItem, partners: list[FromItem], bands: list[nodes.Band]
+) -> UnboundedStateError:
     """Return the error for streams of which WINDOW ties some to each other, but not all."""
     near = _reached(source, partners, bands)
     tied, others = (
@@ -294,13 +295,15 @@ def _not_tied(source: FromItem, partners: list[FromItem], bands: list[Band]) -> 
     )
 
 
-def _within_reach(source: FromItem, partners: list[FromItem], bands: list[Band]) -> bool:
+def _within_reach(source: FromItem, partners: list[FromItem], bands: list[nodes.Band]) -> bool:
     """Return whether bands tie the source's time to that of every partner."""
     reached = _reached(source, partners, bands)
     return all(p.time_column in reached for p in partners)
 
 
-def _reached(source: FromItem, partners: list[FromItem], bands: list[Band]) -> set[str | None]:
+def _reached(
+    source: FromItem, partners: list[FromItem], bands: list[nodes.Band]
+) -> set[str | None]:
     """Return the times that bands tie the source's to, by way of others, too."""
     reached = {source.time_column}
     for _ in partners:
@@ -308,3 +311,64 @@ def _reached(source: FromItem, partners: list[FromItem], bands: list[Band]) -> s
             if band.left in reached or band.right in reached:
                 reached |= {band.left, band.right}
     return reached
+
+
+def pair_bands(
+    nodes: list[PairWindow], sources: tuple[FromItem, ...], context: Context
+) -> list[Band]:
+    """Return the bands that the predicates put on pairs of streams.
+
+    WINDOW(A, B) = w:   |A.ts - B.ts| < w.      DWINDOW(A, B) = w:  0 <= B.ts - A.ts < w.
+    """
+    bands: list[Band] = []
+    for node in nodes:
+        width = bind_duration(node.args["size"], context.clock or Clock.TIMESTAMP, "WINDOW")
+        low = 0 if node.args["kind"] == "dwindow" else 1 - width
+        for left, right in _pairs(node, sources):
+            assert left.time_column is not None
+            assert right.time_column is not None
+            bands.append(Band(left.time_column, right.time_column, low, width - 1))
+    return bands
+
+
+def _pairs(node: PairWindow, sources: tuple[FromItem, ...]) -> list[tuple[FromItem, FromItem]]:
+    streams = [s for s in sources if s.time_column is not None]
+    names = node.args.get("streams") or []
+    if names:
+        found = [_find(name.name, streams, node) for name in names]
+        if len(found) != 2 or found[0] is found[1]:
+            raise BindError(
+                "WINDOW(A, B) names two different streams",
+                detail="It bounds how far apart in time a tuple of each may be.",
+                hint="To join a stream with itself, give it two aliases: FROM s AS a, s AS b.",
+                span=span_of(node),
+            )
+        return [(found[0], found[1])]
+    if node.args["kind"] == "dwindow":
+        raise BindError(
+            "DWINDOW needs its two streams",
+            detail="A directed window says which stream comes first.",
+            hint="Write DWINDOW(A, B) = ...",
+            span=span_of(node),
+        )
+    if len(streams) < 2:
+        raise BindError(
+            "WINDOW = ... joins at least two streams",
+            detail=f"FROM has {len(streams)}.",
+            hint="Leave it out, or write a window after the stream: s [RANGE ...].",
+            span=span_of(node),
+        )
+    return list(combinations(streams, 2))
+
+
+def _find(name: str, streams: list[FromItem], node: PairWindow) -> FromItem:
+    for source in streams:
+        if source.alias.lower() == name.lower():
+            return source
+    aliases = [s.alias for s in streams]
+    raise BindError(
+        f'WINDOW names "{name}", which is no stream of this FROM',
+        detail=f"The streams are {', '.join(aliases)}." if aliases else "",
+        hint=near(name, aliases) or "Name two streams of FROM, or add it there.",
+        span=span_of(node),
+    )

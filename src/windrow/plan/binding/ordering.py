@@ -61,11 +61,7 @@ def _hidden(terms: list[exp.Ordered], keys: list[SortKey | None], bind: BindExpr
 
 
 def _top_by_hidden(
-    plan: Plan,
-    columns: tuple[Named, ...],
-    hidden: Hidden,
-    limit: int | None,
-    offset: int | None,
+    plan: Plan, columns: tuple[Named, ...], hidden: Hidden, limit: int | None, offset: int | None
 ) -> Project:
     """Apply LIMIT by keys that SELECT does not return: hidden columns, removed afterwards."""
     own, keys = hidden

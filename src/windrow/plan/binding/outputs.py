@@ -25,6 +25,7 @@ from windrow.core.time import Clock
 from windrow.core.types import common_type, sql_name
 from windrow.language.spans import span_of
 from windrow.language.syntax import StreamFunction, StreamWindow, Windowed
+from windrow.plan import nodes
 from windrow.plan.binding.blocks import Body, bind_block, internal_refused, internal_window
 from windrow.plan.binding.context import Context, NamedQuery, RefreshScope
 from windrow.plan.binding.durations import expiry_of, said_length
@@ -34,35 +35,6 @@ from windrow.plan.binding.sources import QueryBinders, bind_window
 from windrow.plan.binding.subqueries import is_bracket
 from windrow.plan.catalog import Catalog
 from windrow.plan.expressions import Cast
-from windrow.plan.nodes import (
-    Aggregate,
-    AntiJoin,
-    Delay,
-    Distinct,
-    Dstream,
-    Except,
-    Hold,
-    Intersect,
-    Istream,
-    Join,
-    Keyed,
-    Named,
-    Plan,
-    Produced,
-    Project,
-    Query,
-    Refresh,
-    Rstream,
-    SemiJoin,
-    SortKey,
-    TopN,
-    UnionAll,
-    Window,
-    as_column,
-    inputs_of,
-    is_stream,
-    nodes_of,
-)
 from windrow.plan.patterns import PatternKind, pattern_of
 from windrow.plan.rebuilding import with_inputs
 from windrow.plan.settings import asked_of
@@ -76,14 +48,14 @@ def bind_query(
     *,
     text: str = "",
     name: str = "",
-) -> Query:
+) -> nodes.Query:
     """Return the bound query of a syntax tree."""
     context = Context(catalog, settings or {})
     context.settle_clock(tree)
     plan, order, keyed = _output(tree, context)
     settings = context.settings
     held = partial(hold_negations, said=str(settings.get("hold", "none")), clock=context.clock)
-    return Query(
+    return nodes.Query(
         held(plan),
         order,
         text,
@@ -96,7 +68,9 @@ def bind_query(
     )
 
 
-def _output(tree: exp.Expr, context: Context) -> tuple[Plan, tuple[SortKey, ...], Keyed | None]:
+def _output(
+    tree: exp.Expr, context: Context
+) -> tuple[nodes.Plan, tuple[nodes.SortKey, ...], nodes.Keyed | None]:
     """Bind the outermost query: RSTREAM or nothing gives the view, INTERNAL a stream.
 
     Also return the order that the answer is shown in, and the view with its keys if it lacks them.
@@ -140,38 +114,44 @@ def _kind(function: StreamFunction | None, body: Body) -> str:
     return kind
 
 
-def _stream(body: Body, kind: str, period: int | None, *, restore: bool) -> Plan:
+def _stream(body: Body, kind: str, period: int | None, *, restore: bool) -> nodes.Plan:
     """Turn a body into the stream that its output operator, or INTERNAL, makes of it."""
     if kind == "dstream":
-        return Dstream(_refreshed(body.plan, period))
+        return nodes.Dstream(_refreshed(body.plan, period))
     if restore and (kind == "istream" or body.internal):
         assert period is not None, "RESTORE without SLIDE is refused before"
-        return Delay(Produced(body.plan), period)
+        return nodes.Delay(nodes.Produced(body.plan), period)
     keeps_all = body.aggregated and (body.internal or kind == "wstream")
     if keeps_all and period is not None:
-        return Rstream(Refresh(body.plan, period))
+        return nodes.Rstream(nodes.Refresh(body.plan, period))
     if keeps_all and body.slides:
         return _whole_at_slides(body)
     refreshed = _refreshed(body.plan, period, restore=restore)
-    return Istream(refreshed) if kind == "istream" and not body.internal else Produced(refreshed)
+    return (
+        nodes.Istream(refreshed)
+        if kind == "istream" and not body.internal
+        else nodes.Produced(refreshed)
+    )
 
 
-def _whole_at_slides(body: Body) -> Plan:
+def _whole_at_slides(body: Body) -> nodes.Plan:
     """Return the stream of whole answers: at each instant at which a count window slides.
 
     A slide meets the answer of its own instant: { s∘t | s slides at τ, t ∈ source(τ) }.
     """
-    windows = tuple(Window(instants, Range(1)) for instants in body.slides)
-    slides = windows[0] if len(windows) == 1 else Distinct(UnionAll(windows))
-    columns = tuple(Named(f.name, as_column(f)) for f in body.plan.schema)
-    return Produced(Project(Join(slides, body.plan), columns))
+    windows = tuple(nodes.Window(instants, Range(1)) for instants in body.slides)
+    slides = windows[0] if len(windows) == 1 else nodes.Distinct(nodes.UnionAll(windows))
+    columns = tuple(nodes.Named(f.name, nodes.as_column(f)) for f in body.plan.schema)
+    return nodes.Produced(nodes.Project(nodes.Join(slides, body.plan), columns))
 
 
-def _refreshed(plan: Plan, period: int | None, *, restore: bool = False) -> Plan:
-    return plan if period is None else Refresh(plan, period, restore)
+def _refreshed(plan: nodes.Plan, period: int | None, *, restore: bool = False) -> nodes.Plan:
+    return plan if period is None else nodes.Refresh(plan, period, restore)
 
 
-def _wstream(function: StreamFunction | None, body: Body, stream: Plan, context: Context) -> Plan:
+def _wstream(
+    function: StreamFunction | None, body: Body, stream: nodes.Plan, context: Context
+) -> nodes.Plan:
     assert function is not None
     node = function.args.get("window")
     if node is None:
@@ -183,7 +163,7 @@ def _wstream(function: StreamFunction | None, body: Body, stream: Plan, context:
         )
     if not body.aggregated:
         _require_windowable(body.plan, function)
-    elif isinstance(stream, Produced) and not body.internal and not body.slides:
+    elif isinstance(stream, nodes.Produced) and not body.internal and not body.slides:
         raise SemanticError(
             "WSTREAM over an aggregate needs a SLIDE",
             detail="Without it the aggregate's value follows every change: there is no moment at "
@@ -205,9 +185,9 @@ def _wstream(function: StreamFunction | None, body: Body, stream: Plan, context:
             hint="Write ISTREAM(...) if every result is to stay.",
             span=span_of(node),
         )
-    columns = tuple((f.name, as_column(f)) for f in stream.schema)
+    columns = tuple((f.name, nodes.as_column(f)) for f in stream.schema)
     source = FromItem("output", stream, columns, "query")
-    return Window(stream, bind_window(node, source, context))
+    return nodes.Window(stream, bind_window(node, source, context))
 
 
 def _check_restore(function: StreamFunction, kind: str, period: int | None) -> None:
@@ -283,24 +263,26 @@ def _set_operation(tree: exp.SetOperation, context: Context) -> Body:
     left, right = _alike(*sides, tree)
     match tree:
         case exp.Union():
-            merged = UnionAll((left, right))
-            plan: Plan = merged if everything else Distinct(merged)
+            merged = nodes.UnionAll((left, right))
+            plan: nodes.Plan = merged if everything else nodes.Distinct(merged)
         case exp.Except():
-            plan = Except(left, right, everything)
+            plan = nodes.Except(left, right, everything)
         case _:
-            plan = Intersect(left, right, everything)
+            plan = nodes.Intersect(left, right, everything)
     plan, order = order_outputs(tree, plan)
     return Body(plan, order)
 
 
-def _refuse_internal(side: exp.Expr, plan: Plan, tree: exp.SetOperation) -> None:
+def _refuse_internal(side: exp.Expr, plan: nodes.Plan, tree: exp.SetOperation) -> None:
     """Refuse an input whose results never expire where the query is not a stream."""
-    stays = isinstance(plan, Window) and plan.spec == Unbounded(written=False)
+    stays = isinstance(plan, nodes.Window) and plan.spec == Unbounded(written=False)
     if stays and _split(side)[0] is None:
         raise internal_refused(internal_window(side), type(tree).__name__.upper())
 
 
-def _alike(left: Plan, right: Plan, tree: exp.SetOperation) -> tuple[Plan, Plan]:
+def _alike(
+    left: nodes.Plan, right: nodes.Plan, tree: exp.SetOperation
+) -> tuple[nodes.Plan, nodes.Plan]:
     """Bring both sides to the same column types, under the left side's names."""
     word = type(tree).__name__.upper()
     if len(left.schema) != len(right.schema):
@@ -323,17 +305,19 @@ def _alike(left: Plan, right: Plan, tree: exp.SetOperation) -> tuple[Plan, Plan]
     return _typed(left, types), _typed(right, types)
 
 
-def _typed(plan: Plan, types: list[pa.DataType]) -> Plan:
+def _typed(plan: nodes.Plan, types: list[pa.DataType]) -> nodes.Plan:
     if all(f.type == t for f, t in zip(plan.schema, types, strict=True)):
         return plan
     columns = tuple(
-        Named(f.name, as_column(f) if f.type == t else Cast(as_column(f), t, f.nullable))
+        nodes.Named(
+            f.name, nodes.as_column(f) if f.type == t else Cast(nodes.as_column(f), t, f.nullable)
+        )
         for f, t in zip(plan.schema, types, strict=True)
     )
-    return Project(plan, columns)
+    return nodes.Project(plan, columns)
 
 
-def bind_relation(tree: exp.Expr, context: Context) -> Plan:
+def bind_relation(tree: exp.Expr, context: Context) -> nodes.Plan:
     """Bind a sub-query as a relation. Its SLIDE, if any, is that of the query around it."""
     function, query = _split(tree)
     outer, context.refresh = context.refresh, RefreshScope()
@@ -354,10 +338,10 @@ def bind_relation(tree: exp.Expr, context: Context) -> Plan:
     stream = _stream(body, kind, inner.period, restore=False)
     if kind == "wstream":
         return _wstream(function, body, stream, context)
-    return Window(stream, Unbounded(written=False))
+    return nodes.Window(stream, Unbounded(written=False))
 
 
-def bind_stream(tree: exp.Expr, context: Context) -> Plan:
+def bind_stream(tree: exp.Expr, context: Context) -> nodes.Plan:
     """Bind a sub-query as the stream of its insertions, for a window to look at."""
     function, query = _split(tree)
     outer, context.refresh = context.refresh, RefreshScope()
@@ -367,7 +351,7 @@ def bind_stream(tree: exp.Expr, context: Context) -> Plan:
     kind = _kind(function, body)
     if kind == "wstream":
         stream = _stream(body, kind, period, restore=False)
-        return Produced(_wstream(function, body, stream, context))
+        return nodes.Produced(_wstream(function, body, stream, context))
     if kind == "rstream" and not body.internal:
         _require_windowable(body.plan, tree)
     restore = bool(function and function.args.get("restore"))
@@ -379,7 +363,7 @@ def bind_stream(tree: exp.Expr, context: Context) -> Plan:
 BINDERS = QueryBinders(bind_relation, bind_stream)
 
 
-def _require_windowable(plan: Plan, node: exp.Expr) -> None:
+def _require_windowable(plan: nodes.Plan, node: exp.Expr) -> None:
     """Refuse a window over results that replace or contradict one another."""
     culprit = _replacing(plan)
     if culprit is None or pattern_of(plan).kind is PatternKind.MON:
@@ -399,39 +383,43 @@ def _require_windowable(plan: Plan, node: exp.Expr) -> None:
     )
 
 
-def _replacing(plan: Plan) -> tuple[str, bool] | None:
+def _replacing(plan: nodes.Plan) -> tuple[str, bool] | None:
     """Return a description of what replaces results, and whether INTERNAL would stop that."""
     match plan:
-        case Aggregate():
+        case nodes.Aggregate():
             return "an external aggregate", True
-        case Distinct() | Intersect(all=False):
+        case nodes.Distinct() | nodes.Intersect(all=False):
             return "DISTINCT over an external window", False
-        case AntiJoin() | Except():
+        case nodes.AntiJoin() | nodes.Except():
             return "a negation", False
-        case TopN():
+        case nodes.TopN():
             return "LIMIT", False
-        case SemiJoin(left=left):  # the right side is not in the output
+        case nodes.SemiJoin(left=left):  # the right side is not in the output
             return _replacing(left)
-        case _ if is_stream(plan):
+        case _ if nodes.is_stream(plan):
             return None
         case _:
-            return next((c for p in inputs_of(plan) if (c := _replacing(p)) is not None), None)
+            return next(
+                (c for p in nodes.inputs_of(plan) if (c := _replacing(p)) is not None), None
+            )
 
 
-def hold_negations(plan: Plan, said: str, clock: Clock | None) -> Plan:
+def hold_negations(plan: nodes.Plan, said: str, clock: Clock | None) -> nodes.Plan:
     """Return the plan with its outermost negations held for as long as was said; or "none".
 
     `clock` is that of the query's streams, None if it reads none.
     """
-    if said == "none" or not any(isinstance(n, AntiJoin | Except) for n in nodes_of(plan)):
+    if said == "none" or not any(
+        isinstance(n, nodes.AntiJoin | nodes.Except) for n in nodes.nodes_of(plan)
+    ):
         return plan
     return _held(plan, said_length(said, clock, "hold"))
 
 
-def _held(plan: Plan, length: int) -> Plan:
-    if isinstance(plan, AntiJoin | Except):
-        return Hold(plan, length)
-    below = inputs_of(plan)
+def _held(plan: nodes.Plan, length: int) -> nodes.Plan:
+    if isinstance(plan, nodes.AntiJoin | nodes.Except):
+        return nodes.Hold(plan, length)
+    below = nodes.inputs_of(plan)
     held = tuple(_held(p, length) for p in below)
     return plan if held == below else with_inputs(plan, held)
 

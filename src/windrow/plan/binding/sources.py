@@ -14,30 +14,15 @@ from windrow.core.time import Clock
 from windrow.language.printing import to_sql
 from windrow.language.spans import span_of
 from windrow.language.syntax import Duration, StreamWindow, Windowed
+from windrow.plan import nodes
 from windrow.plan.binding.context import Context, NamedQuery
 from windrow.plan.binding.durations import bind_count, bind_duration, bind_instant
 from windrow.plan.binding.scope import FromItem, Scope, unknown_column
 from windrow.plan.catalog import Relation, Stream
 from windrow.plan.expressions import Column
-from windrow.plan.nodes import (
-    AntiJoin,
-    Filter,
-    Join,
-    Named,
-    NrrJoin,
-    Plan,
-    Project,
-    Scan,
-    SemiJoin,
-    Table,
-    UnionAll,
-    Window,
-    as_column,
-    inputs_of,
-)
 from windrow.plan.windows import PartitionRows, Range, Rows, Since, Unbounded, WindowSpec
 
-BindQuery = Callable[[exp.Expr, Context], "Plan"]
+BindQuery = Callable[[exp.Expr, Context], "nodes.Plan"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,23 +127,25 @@ def _stream_source(
     stream: Stream, alias: str, window: StreamWindow | None, context: Context, span: Span | None
 ) -> FromItem:
     context.agree_on_clock(stream.clock, stream.name, span)
-    scan = Scan(stream, context.unique_alias(alias, span))
+    scan = nodes.Scan(stream, context.unique_alias(alias, span))
     columns = _visible(stream.schema, scan.schema)
     bare = FromItem(
         alias, scan, columns, "stream", span, time_column=scan.time_column, unread=stream.unread
     )
     if window is None:
-        return replace(bare, plan=Window(scan, Unbounded(written=False)), implicit=True)
+        return replace(bare, plan=nodes.Window(scan, Unbounded(written=False)), implicit=True)
     return _windowed(bare, scan, window, context)
 
 
-def _windowed(source: FromItem, stream: Plan, window: StreamWindow, context: Context) -> FromItem:
+def _windowed(
+    source: FromItem, stream: nodes.Plan, window: StreamWindow, context: Context
+) -> FromItem:
     spec = bind_window(window, source, context)
     internal = bool(window.args.get("internal"))
     bounded = not isinstance(spec, Unbounded | Since)
     return replace(
         source,
-        plan=Window(stream, spec),
+        plan=nodes.Window(stream, spec),
         internal=internal,
         external=bounded and not internal,
         count_slides=isinstance(spec, Rows) and window.args.get("slide") is not None,
@@ -168,7 +155,7 @@ def _windowed(source: FromItem, stream: Plan, window: StreamWindow, context: Con
 def _relation_source(
     relation: Relation, alias: str, context: Context, span: Span | None
 ) -> FromItem:
-    table = Table(relation, context.unique_alias(alias, span))
+    table = nodes.Table(relation, context.unique_alias(alias, span))
     kind = "relation" if relation.retroactive else "nrr"
     visible = _visible(relation.schema, table.schema)
     return FromItem(alias, table, visible, kind, span, unread=relation.unread)
@@ -185,8 +172,9 @@ def _query_source(
     bind = binders.relation if window is None else binders.stream
     inner = bind(query.this, context)
     plan_alias = context.unique_alias(alias, span)
-    renamed = Project(
-        inner, tuple(Named(f"{plan_alias}.{f.name}", as_column(f)) for f in inner.schema)
+    renamed = nodes.Project(
+        inner,
+        tuple(nodes.Named(f"{plan_alias}.{f.name}", nodes.as_column(f)) for f in inner.schema),
     )
     source = FromItem(alias, renamed, _visible(inner.schema, renamed.schema), "query", span)
     if window is None:
@@ -194,22 +182,30 @@ def _query_source(
     return _windowed(source, renamed, window, context)
 
 
-def _keeps_all(plan: Plan) -> bool:
+def _keeps_all(plan: nodes.Plan) -> bool:
     """Return whether every tuple of a stream stays in the answer though nobody wrote UNBOUNDED.
 
     Aggregates and DISTINCT keep values, not tuples, so what they store does not count here.
     """
     match plan:
-        case Window(spec=Unbounded(written=written)):
+        case nodes.Window(spec=Unbounded(written=written)):
             return not written
-        case Filter() | Project() | Join() | NrrJoin() | SemiJoin() | AntiJoin() | UnionAll():
-            return any(_keeps_all(below) for below in inputs_of(plan))
+        case (
+            nodes.Filter()
+            | nodes.Project()
+            | nodes.Join()
+            | nodes.NrrJoin()
+            | nodes.SemiJoin()
+            | nodes.AntiJoin()
+            | nodes.UnionAll()
+        ):
+            return any(_keeps_all(below) for below in nodes.inputs_of(plan))
         case _:
             return False
 
 
 def _visible(names: Schema, plan: Schema) -> tuple[tuple[str, Column], ...]:
-    return tuple((n.name, as_column(p)) for n, p in zip(names, plan, strict=True))
+    return tuple((n.name, nodes.as_column(p)) for n, p in zip(names, plan, strict=True))
 
 
 def bind_window(node: StreamWindow, source: FromItem, context: Context) -> WindowSpec:

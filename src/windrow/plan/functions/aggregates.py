@@ -19,18 +19,8 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
+from windrow.core import types
 from windrow.core.errors import BindError
-from windrow.core.types import (
-    BIGINT,
-    BOOLEAN,
-    DOUBLE,
-    MAX_PRECISION,
-    NULL,
-    is_decimal,
-    is_float,
-    is_numeric,
-    sql_name,
-)
 from windrow.plan.expressions import Expr, Literal
 from windrow.plan.functions.signature import FLOATING, TRUTH, Args, constant, fit
 
@@ -75,28 +65,28 @@ class AggregateFunction:
 
 
 def _count(args: Args) -> Typed:
-    return args, BIGINT
+    return args, types.BIGINT
 
 
 def _sum(args: Args) -> Typed:
     (value,) = args
-    if is_decimal(value.type):
-        return args, pa.decimal128(MAX_PRECISION, value.type.scale)
-    if is_numeric(value.type):
-        return args, DOUBLE if is_float(value.type) else BIGINT
-    return (fit("sum", value, FLOATING),), DOUBLE
+    if types.is_decimal(value.type):
+        return args, pa.decimal128(types.MAX_PRECISION, value.type.scale)
+    if types.is_numeric(value.type):
+        return args, types.DOUBLE if types.is_float(value.type) else types.BIGINT
+    return (fit("sum", value, FLOATING),), types.DOUBLE
 
 
 def _real(name: str) -> Callable[[Args], Typed]:
-    return lambda args: ((fit(name, args[0], FLOATING),), DOUBLE)
+    return lambda args: ((fit(name, args[0], FLOATING),), types.DOUBLE)
 
 
 def _extreme(name: str) -> Callable[[Args], Typed]:
     def resolve(args: Args) -> Typed:
         type_ = args[0].type
-        if pa.types.is_nested(type_) or type_ == NULL:
+        if pa.types.is_nested(type_) or type_ == types.NULL:
             raise BindError(
-                f"{name} needs values that have an order, not {sql_name(type_)}",
+                f"{name} needs values that have an order, not {types.sql_name(type_)}",
                 hint="Fold a number, a text, a time or a truth value instead.",
             )
         return args, type_
@@ -105,12 +95,12 @@ def _extreme(name: str) -> Callable[[Args], Typed]:
 
 
 def _truth(name: str) -> Callable[[Args], Typed]:
-    return lambda args: ((fit(name, args[0], TRUTH),), BOOLEAN)
+    return lambda args: ((fit(name, args[0], TRUTH),), types.BOOLEAN)
 
 
 def _fraction(name: str, arg: Expr, what: str) -> Literal:
     known = constant(name, arg, what)
-    if isinstance(known.value, bool) or not is_numeric(known.type) or known.value is None:
+    if isinstance(known.value, bool) or not types.is_numeric(known.type) or known.value is None:
         raise BindError(f"{what} of {name} must be a number", hint="For example 0.5.")
     value = float(str(known.value))
     if not 0 <= value <= 1:
@@ -118,12 +108,15 @@ def _fraction(name: str, arg: Expr, what: str) -> Literal:
             f"{what} of {name} must be between 0 and 1, not {known.value}",
             hint="For example 0.95 for the value that 95 percent do not exceed.",
         )
-    return Literal(value, DOUBLE)
+    return Literal(value, types.DOUBLE)
 
 
 def _quantile(name: str) -> Callable[[Args], Typed]:
     def resolve(args: Args) -> Typed:
-        return (fit(name, args[0], FLOATING), _fraction(name, args[1], "the quantile")), DOUBLE
+        return (
+            fit(name, args[0], FLOATING),
+            _fraction(name, args[1], "the quantile"),
+        ), types.DOUBLE
 
     return resolve
 
@@ -143,7 +136,7 @@ def _positive(name: str, arg: Expr, what: str) -> Literal:
     known = constant(name, arg, what)
     if isinstance(known.value, bool) or not isinstance(known.value, int) or known.value < 1:
         raise BindError(f"{what} of {name} must be a positive whole number", hint="For example 10.")
-    return Literal(known.value, BIGINT)
+    return Literal(known.value, types.BIGINT)
 
 
 def _topk(name: str) -> Callable[[Args], Typed]:
@@ -156,7 +149,7 @@ def _topk(name: str) -> Callable[[Args], Typed]:
 
 def _approx_count_distinct(args: Args) -> Typed:
     rest = (_fraction("approx_count_distinct", a, "the relative error") for a in args[1:])
-    return (args[0], *rest), BIGINT
+    return (args[0], *rest), types.BIGINT
 
 
 def _spread(name: str) -> AggregateFunction:
@@ -242,12 +235,12 @@ def declare_aggregate(name: str, arguments: tuple[pa.DataType, ...], result: pa.
         raise BindError(f"there is already an aggregate {known}", hint="Give it a name of its own.")
 
     def resolve(args: Args) -> Typed:
-        wrong = [sql_name(t) for a, t in zip(args, arguments, strict=True) if a.type != t]
+        wrong = [types.sql_name(t) for a, t in zip(args, arguments, strict=True) if a.type != t]
         if wrong:
             raise BindError(f"{name} takes {usage}", hint=f"Cast the argument to {wrong[0]}.")
         return args, result
 
-    usage = f"{name}({', '.join(map(sql_name, arguments))})"
+    usage = f"{name}({', '.join(map(types.sql_name, arguments))})"
     count = len(arguments)
     AGGREGATES[name] = AggregateFunction(name, usage, count, count, resolve, Fold.HOLISTIC)
 

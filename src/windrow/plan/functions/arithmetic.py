@@ -11,26 +11,10 @@ from decimal import Decimal
 
 import pyarrow as pa
 
+from windrow.core import types
 from windrow.core.errors import BindError
-from windrow.core.types import (
-    BIGINT,
-    DATE,
-    DOUBLE,
-    INTERVAL,
-    NULL,
-    STRING,
-    TIMESTAMP,
-    as_decimal,
-    common_type,
-    decimal,
-    is_decimal,
-    is_float,
-    is_integer,
-    is_numeric,
-    is_temporal,
-    sql_name,
-)
 from windrow.plan.expressions import Call, Expr, Literal
+from windrow.plan.functions.casts import digits_of
 from windrow.plan.functions.signature import (
     FLOATING,
     NUMBER,
@@ -45,7 +29,6 @@ from windrow.plan.functions.signature import (
     read_moment,
     simple,
 )
-from windrow.plan.functions.widen import digits_of
 
 SYMBOLS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "intdiv": "DIV", "mod": "%"}
 
@@ -56,7 +39,7 @@ MAX_EXACT_MODULUS = 18
 def _refuse(name: str, left: pa.DataType, right: pa.DataType) -> BindError:
     symbol = SYMBOLS.get(name, name)
     return BindError(
-        f"cannot apply {symbol} to {sql_name(left)} and {sql_name(right)}",
+        f"cannot apply {symbol} to {types.sql_name(left)} and {types.sql_name(right)}",
         hint="Write CAST(... AS ...) around one side.",
     )
 
@@ -64,18 +47,18 @@ def _refuse(name: str, left: pa.DataType, right: pa.DataType) -> BindError:
 def _plain(args: Args) -> Args:
     """Give a NULL constant the type of the other side; DOUBLE if both are NULL."""
     left, right = args
-    if left.type == NULL and right.type == NULL:
-        return coerce(left, DOUBLE), coerce(right, DOUBLE)
-    if left.type == NULL:
-        left = coerce(left, INTERVAL if is_temporal(right.type) else right.type)
-    if right.type == NULL:
-        right = coerce(right, INTERVAL if is_temporal(left.type) else left.type)
+    if left.type == types.NULL and right.type == types.NULL:
+        return coerce(left, types.DOUBLE), coerce(right, types.DOUBLE)
+    if left.type == types.NULL:
+        left = coerce(left, types.INTERVAL if types.is_temporal(right.type) else right.type)
+    if right.type == types.NULL:
+        right = coerce(right, types.INTERVAL if types.is_temporal(left.type) else left.type)
     return left, right
 
 
 def _numbers(name: str, args: Args) -> Args:
     left, right = args
-    if not (is_numeric(left.type) and is_numeric(right.type)):
+    if not (types.is_numeric(left.type) and types.is_numeric(right.type)):
         raise _refuse(name, left.type, right.type)
     return args
 
@@ -83,12 +66,12 @@ def _numbers(name: str, args: Args) -> Args:
 def _exact(arg: Expr) -> Expr:
     if isinstance(arg, Literal) and isinstance(arg.value, int):
         return coerce(arg, digits_of(arg))
-    return coerce(arg, as_decimal(arg.type))
+    return coerce(arg, types.as_decimal(arg.type))
 
 
 def _both_exact(left: pa.DataType, right: pa.DataType) -> bool:
-    one_decimal = is_decimal(left) or is_decimal(right)
-    return one_decimal and not (is_float(left) or is_float(right))
+    one_decimal = types.is_decimal(left) or types.is_decimal(right)
+    return one_decimal and not (types.is_float(left) or types.is_float(right))
 
 
 def _numeric(name: str, args: Args, decimals: Callable[[Args], pa.DataType]) -> Expr:
@@ -96,26 +79,26 @@ def _numeric(name: str, args: Args, decimals: Callable[[Args], pa.DataType]) -> 
     if _both_exact(left.type, right.type):
         exact = (_exact(left), _exact(right))
         return partial(name, exact, decimals(exact))
-    common = common_type(left.type, right.type)
+    common = types.common_type(left.type, right.type)
     assert common is not None, "numbers have a common type"
     both = (coerce(left, common), coerce(right, common))
-    return call(name, both, common) if is_float(common) else partial(name, both, common)
+    return call(name, both, common) if types.is_float(common) else partial(name, both, common)
 
 
 def _sum_type(args: Args) -> pa.DataType:
     left, right = args[0].type, args[1].type
     scale = max(left.scale, right.scale)
     whole = max(left.precision - left.scale, right.precision - right.scale)
-    return decimal(whole + scale + 1, scale)
+    return types.decimal(whole + scale + 1, scale)
 
 
 def _product_type(args: Args) -> pa.DataType:
     left, right = args[0].type, args[1].type
-    return decimal(left.precision + right.precision + 1, left.scale + right.scale)
+    return types.decimal(left.precision + right.precision + 1, left.scale + right.scale)
 
 
 def _remainder_type(args: Args) -> pa.DataType:
-    common = common_type(args[0].type, args[1].type)
+    common = types.common_type(args[0].type, args[1].type)
     if common is None or common.precision > MAX_EXACT_MODULUS:
         raise BindError(
             f"% of decimals keeps {MAX_EXACT_MODULUS} digits, these need more",
@@ -126,69 +109,73 @@ def _remainder_type(args: Args) -> pa.DataType:
 
 def _add(args: Args) -> Expr:
     left, right = _plain(args)
-    if is_temporal(right.type) and not is_temporal(left.type):
+    if types.is_temporal(right.type) and not types.is_temporal(left.type):
         left, right = right, left
-    if is_temporal(left.type):
+    if types.is_temporal(left.type):
         return _move("add", left, right)
-    if left.type == INTERVAL and right.type == INTERVAL:
-        return partial("add", (left, right), INTERVAL)
+    if left.type == types.INTERVAL and right.type == types.INTERVAL:
+        return partial("add", (left, right), types.INTERVAL)
     return _numeric("add", (left, right), _sum_type)
 
 
 def _sub(args: Args) -> Expr:
     left, right = (_read_text(a, other) for a, other in (args, args[::-1]))
     left, right = _plain((left, right))
-    if is_temporal(left.type) and is_temporal(right.type):
-        return partial("sub", (coerce(left, TIMESTAMP), coerce(right, TIMESTAMP)), INTERVAL)
-    if is_temporal(left.type):
+    if types.is_temporal(left.type) and types.is_temporal(right.type):
+        return partial(
+            "sub", (coerce(left, types.TIMESTAMP), coerce(right, types.TIMESTAMP)), types.INTERVAL
+        )
+    if types.is_temporal(left.type):
         return _move("sub", left, right)
-    if left.type == INTERVAL and right.type == INTERVAL:
-        return partial("sub", (left, right), INTERVAL)
+    if left.type == types.INTERVAL and right.type == types.INTERVAL:
+        return partial("sub", (left, right), types.INTERVAL)
     return _numeric("sub", (left, right), _sum_type)
 
 
 def _read_text(arg: Expr, other: Expr) -> Expr:
-    if isinstance(arg, Literal) and arg.type == STRING and is_temporal(other.type):
-        return read_moment(arg, TIMESTAMP)
+    if isinstance(arg, Literal) and arg.type == types.STRING and types.is_temporal(other.type):
+        return read_moment(arg, types.TIMESTAMP)
     return arg
 
 
 def _move(name: str, moment: Expr, by: Expr) -> Expr:
     """Move a moment: by an interval, or a date by whole days."""
-    if by.type == INTERVAL:
-        return partial(name, (coerce(moment, TIMESTAMP), by), TIMESTAMP)
-    if moment.type == DATE and is_integer(by.type):
+    if by.type == types.INTERVAL:
+        return partial(name, (coerce(moment, types.TIMESTAMP), by), types.TIMESTAMP)
+    if moment.type == types.DATE and types.is_integer(by.type):
         days = {"add": "date_add", "sub": "date_sub"}[name]
-        return partial(days, (moment, coerce(by, BIGINT)), DATE)
+        return partial(days, (moment, coerce(by, types.BIGINT)), types.DATE)
     raise _refuse(name, moment.type, by.type)
 
 
 def _mul(args: Args) -> Expr:
     left, right = _plain(args)
-    if right.type == INTERVAL:
+    if right.type == types.INTERVAL:
         left, right = right, left
-    if left.type == INTERVAL and is_integer(right.type):
-        return partial("mul", (left, coerce(right, BIGINT)), INTERVAL)
+    if left.type == types.INTERVAL and types.is_integer(right.type):
+        return partial("mul", (left, coerce(right, types.BIGINT)), types.INTERVAL)
     return _numeric("mul", (left, right), _product_type)
 
 
 def _div(args: Args) -> Expr:
     left, right = _numbers("div", _plain(args))
-    return partial("div", (coerce(left, DOUBLE), coerce(right, DOUBLE)), DOUBLE)
+    return partial("div", (coerce(left, types.DOUBLE), coerce(right, types.DOUBLE)), types.DOUBLE)
 
 
 def _intdiv(args: Args) -> Expr:
     left, right = _plain(args)
-    if not (is_integer(left.type) and is_integer(right.type)):
+    if not (types.is_integer(left.type) and types.is_integer(right.type)):
         raise _refuse("intdiv", left.type, right.type)
-    return partial("intdiv", (coerce(left, BIGINT), coerce(right, BIGINT)), BIGINT)
+    return partial(
+        "intdiv", (coerce(left, types.BIGINT), coerce(right, types.BIGINT)), types.BIGINT
+    )
 
 
 def _remainder(name: str) -> Callable[[Args], Expr]:
     def resolve(args: Args) -> Expr:
         bound = _numeric(name, _plain(args), _remainder_type)
         assert isinstance(bound, Call), "arithmetic binds to a call"
-        if is_decimal(bound.type):
+        if types.is_decimal(bound.type):
             return partial(name, tuple(coerce(a, bound.type) for a in bound.args), bound.type)
         return partial(name, bound.args, bound.type)
 
@@ -201,14 +188,14 @@ def _neg(args: Args) -> Expr:
         negated = -value.value
         if not isinstance(value.value, bool) and negated != 2**63:
             return Literal(negated, value.type)
-    if value.type == INTERVAL:
-        return partial("neg", (value,), INTERVAL)
+    if value.type == types.INTERVAL:
+        return partial("neg", (value,), types.INTERVAL)
     number = fit("-", value, NUMBER)
     return _partial_if_whole("neg", (number,), number.type)
 
 
 def _partial_if_whole(name: str, args: Args, type_: pa.DataType) -> Expr:
-    return partial(name, args, type_) if is_integer(type_) else call(name, args, type_)
+    return partial(name, args, type_) if types.is_integer(type_) else call(name, args, type_)
 
 
 def _abs(args: Args) -> Expr:
@@ -221,12 +208,12 @@ def _toward(name: str) -> Callable[[Args], Expr]:
 
     def resolve(args: Args) -> Expr:
         number = fit(name, args[0], NUMBER)
-        if is_integer(number.type):
+        if types.is_integer(number.type):
             return number
-        if is_decimal(number.type):
+        if types.is_decimal(number.type):
             whole = number.type.precision - number.type.scale + 1
-            return call(name, (number,), decimal(whole, 0))
-        return partial(name, (coerce(number, DOUBLE),), BIGINT)
+            return call(name, (number,), types.decimal(whole, 0))
+        return partial(name, (coerce(number, types.DOUBLE),), types.BIGINT)
 
     return resolve
 
@@ -239,11 +226,11 @@ def _round(args: Args) -> Expr:
     if not isinstance(places.value, int) or isinstance(places.value, bool):
         raise BindError("round needs a whole number of places", hint="For example ROUND(x, 2).")
     kept = Literal(places.value, pa.int32())
-    if is_integer(number.type):
+    if types.is_integer(number.type):
         return number if places.value >= 0 else partial("round", (number, kept), number.type)
-    if is_decimal(number.type):
+    if types.is_decimal(number.type):
         return _round_decimal(number, kept)
-    return call("round", (coerce(number, DOUBLE), kept), DOUBLE)
+    return call("round", (coerce(number, types.DOUBLE), kept), types.DOUBLE)
 
 
 def _round_decimal(number: Expr, places: Literal) -> Expr:
@@ -252,13 +239,15 @@ def _round_decimal(number: Expr, places: Literal) -> Expr:
     if places.value >= number.type.scale:
         return number
     kept = max(places.value, 0)
-    return partial("round", (number, places), decimal(max(whole, 1 - places.value) + kept, kept))
+    return partial(
+        "round", (number, places), types.decimal(max(whole, 1 - places.value) + kept, kept)
+    )
 
 
 def _log(args: Args) -> Expr:
     """``log(x)`` is natural; ``log(base, x)`` is the quotient of two logarithms."""
-    logs = tuple(partial("ln", (fit("log", a, FLOATING),), DOUBLE) for a in args)
-    return logs[0] if len(logs) == 1 else partial("div", (logs[1], logs[0]), DOUBLE)
+    logs = tuple(partial("ln", (fit("log", a, FLOATING),), types.DOUBLE) for a in args)
+    return logs[0] if len(logs) == 1 else partial("div", (logs[1], logs[0]), types.DOUBLE)
 
 
 def _bits(name: str) -> Callable[[Args], Expr]:
@@ -267,7 +256,7 @@ def _bits(name: str) -> Callable[[Args], Expr]:
             fit(name, arg, WHOLE)
         common = pa.int32()
         for arg in args:
-            common = common_type(common, arg.type) or common
+            common = types.common_type(common, arg.type) or common
         return call(name, tuple(coerce(a, common) for a in args), common)
 
     return resolve
@@ -276,7 +265,7 @@ def _bits(name: str) -> Callable[[Args], Expr]:
 def _shift(name: str) -> Callable[[Args], Expr]:
     def resolve(args: Args) -> Expr:
         fit(name, args[0], WHOLE)
-        kept = BIGINT if args[0].type == BIGINT else pa.int32()
+        kept = types.BIGINT if args[0].type == types.BIGINT else pa.int32()
         return call(name, (coerce(args[0], kept), fit(name, args[1], WHOLE)), kept)
 
     return resolve
@@ -284,7 +273,7 @@ def _shift(name: str) -> Callable[[Args], Expr]:
 
 def _real(usage: str, *, total: bool = True) -> Function:
     kinds = (FLOATING,) * (usage.count(",") + 1)
-    return simple(usage, kinds, DOUBLE, total=total)
+    return simple(usage, kinds, types.DOUBLE, total=total)
 
 
 FUNCTIONS = (

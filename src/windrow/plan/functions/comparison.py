@@ -14,16 +14,7 @@ import pyarrow.compute as pc
 from windrow.core.errors import BindError
 from windrow.core.types import BOOLEAN, STRING, sql_name
 from windrow.plan.expressions import Call, Expr, Literal
-from windrow.plan.functions.signature import (
-    TEXT,
-    Args,
-    Function,
-    any_nullable,
-    call,
-    constant,
-    fit,
-    unify,
-)
+from windrow.plan.functions import signature
 
 
 def cannot_compare(left: pa.DataType, right: pa.DataType) -> BindError:
@@ -34,9 +25,9 @@ def cannot_compare(left: pa.DataType, right: pa.DataType) -> BindError:
     )
 
 
-def comparable(args: Args) -> Args:
+def comparable(args: signature.Args) -> signature.Args:
     """Bring arguments to one type that has an order."""
-    both = unify(args, cannot_compare)
+    both = signature.unify(args, cannot_compare)
     if pa.types.is_nested(both[0].type):
         raise BindError(
             f"values of type {sql_name(both[0].type)} cannot be compared",
@@ -45,26 +36,26 @@ def comparable(args: Args) -> Args:
     return both
 
 
-def _compare(name: str) -> Callable[[Args], Expr]:
-    return lambda args: call(name, comparable(args), BOOLEAN)
+def _compare(name: str) -> Callable[[signature.Args], Expr]:
+    return lambda args: signature.call(name, comparable(args), BOOLEAN)
 
 
-def _eq_null_safe(args: Args) -> Expr:
+def _eq_null_safe(args: signature.Args) -> Expr:
     return Call("eq_null_safe", comparable(args), BOOLEAN, nullable=False)
 
 
-def _in(args: Args) -> Expr:
-    return call("in", comparable(args), BOOLEAN)
+def _in(args: signature.Args) -> Expr:
+    return signature.call("in", comparable(args), BOOLEAN)
 
 
-def _pattern_match(name: str, check: Callable[[str], None]) -> Callable[[Args], Expr]:
-    def resolve(args: Args) -> Expr:
-        text, pattern = (fit(name, a, TEXT) for a in args)
-        known = constant(name, pattern, "the pattern")
+def _pattern_match(name: str, check: Callable[[str], None]) -> Callable[[signature.Args], Expr]:
+    def resolve(args: signature.Args) -> Expr:
+        text, pattern = (signature.fit(name, a, signature.TEXT) for a in args)
+        known = signature.constant(name, pattern, "the pattern")
         if known.value is None:
             return Literal(None, BOOLEAN)
         check(str(known.value))
-        return Call(name, (text, known), BOOLEAN, any_nullable((text,)))
+        return Call(name, (text, known), BOOLEAN, signature.any_nullable((text,)))
 
     return resolve
 
@@ -92,17 +83,17 @@ def check_regex(pattern: str) -> None:
 
 
 FUNCTIONS = (
-    Function("eq", "a = b", 2, 2, _compare("eq")),
-    Function("ne", "a <> b", 2, 2, _compare("ne")),
-    Function("lt", "a < b", 2, 2, _compare("lt")),
-    Function("le", "a <= b", 2, 2, _compare("le")),
-    Function("gt", "a > b", 2, 2, _compare("gt")),
-    Function("ge", "a >= b", 2, 2, _compare("ge")),
-    Function("eq_null_safe", "a <=> b", 2, 2, _eq_null_safe, strict=False),
-    Function("in", "a IN (b, ...)", 2, None, _in, strict=False),
-    Function("like", "text LIKE 'pattern'", 2, 2, _pattern_match("like", check_like)),
-    Function("ilike", "text ILIKE 'pattern'", 2, 2, _pattern_match("ilike", check_like)),
-    Function("rlike", "text RLIKE 'pattern'", 2, 2, _pattern_match("rlike", check_regex)),
+    signature.Function("eq", "a = b", 2, 2, _compare("eq")),
+    signature.Function("ne", "a <> b", 2, 2, _compare("ne")),
+    signature.Function("lt", "a < b", 2, 2, _compare("lt")),
+    signature.Function("le", "a <= b", 2, 2, _compare("le")),
+    signature.Function("gt", "a > b", 2, 2, _compare("gt")),
+    signature.Function("ge", "a >= b", 2, 2, _compare("ge")),
+    signature.Function("eq_null_safe", "a <=> b", 2, 2, _eq_null_safe, strict=False),
+    signature.Function("in", "a IN (b, ...)", 2, None, _in, strict=False),
+    signature.Function("like", "text LIKE 'pattern'", 2, 2, _pattern_match("like", check_like)),
+    signature.Function("ilike", "text ILIKE 'pattern'", 2, 2, _pattern_match("ilike", check_like)),
+    signature.Function("rlike", "text RLIKE 'pattern'", 2, 2, _pattern_match("rlike", check_regex)),
 )
 
 ALIASES = {"regexp_like": "rlike", "regexp": "rlike"}

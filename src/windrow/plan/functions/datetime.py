@@ -13,19 +13,8 @@ import pyarrow as pa
 from windrow.core.errors import BindError
 from windrow.core.types import BIGINT, DATE, STRING, TIMESTAMP, is_temporal
 from windrow.plan.expressions import Expr, Literal
+from windrow.plan.functions import signature
 from windrow.plan.functions.casts import resolve_cast
-from windrow.plan.functions.signature import (
-    DAY,
-    INSTANT,
-    WHOLE,
-    Args,
-    Function,
-    call,
-    constant,
-    fit,
-    partial,
-    simple,
-)
 
 INT = pa.int32()
 
@@ -53,16 +42,16 @@ FORMAT_LETTERS = {
 """The letters of `date_format` and how often each may stand in a row."""
 
 
-def _part(usage: str) -> Function:
-    return simple(usage, (DAY,), INT)
+def _part(usage: str) -> signature.Function:
+    return signature.simple(usage, (signature.DAY,), INT)
 
 
-def _part_of_day(usage: str) -> Function:
-    return simple(usage, (INSTANT,), INT)
+def _part_of_day(usage: str) -> signature.Function:
+    return signature.simple(usage, (signature.INSTANT,), INT)
 
 
 def _unit(name: str, arg: Expr, allowed: tuple[str, ...]) -> Literal:
-    known = constant(name, arg, "the unit")
+    known = signature.constant(name, arg, "the unit")
     unit = str(known.value).lower()
     unit = UNIT_ALIASES.get(unit, unit)
     if unit not in allowed:
@@ -72,22 +61,24 @@ def _unit(name: str, arg: Expr, allowed: tuple[str, ...]) -> Literal:
     return Literal(unit, STRING)
 
 
-def _date_trunc(args: Args) -> Expr:
+def _date_trunc(args: signature.Args) -> Expr:
     unit = _unit("date_trunc", args[0], UNITS)
-    return call("date_trunc", (unit, fit("date_trunc", args[1], INSTANT)), TIMESTAMP)
+    return signature.call(
+        "date_trunc", (unit, signature.fit("date_trunc", args[1], signature.INSTANT)), TIMESTAMP
+    )
 
 
-def _trunc(args: Args) -> Expr:
+def _trunc(args: signature.Args) -> Expr:
     """Type ``trunc(date, unit)``: the first day of the year, quarter, month or week."""
     unit = _unit("trunc", args[1], UNITS[:4])
-    return call("trunc", (fit("trunc", args[0], DAY), unit), DATE)
+    return signature.call("trunc", (signature.fit("trunc", args[0], signature.DAY), unit), DATE)
 
 
-def _to(name: str, type_: pa.DataType) -> Function:
-    def resolve(args: Args) -> Expr:
+def _to(name: str, type_: pa.DataType) -> signature.Function:
+    def resolve(args: signature.Args) -> Expr:
         return resolve_cast(args[0], type_)
 
-    return Function(name, f"{name}(value)", 1, 1, resolve)
+    return signature.Function(name, f"{name}(value)", 1, 1, resolve)
 
 
 def split_format(pattern: str) -> list[tuple[str, str]]:
@@ -124,31 +115,33 @@ def _check_format(pattern: str) -> None:
             )
 
 
-def _date_format(args: Args) -> Expr:
-    moment = fit("date_format", args[0], INSTANT)
-    pattern = constant("date_format", args[1], "the format")
+def _date_format(args: signature.Args) -> Expr:
+    moment = signature.fit("date_format", args[0], signature.INSTANT)
+    pattern = signature.constant("date_format", args[1], "the format")
     if pattern.value is None:
         return Literal(None, STRING)
     _check_format(str(pattern.value))
-    return call("date_format", (moment, Literal(str(pattern.value), STRING)), STRING)
+    return signature.call("date_format", (moment, Literal(str(pattern.value), STRING)), STRING)
 
 
-def _from_unixtime(args: Args) -> Expr:
+def _from_unixtime(args: signature.Args) -> Expr:
     """Type ``from_unixtime(seconds[, format])``: the moment as text."""
-    seconds = fit("from_unixtime", args[0], WHOLE)
-    moment = partial("timestamp_seconds", (seconds,), TIMESTAMP)
+    seconds = signature.fit("from_unixtime", args[0], signature.WHOLE)
+    moment = signature.partial("timestamp_seconds", (seconds,), TIMESTAMP)
     return _date_format((moment, *(args[1:] or (Literal("yyyy-MM-dd HH:mm:ss", STRING),))))
 
 
-def _unix_timestamp(args: Args) -> Expr:
+def _unix_timestamp(args: signature.Args) -> Expr:
     value = args[0]
     if not is_temporal(value.type) and not isinstance(value, Literal):
         value = resolve_cast(value, TIMESTAMP)
-    return call("unix_seconds", (fit("unix_timestamp", value, INSTANT),), BIGINT)
+    return signature.call(
+        "unix_seconds", (signature.fit("unix_timestamp", value, signature.INSTANT),), BIGINT
+    )
 
 
-def _unix(usage: str) -> Function:
-    return simple(usage, (INSTANT,), BIGINT)
+def _unix(usage: str) -> signature.Function:
+    return signature.simple(usage, (signature.INSTANT,), BIGINT)
 
 
 FUNCTIONS = (
@@ -163,24 +156,26 @@ FUNCTIONS = (
     _part_of_day("hour(timestamp)"),
     _part_of_day("minute(timestamp)"),
     _part_of_day("second(timestamp)"),
-    Function("date_trunc", "date_trunc('unit', timestamp)", 2, 2, _date_trunc),
-    Function("trunc", "trunc(date, 'unit')", 2, 2, _trunc),
-    simple("date_add(date, days)", (DAY, WHOLE), DATE, total=False),
-    simple("date_sub(date, days)", (DAY, WHOLE), DATE, total=False),
-    simple("add_months(date, months)", (DAY, WHOLE), DATE, total=False),
-    simple("datediff(end, start)", (DAY, DAY), INT),
-    simple("last_day(date)", (DAY,), DATE),
+    signature.Function("date_trunc", "date_trunc('unit', timestamp)", 2, 2, _date_trunc),
+    signature.Function("trunc", "trunc(date, 'unit')", 2, 2, _trunc),
+    signature.simple("date_add(date, days)", (signature.DAY, signature.WHOLE), DATE, total=False),
+    signature.simple("date_sub(date, days)", (signature.DAY, signature.WHOLE), DATE, total=False),
+    signature.simple(
+        "add_months(date, months)", (signature.DAY, signature.WHOLE), DATE, total=False
+    ),
+    signature.simple("datediff(end, start)", (signature.DAY, signature.DAY), INT),
+    signature.simple("last_day(date)", (signature.DAY,), DATE),
     _to("to_date", DATE),
     _to("to_timestamp", TIMESTAMP),
-    Function("date_format", "date_format(timestamp, 'format')", 2, 2, _date_format),
-    Function("unix_timestamp", "unix_timestamp(timestamp)", 1, 1, _unix_timestamp),
-    Function("from_unixtime", "from_unixtime(seconds[, 'format'])", 1, 2, _from_unixtime),
+    signature.Function("date_format", "date_format(timestamp, 'format')", 2, 2, _date_format),
+    signature.Function("unix_timestamp", "unix_timestamp(timestamp)", 1, 1, _unix_timestamp),
+    signature.Function("from_unixtime", "from_unixtime(seconds[, 'format'])", 1, 2, _from_unixtime),
     _unix("unix_seconds(timestamp)"),
     _unix("unix_millis(timestamp)"),
     _unix("unix_micros(timestamp)"),
-    simple("timestamp_seconds(number)", (WHOLE,), TIMESTAMP, total=False),
-    simple("timestamp_millis(number)", (WHOLE,), TIMESTAMP, total=False),
-    simple("timestamp_micros(number)", (WHOLE,), TIMESTAMP),
+    signature.simple("timestamp_seconds(number)", (signature.WHOLE,), TIMESTAMP, total=False),
+    signature.simple("timestamp_millis(number)", (signature.WHOLE,), TIMESTAMP, total=False),
+    signature.simple("timestamp_micros(number)", (signature.WHOLE,), TIMESTAMP),
 )
 
 ALIASES = {

@@ -13,25 +13,11 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
+from windrow.core import types
 from windrow.core.errors import BindError
-from windrow.core.types import (
-    BIGINT,
-    BOOLEAN,
-    DATE,
-    DOUBLE,
-    INTERVAL,
-    NULL,
-    STRING,
-    TIMESTAMP,
-    common_type,
-    is_integer,
-    is_numeric,
-    is_temporal,
-    sql_name,
-)
 from windrow.plan.expressions import Call, Cast, Expr, Literal
+from windrow.plan.functions.casts import is_total, widen_literal
 from windrow.plan.functions.moments import parse_date, parse_timestamp
-from windrow.plan.functions.widen import is_total, widen_literal
 
 Args: TypeAlias = tuple[Expr, ...]
 Resolver: TypeAlias = Callable[[Args], Expr]
@@ -69,14 +55,14 @@ class TypeSet:
     becomes: pa.DataType | None  # None: stays as it is
 
 
-TEXT = TypeSet("text", lambda t: bool(t == STRING), STRING)
-WHOLE = TypeSet("a whole number", is_integer, BIGINT)
-FLOATING = TypeSet("a number", is_numeric, DOUBLE)
-NUMBER = TypeSet("a number", is_numeric, None)
-TRUTH = TypeSet("a truth value", lambda t: bool(t == BOOLEAN), BOOLEAN)
-DAY = TypeSet("a date", is_temporal, DATE)
-INSTANT = TypeSet("a timestamp", is_temporal, TIMESTAMP)
-LENGTH = TypeSet("an interval", lambda t: bool(t == INTERVAL), INTERVAL)
+TEXT = TypeSet("text", lambda t: bool(t == types.STRING), types.STRING)
+WHOLE = TypeSet("a whole number", types.is_integer, types.BIGINT)
+FLOATING = TypeSet("a number", types.is_numeric, types.DOUBLE)
+NUMBER = TypeSet("a number", types.is_numeric, None)
+TRUTH = TypeSet("a truth value", lambda t: bool(t == types.BOOLEAN), types.BOOLEAN)
+DAY = TypeSet("a date", types.is_temporal, types.DATE)
+INSTANT = TypeSet("a timestamp", types.is_temporal, types.TIMESTAMP)
+LENGTH = TypeSet("an interval", lambda t: bool(t == types.INTERVAL), types.INTERVAL)
 
 
 def simple(
@@ -103,14 +89,19 @@ def any_nullable(args: Args) -> bool:
 
 def fit(name: str, arg: Expr, kind: TypeSet) -> Expr:
     """Bring an argument to a parameter's type, or refuse it."""
-    if isinstance(arg, Literal) and arg.type == STRING and kind.becomes in (DATE, TIMESTAMP):
+    if (
+        isinstance(arg, Literal)
+        and arg.type == types.STRING
+        and kind.becomes in (types.DATE, types.TIMESTAMP)
+    ):
         return read_moment(arg, kind.becomes)
-    if arg.type == NULL:
-        return coerce(arg, DOUBLE if kind.becomes is None else kind.becomes)
+    if arg.type == types.NULL:
+        return coerce(arg, types.DOUBLE if kind.becomes is None else kind.becomes)
     if not kind.accepts(arg.type):
         raise BindError(
-            f"{name} needs {kind.words}, not {sql_name(arg.type)}",
-            hint=f"Write CAST(... AS {sql_name(kind.becomes or DOUBLE)}) if that is meant.",
+            f"{name} needs {kind.words}, not {types.sql_name(arg.type)}",
+            hint=f"Write CAST(... AS {types.sql_name(kind.becomes or types.DOUBLE)}) "
+            "if that is meant.",
         )
     return arg if kind.becomes is None else coerce(arg, kind.becomes)
 
@@ -131,10 +122,10 @@ def read_moment(text: Literal, type_: pa.DataType) -> Literal:
     value = str(text.value) if text.value is not None else None
     if value is None:
         return Literal(None, type_)
-    parsed = parse_date(value) if type_ == DATE else parse_timestamp(value)
+    parsed = parse_date(value) if type_ == types.DATE else parse_timestamp(value)
     if parsed is None:
         raise BindError(
-            f"'{value}' is not a {sql_name(type_)}",
+            f"'{value}' is not a {types.sql_name(type_)}",
             hint="Write it as '2024-02-29' or '2024-02-29 12:30:00' (UTC, or with an offset).",
         )
     return Literal(parsed, type_)
@@ -149,7 +140,7 @@ def unify(args: Args, failure: Callable[[pa.DataType, pa.DataType], BindError]) 
     args = _read_text_beside_moments(args)
     common = args[0].type
     for arg in args[1:]:
-        both = common_type(common, arg.type)
+        both = types.common_type(common, arg.type)
         if both is None:
             raise failure(common, arg.type)
         common = both
@@ -157,18 +148,18 @@ def unify(args: Args, failure: Callable[[pa.DataType, pa.DataType], BindError]) 
 
 
 def _read_text_beside_moments(args: Args) -> Args:
-    moments = {a.type for a in args if is_temporal(a.type)}
+    moments = {a.type for a in args if types.is_temporal(a.type)}
     if not moments:
         return args
     return tuple(
-        _read_as_needed(a) if isinstance(a, Literal) and a.type == STRING else a for a in args
+        _read_as_needed(a) if isinstance(a, Literal) and a.type == types.STRING else a for a in args
     )
 
 
 def _read_as_needed(text: Literal) -> Literal:
-    moment = read_moment(text, TIMESTAMP)
+    moment = read_moment(text, types.TIMESTAMP)
     if isinstance(moment.value, int) and moment.value % 86_400_000_000 == 0:
-        return read_moment(text, DATE)
+        return read_moment(text, types.DATE)
     return moment
 
 

@@ -13,27 +13,26 @@ from windrow.core.naming import require_text, shown
 from windrow.core.time import BEGINNING, Clock
 from windrow.kernels.cache import warn_if_cold
 from windrow.language.statements import CreateQuery, Drop, Explain, Select, Statement
-from windrow.operators.lower import require_early_inputs
 from windrow.operators.queued import Processor
 from windrow.operators.task import Saved
 from windrow.operators.vector import I64
+from windrow.optimize.lower import require_early_inputs
 from windrow.plan.catalog import Relation, Stream
 from windrow.plan.functions.moments import FIRST_MOMENT
 from windrow.plan.nodes import Query
 from windrow.plan.session import QUERY_HINT, SCRIPT_HINT, Session, unregistered
-from windrow.plan.settings import check_setting, checked_algorithm, checked_early
-from windrow.plan.unused import LOCAL, require_unset, require_used
+from windrow.plan.settings import (
+    LOCAL,
+    check_setting,
+    checked_algorithm,
+    checked_early,
+    require_unset,
+    require_used,
+)
+from windrow.runtime.local import handle
 from windrow.runtime.local.early import followed, measured_placements
 from windrow.runtime.local.explain import explained
 from windrow.runtime.local.failing import Failures, failed_by, has_failed
-from windrow.runtime.local.handle import (
-    Instant,
-    Now,
-    QueryHandle,
-    counts_ticks,
-    to_instant,
-    wall_clock,
-)
 from windrow.runtime.local.handover import handed_over, measured, what_changed
 from windrow.runtime.local.ingest import FittedRows, Timed, to_batch
 from windrow.runtime.local.inputs import StreamInput
@@ -64,13 +63,13 @@ class Database:
     [{'k': 7, 'n': 1}]
     """
 
-    def __init__(self, processor: Processor | None = None, now: Now | None = None) -> None:
+    def __init__(self, processor: Processor | None = None, now: handle.Now | None = None) -> None:
         """Open an empty one; on a processor, work takes the (virtual) time that it says.
 
         `now` is the wall clock that MAX AHEAD goes by, if not the machine's.
         """
         keep_freed_memory()
-        self._now = wall_clock if now is None else now
+        self._now = handle.wall_clock if now is None else now
         self._processor = processor
         self.session = Session()
         self._streams: dict[str, StreamInput] = {}
@@ -153,13 +152,8 @@ class Database:
         self._relations.pop(key, None)
 
     def query(
-        self,
-        text: str,
-        *,
-        strategy: str | None = None,
-        name: str | None = None,
-        **settings: object,
-    ) -> QueryHandle:
+        self, text: str, *, strategy: str | None = None, name: str | None = None, **settings: object
+    ) -> handle.QueryHandle:
         """Register a standing query and return the handle to read it by.
 
         `text` is a query, or the name of one that a script has registered. Any setting may be
@@ -171,7 +165,7 @@ class Database:
         sets = {n: check_setting(n, v) for n, v in settings.items() if v is not None}
         if text.lower() in self._running:
             require_unset(text, sets if strategy is None else {"strategy": strategy, **sets})
-            return QueryHandle(self, text.lower())
+            return handle.QueryHandle(self, text.lower())
         self._require_free(name)
         bound = self.session.bind_text(text, name or self.session.free_name(), **sets)
         if "early_aggregation" in sets:
@@ -179,7 +173,7 @@ class Database:
         require_used(bound, sets, LOCAL)
         self.session.queries[bound.name.lower()] = bound
         self._start(bound, strategy)
-        return QueryHandle(self, bound.name.lower())
+        return handle.QueryHandle(self, bound.name.lower())
 
     def _require_free(self, name: str | None) -> None:
         if name is None:
@@ -244,7 +238,7 @@ class Database:
         """Return what a time of the stream's tuples may be now."""
         if stream.max_ahead is None:
             return Timed(stream.time_column)
-        latest = to_instant(self._now(), Clock.TIMESTAMP) + stream.max_ahead
+        latest = handle.to_instant(self._now(), Clock.TIMESTAMP) + stream.max_ahead
         return Timed(stream.time_column, latest, stream.too_far_ahead)
 
     def _push_relation(self, target: RelationInput, data: Pushed) -> None:
@@ -395,7 +389,7 @@ class Database:
             return None
         return names[reached.index(min(reached))]
 
-    def advance(self, instant: Instant, stream: str | None = None) -> None:
+    def advance(self, instant: handle.Instant, stream: str | None = None) -> None:
         """A heartbeat: all streams, or one, have reached `instant`.
 
         In a database with both kinds of clock a number is meant for the streams that count
@@ -404,15 +398,15 @@ class Database:
         self._require_open()
         self._require_input()
         beats = [
-            (s, to_instant(instant, s.stream.clock))
+            (s, handle.to_instant(instant, s.stream.clock))
             for s in self._heartbeat_inputs(instant, stream)
         ]
         arrived = [(s.stream.name, *s.heartbeat(at)) for s, at in beats]
         self._bring_up(list(self._running.values()), lambda query: _feed(query, arrived))
 
-    def _heartbeat_inputs(self, instant: Instant, stream: str | None) -> list[StreamInput]:
+    def _heartbeat_inputs(self, instant: handle.Instant, stream: str | None) -> list[StreamInput]:
         if stream is None:
-            wanted = Clock.TICKS if counts_ticks(instant) else Clock.TIMESTAMP
+            wanted = Clock.TICKS if handle.counts_ticks(instant) else Clock.TIMESTAMP
             return self._on(wanted) or list(self._streams.values())
         entry = self._entry(stream)
         if isinstance(entry, Relation):

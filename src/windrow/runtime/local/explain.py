@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 from windrow.operators.dataflow import Stage
 from windrow.operators.queued import Approach, queue_stats
-from windrow.plan.explain import explain_text
-from windrow.plan.explain_formats import JoinNote, explain_dot, explain_json, explain_mermaid
-from windrow.plan.unused import LOCAL, unused
+from windrow.plan.explain import JoinNote, explain_dot, explain_json, explain_mermaid, explain_text
+from windrow.plan.settings import LOCAL, unused
 
 if TYPE_CHECKING:
     from windrow.runtime.local.query import RunningQuery

@@ -19,7 +19,6 @@ from windrow.operators.delta import Delta
 from windrow.operators.early_watching import EarlyWatch
 from windrow.operators.few import Incoming
 from windrow.operators.interner import Interner
-from windrow.operators.lower import lower
 from windrow.operators.open import OpenPlan, Showing, open_plan
 from windrow.operators.queued import (
     AUTO,
@@ -37,13 +36,14 @@ from windrow.operators.vector import I64, Vector
 from windrow.operators.view import View, net_per_instant
 from windrow.optimize.choose_join import TREE
 from windrow.optimize.early_estimates import NONE
+from windrow.optimize.lower import lower
 from windrow.optimize.statistics import UNKNOWN, Statistics
 from windrow.physical.sources import SourceScan
 from windrow.plan.catalog import Stream
 from windrow.plan.expiring import Expiry
 from windrow.plan.labels import clock_of
 from windrow.plan.nodes import Query, is_stream
-from windrow.plan.unused import LOCAL, unused
+from windrow.plan.settings import LOCAL, unused
 from windrow.runtime.changelog import changelog, codes_of, large_parts
 from windrow.runtime.local.presentation import sort_table
 from windrow.runtime.local.recipient import Recipient, To

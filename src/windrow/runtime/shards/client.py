@@ -23,25 +23,14 @@ from uuid import uuid4
 import pyarrow as pa
 
 from windrow.core.errors import StateError
+from windrow.runtime.shards import wire
 from windrow.runtime.shards.clocks import BatchClock, InputTimes
 from windrow.runtime.shards.due import ENVIRONMENT, asked_rows
 from windrow.runtime.shards.faults import fault
 from windrow.runtime.shards.gathering import meet
 from windrow.runtime.shards.launch import ProcessPlace, connect, find, printed, warm
 from windrow.runtime.shards.repeats import Attempt
-from windrow.runtime.shards.stepped import Stepped
-from windrow.runtime.shards.wire import (
-    Head,
-    Piece,
-    batch_clock_to_json,
-    collected,
-    raise_error,
-    receive,
-    receive_answer,
-    send,
-    send_rows,
-    times_from_json,
-)
+from windrow.runtime.shards.wire import Stepped
 
 if TYPE_CHECKING:
     from windrow.runtime.shards.program import Program
@@ -121,9 +110,9 @@ class Shards:
             connection = find(self.place(number))
             if connection is not None:
                 with connection, suppress(ConnectionError):
-                    send(connection, {"shutdown": True})
+                    wire.send(connection, {"shutdown": True})
                     while True:  # until it has ended
-                        receive(connection)
+                        wire.receive(connection)
 
 
 @dataclass(slots=True)
@@ -160,7 +149,7 @@ class ShardClient:
         process has those of this version already.
         """
         head = self._again(lambda: self._exchange({"ingest": version}, rows), rows)
-        return times_from_json(head["times"])
+        return wire.times_from_json(head["times"])
 
     def step(self, version: int, level: int, rows: Rows, batch_clock: BatchClock | None) -> Stepped:
         """Run one level up to the moment, and return what it gives.
@@ -168,21 +157,23 @@ class ShardClient:
         Level 0 takes the rows that `ingest` gave, and the moment. A higher one takes the rows that
         the level below forwarded to this shard; it has the moment already.
         """
-        return self._again(lambda: collected(self.pieces(version, level, rows, batch_clock)), rows)
+        return self._again(
+            lambda: wire.collected(self.pieces(version, level, rows, batch_clock)), rows
+        )
 
     def pieces(
         self, version: int, level: int, rows: Rows, batch_clock: BatchClock | None
-    ) -> Iterator[Piece]:
+    ) -> Iterator[wire.Piece]:
         """Run one level, as `step` does; yield what it gives in pieces, as they come.
 
         After the last level, `report` is the report of the shard, as `stats` does.
         """
-        plain = None if batch_clock is None else batch_clock_to_json(batch_clock)
+        plain = None if batch_clock is None else wire.batch_clock_to_json(batch_clock)
         self._exchange({"step": version, "level": level, "moment": plain}, rows)
         assert self._connection is not None
         done = False
         try:
-            self.report = yield from receive_answer(self._connection)
+            self.report = yield from wire.receive_answer(self._connection)
             done = True
         except ConnectionError as error:
             raise self._lost(error) from error
@@ -204,7 +195,7 @@ class ShardClient:
                     raise
         return request()
 
-    def _exchange(self, request: Head, rows: Rows) -> Head:
+    def _exchange(self, request: wire.Head, rows: Rows) -> wire.Head:
         """Ask; send the rows if they are wanted; return the head of the answer."""
         head = self._asked(request)
         if "go" not in head:
@@ -213,21 +204,21 @@ class ShardClient:
             return head
         assert self._connection is not None
         try:
-            for _ in send_rows(self._connection, _batches(rows), self._compression):
+            for _ in wire.send_rows(self._connection, _batches(rows), self._compression):
                 fault("client-half-sent")
             fault("client-sent")
             return self._report(self._connection)
         except ConnectionError as error:
             raise self._lost(error) from error
 
-    def _asked(self, request: Head) -> Head:
+    def _asked(self, request: wire.Head) -> wire.Head:
         """Send a request and return the head of its answer, from a fresh process if need be."""
         for attempt in range(ATTEMPTS):
             try:
                 if self._connection is None:
                     self._connection, greeting = connect(self.place, self.watch)
                     self._compression = greeting["compression"]
-                send(self._connection, request)
+                wire.send(self._connection, request)
                 return self._report(self._connection)
             except ConnectionError as error:
                 if attempt == ATTEMPTS - 1:
@@ -235,9 +226,9 @@ class ShardClient:
                 self.close()
         raise AssertionError("the last attempt returns or raises")
 
-    def _report(self, connection: socket.socket) -> Head:
-        head, _ = receive(connection)
-        raise_error(head)
+    def _report(self, connection: socket.socket) -> wire.Head:
+        head, _ = wire.receive(connection)
+        wire.raise_error(head)
         return head
 
     def _lost(self, error: ConnectionError) -> LostError:

@@ -32,8 +32,8 @@ from windrow.runtime.shards.program import Program
 from windrow.runtime.shards.rebuilding import RebuildReport
 from windrow.runtime.shards.receipt import Receipt
 from windrow.runtime.shards.shard import Shard
-from windrow.runtime.shards.stepped import Stepped
 from windrow.runtime.shards.store import Store
+from windrow.runtime.shards.wire import Stepped
 
 HELD_BYTES = 1 << 28
 """Bytes of an answer up to which it is held, for a task that is run again."""

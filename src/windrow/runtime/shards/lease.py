@@ -200,8 +200,7 @@ def take_lease(
             _remove_before(files, number + 1)
             return Lease(where, files, number + 1, mine).keep()
     raise RunError(
-        f"the checkpoint {where} is wanted by several runs at once",
-        hint="Start one of them.",
+        f"the checkpoint {where} is wanted by several runs at once", hint="Start one of them."
     )
 
 

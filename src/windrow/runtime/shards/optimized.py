@@ -1,4 +1,7 @@
-"""The physical plans of a program: made once by the driver, and sent to shards as data."""
+"""The physical plans of a program: made once by the driver, and sent to shards as data.
+
+`forms_of` sums them up for the error about a checkpoint of another program.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,16 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from windrow.core.errors import StateError
-from windrow.operators.lower import lower
+from windrow.optimize.lower import lower
 from windrow.physical.codec import from_json, to_json
+from windrow.physical.operators import (
+    AggregationJoinOp,
+    ContributeOp,
+    ContributingJoinOp,
+    MultiJoinOp,
+    MultiZSetJoinOp,
+    WJoinOp,
+)
 from windrow.physical.plan import PhysicalPlan
 from windrow.plan.nodes import Query
 from windrow.runtime.shards.merging import choose_merging
@@ -85,3 +96,26 @@ def sharded_plan(
         followed=followed,
         constants=None if program.begun is None else program.begun.constants,
     )
+
+
+FORMED = MultiJoinOp | MultiZSetJoinOp | WJoinOp | AggregationJoinOp | ContributingJoinOp
+
+
+@dataclass(frozen=True, slots=True)
+class Forms:
+    """The form of each join of many inputs; queries whose groups are folded before an exchange."""
+
+    joins: tuple[str, ...]
+    folded: tuple[str, ...]
+
+
+def forms_of(program: Program) -> Forms:
+    """Return the forms, query by query."""
+    plans = plans_of(program).plans
+    joins = (n for plan in plans for n in plan.nodes if isinstance(n.op, FORMED))
+    folded = (
+        name
+        for name, plan in zip(program.queries, plans, strict=True)
+        if any(isinstance(n.op, ContributeOp | ContributingJoinOp) for n in plan.nodes)
+    )
+    return Forms(tuple(node.structure for node in joins), tuple(folded))

@@ -26,7 +26,7 @@ from windrow.plan.session import Session
 
 if TYPE_CHECKING:
     from windrow.physical.plan import PhysicalPlan
-    from windrow.runtime.shards.joining import Forms
+    from windrow.runtime.shards.optimized import Forms
 import base64
 import pickle
 import sys
@@ -49,10 +49,7 @@ class Shipped:
 
     def install(self) -> None:
         """Register the aggregate in this process, unless it is registered."""
-        from windrow.operators.aggregate.user_defined import (  # noqa: PLC0415 - it compiles
-            REGISTERED,
-            register_aggregate,
-        )
+        from windrow.operators.aggregate.user_defined import REGISTERED, register_aggregate  # noqa: PLC0415 - it compiles
 
         if self.name in REGISTERED:
             return
@@ -67,8 +64,11 @@ class Shipped:
         register_aggregate(self.name, found.aggregate, found.arguments, found.result)
 
 
-FORMAT = 7
-"""Raised with every part that state gets or loses: older state is then refused in words."""
+FORMAT = 8
+"""Raised with every part that state gets or loses: older state is then refused in words.
+
+``make checkpoints`` then keeps checkpoints of the new format as test fixtures.
+"""
 
 
 Placements = tuple[tuple[str, str, str], ...]
@@ -241,7 +241,7 @@ def _bound(program: Program) -> tuple[Query, ...]:
 
 @lru_cache(maxsize=16)
 def _placements(program: Program) -> Placements:
-    from windrow.operators.lower import placed_on_shards  # noqa: PLC0415 - it compiles
+    from windrow.optimize.lower import placed_on_shards  # noqa: PLC0415 - it compiles
 
     return tuple(
         (query.name, joined, early)
@@ -259,7 +259,7 @@ def _folding(program: Program) -> Folding:
 
 @lru_cache(maxsize=16)
 def _forms(program: Program) -> Forms:
-    from windrow.runtime.shards.joining import forms_of  # noqa: PLC0415 - it compiles
+    from windrow.runtime.shards.optimized import forms_of  # noqa: PLC0415 - it compiles
 
     return forms_of(program)
 

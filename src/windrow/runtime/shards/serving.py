@@ -19,6 +19,7 @@ from itertools import chain
 from windrow.core.errors import StateError
 from windrow.operators import threads
 from windrow.runtime.local.memory import keep_freed_memory
+from windrow.runtime.shards import wire
 from windrow.runtime.shards.checkpoint import read_checkpoint, use_published_plans
 from windrow.runtime.shards.entry import INGEST, STEP, LogStep
 from windrow.runtime.shards.faults import fault
@@ -28,19 +29,8 @@ from windrow.runtime.shards.launch import ProcessPlace, lives
 from windrow.runtime.shards.layout import layout_of
 from windrow.runtime.shards.limits import shard_limit
 from windrow.runtime.shards.receipt import Receipt, received
-from windrow.runtime.shards.stepped import Stepped
 from windrow.runtime.shards.store import Store
-from windrow.runtime.shards.wire import (
-    Head,
-    batch_clock_from_json,
-    error_head,
-    receive,
-    send,
-    send_end,
-    send_piece,
-    times_to_json,
-    tune,
-)
+from windrow.runtime.shards.wire import Stepped
 
 WATCH_SECONDS = 0.5
 END_SECONDS = 5.0
@@ -114,24 +104,24 @@ class Server:
             threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
 
     def _serve(self, connection: socket.socket) -> None:
-        with tune(connection), suppress(ConnectionError):
+        with wire.tune(connection), suppress(ConnectionError):
             try:
                 while True:
-                    self._respond(connection, receive(connection)[0])
+                    self._respond(connection, wire.receive(connection)[0])
             finally:
                 self.last = time.monotonic()
                 self.connections.discard(connection)
 
-    def _respond(self, connection: socket.socket, head: Head) -> None:
+    def _respond(self, connection: socket.socket, head: wire.Head) -> None:
         try:
             self._answer(connection, head)
         except ConnectionError:
             raise
         except Exception as error:
             note()
-            send(connection, error_head(error, traceback.format_exc()))
+            wire.send(connection, wire.error_head(error, traceback.format_exc()))
 
-    def _answer(self, connection: socket.socket, head: Head) -> None:
+    def _answer(self, connection: socket.socket, head: wire.Head) -> None:
         match head:
             case {"hello": claim, "watch": [pid, started]}:
                 self._greet(connection, claim, pid, started)
@@ -141,10 +131,10 @@ class Server:
                 self._step(connection, version, level, batch_clock)
             case {"stats": _}:
                 with self.work:
-                    send(connection, {"stats": self._keeper().stats()})
+                    wire.send(connection, {"stats": self._keeper().stats()})
             case {"shutdown": _}:
                 self.ended.set()
-                send(connection, {"bye": os.getpid()})
+                wire.send(connection, {"bye": os.getpid()})
             case _:
                 raise AssertionError(f"no such request: {head}")
 
@@ -160,7 +150,7 @@ class Server:
             self.ended.set()
             raise self.failure
         compression = self._keeper().store.files.compression
-        send(connection, {"ready": os.getpid(), "compression": compression})
+        wire.send(connection, {"ready": os.getpid(), "compression": compression})
 
     def _ingest(self, connection: socket.socket, version: int) -> None:
         keeper = self._keeper()
@@ -170,15 +160,17 @@ class Server:
             receipt = self._received(connection, LogStep(version, 0, INGEST))
             with self.work:
                 times = keeper.ingest(version, receipt)
-        send(connection, {"times": times_to_json(times)})
+        wire.send(connection, {"times": wire.times_to_json(times)})
 
     def _received(self, connection: socket.socket, step: LogStep) -> Receipt:
         """Ask the client for its rows, and take them."""
         keeper = self._keeper()
-        send(connection, {"go": True})
+        wire.send(connection, {"go": True})
         return received(connection, keeper.store.writer(step), keeper.limit)
 
-    def _step(self, connection: socket.socket, version: int, level: int, head: Head | None) -> None:
+    def _step(
+        self, connection: socket.socket, version: int, level: int, head: wire.Head | None
+    ) -> None:
         keeper = self._keeper()
         with self.work:
             known = keeper.known_answer(version, level)
@@ -186,11 +178,11 @@ class Server:
             give(connection, iter(known))
         else:
             receipt = self._received(connection, LogStep(version, level, STEP))
-            batch_clock = None if head is None else batch_clock_from_json(head)
+            batch_clock = None if head is None else wire.batch_clock_from_json(head)
             with self.work:
                 give(connection, keeper.step(version, level, receipt, batch_clock))
         with self.work:
-            send_end(connection, keeper.stats() if keeper.is_whole else {})
+            wire.send_end(connection, keeper.stats() if keeper.is_whole else {})
         fault("after-answer")
         with self.work:
             try:
@@ -206,9 +198,9 @@ def give(connection: socket.socket, pieces: Iterator[Stepped]) -> None:
     """
     first = next(pieces, Stepped())
     try:
-        send(connection, {"answer": True})
+        wire.send(connection, {"answer": True})
         for piece in chain([first], pieces):
-            for _ in send_piece(connection, piece):
+            for _ in wire.send_piece(connection, piece):
                 fault("half-answer")
     except ConnectionError:
         for _ in pieces:

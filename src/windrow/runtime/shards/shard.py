@@ -53,7 +53,7 @@ from windrow.runtime.shards.pace import Pace, pace_name, pace_times
 from windrow.runtime.shards.ports import FIRST, TIME, TUPLES, WEIGHT, Port
 from windrow.runtime.shards.program import Program
 from windrow.runtime.shards.query import ShardQuery
-from windrow.runtime.shards.stepped import Stepped, joined
+from windrow.runtime.shards.wire import Stepped, joined
 
 
 @dataclass(slots=True)

@@ -12,6 +12,7 @@ import json
 import socket
 import struct
 from collections.abc import Generator, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
@@ -19,7 +20,34 @@ import pyarrow as pa
 from windrow.core import errors
 from windrow.core.errors import WindrowError
 from windrow.runtime.shards.clocks import BatchClock, InputTimes
-from windrow.runtime.shards.stepped import Stepped
+
+
+@dataclass(slots=True)
+class Stepped:
+    """What a level gave: rows for ports of the next, changes by output, and what came too late."""
+
+    forwarded: dict[int, pa.Table] = field(default_factory=dict)
+    changes: dict[int, pa.Table] = field(default_factory=dict)
+    late: dict[str, pa.Table] = field(default_factory=dict)
+
+    @property
+    def nbytes(self) -> int:
+        """The size of all tables."""
+        parts = (self.forwarded, self.changes, self.late)
+        return sum(table.nbytes for part in parts for table in part.values())
+
+
+def joined(pieces: list[Stepped]) -> Stepped:
+    """Return what was given bit by bit as one."""
+    whole = Stepped()
+    for name in ("forwarded", "changes", "late"):
+        tables: dict[int | str, list[pa.Table]] = {}
+        for piece in pieces:
+            for key, table in getattr(piece, name).items():
+                tables.setdefault(key, []).append(table)
+        getattr(whole, name).update({key: pa.concat_tables(t) for key, t in tables.items()})
+    return whole
+
 
 HEAD = struct.Struct("<IQ")
 CHUNK_ROWS = 1 << 17

@@ -57,10 +57,7 @@ def ends(text: str) -> bool:
     return "processingTime" not in read_trigger(text)
 
 
-WAITING = {
-    "Waiting for data to arrive": "new data",
-    "Waiting for next trigger": "the next trigger",
-}
+WAITING = {"Waiting for data to arrive": "new data", "Waiting for next trigger": "the next trigger"}
 """What Spark says while it has nothing to do, and what it waits for."""
 
 

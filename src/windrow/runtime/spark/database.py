@@ -18,8 +18,13 @@ from windrow.plan.catalog import Stream
 from windrow.plan.explain import explain_text
 from windrow.plan.nodes import Query
 from windrow.plan.session import QUERY_HINT, SCRIPT_HINT, Session, unregistered
-from windrow.plan.settings import check_setting
-from windrow.plan.unused import SPARK, require_of_query, require_unset, require_used
+from windrow.plan.settings import (
+    SPARK,
+    check_setting,
+    require_of_query,
+    require_unset,
+    require_used,
+)
 from windrow.runtime.shards.checkpoint import placed_by, require_folder, require_place
 from windrow.runtime.shards.client import Shards
 from windrow.runtime.shards.lease import Lease, take_lease
@@ -194,12 +199,7 @@ class SparkDatabase:
         self._frames[entry.name] = frame
 
     def query(
-        self,
-        text: str,
-        *,
-        strategy: str | None = None,
-        name: str | None = None,
-        **settings: object,
+        self, text: str, *, strategy: str | None = None, name: str | None = None, **settings: object
     ) -> SparkQuery:
         """Register a query, or find one by its name, and return the handle to run it by.
 
@@ -234,7 +234,7 @@ class SparkDatabase:
         bound = self.session.bind_text(text, "", **sets)
         require_used(bound, sets, SPARK)
         if "early_aggregation" in sets:
-            from windrow.operators.lower import require_early_inputs  # noqa: PLC0415 - it compiles
+            from windrow.optimize.lower import require_early_inputs  # noqa: PLC0415 - it compiles
 
             require_early_inputs(bound, strategy)
 

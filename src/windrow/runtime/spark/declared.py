@@ -11,21 +11,10 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from windrow.core import types
 from windrow.core.errors import InputError
 from windrow.core.schema import Field
 from windrow.core.time import Clock
-from windrow.core.types import (
-    BINARY,
-    DATE,
-    DOUBLE,
-    STRING,
-    TIMESTAMP,
-    is_decimal,
-    is_float,
-    is_integer,
-    is_numeric,
-    sql_name,
-)
 from windrow.optimize.catalyst import quoted
 from windrow.optimize.catalyst_casts import cast_sql
 from windrow.plan.catalog import Relation, Stream
@@ -63,7 +52,7 @@ def fit_column(field: Field, given: pa.DataType, source: str, entry: Stream | Re
     """
     column = quoted(source)
     sql, wrong = _converted(column, given, field, entry)
-    faults = [(wrong, f"{field.name} is not {sql_name(field.type)}")] if wrong else []
+    faults = [(wrong, f"{field.name} is not {types.sql_name(field.type)}")] if wrong else []
     if not field.nullable:
         faults.append((f"{column} IS NULL", f"{field.name} is NULL"))
     return Fitted(column, sql, (*faults, *_out_of_range(field, sql, entry)))
@@ -78,9 +67,9 @@ def _out_of_range(field: Field, sql: str, entry: Stream | Relation) -> list[tupl
             latest = f"{BATCH_TIME} + {min(entry.max_ahead, LAST_MOMENT)}L"
             faults.append((f"unix_micros({sql}) > {latest}", entry.too_far_ahead))
         return faults
-    if field.type == TIMESTAMP:
+    if field.type == types.TIMESTAMP:
         return [(_out_of_time(sql, Clock.TIMESTAMP), reason)]
-    if field.type == DATE:
+    if field.type == types.DATE:
         return [(f"{sql} NOT BETWEEN DATE '0001-01-01' AND DATE '9999-12-31'", reason)]
     return []
 
@@ -101,14 +90,16 @@ def _converted(
     target = field.type
     if given == target:
         return column, None
-    if is_numeric(given) and is_numeric(target):
+    if types.is_numeric(given) and types.is_numeric(target):
         return _number(column, given, target)
-    if target == TIMESTAMP:
+    if target == types.TIMESTAMP:
         return _moment(column, given, field, entry)
-    if target == DATE and given in (TIMESTAMP, STRING):
-        moment, wrong = _moment(column, given, field, entry) if given == STRING else (column, None)
-        return cast_sql(moment, TIMESTAMP, DATE) or "", wrong
-    if {given, target} == {STRING, BINARY} or given == pa.null():
+    if target == types.DATE and given in (types.TIMESTAMP, types.STRING):
+        moment, wrong = (
+            _moment(column, given, field, entry) if given == types.STRING else (column, None)
+        )
+        return cast_sql(moment, types.TIMESTAMP, types.DATE) or "", wrong
+    if {given, target} == {types.STRING, types.BINARY} or given == pa.null():
         return f"CAST({column} AS {spark_type(target)})", None
     if pa.types.is_nested(given) and pa.types.is_nested(target):
         sql = f"try_cast({column} AS {spark_type(target)})"
@@ -118,7 +109,7 @@ def _converted(
 
 def _never_fits(given: pa.DataType, field: Field, entry: Stream | Relation) -> InputError:
     return InputError(
-        f'column "{field.name}" of "{entry.name}" is declared {sql_name(field.type)}, '
+        f'column "{field.name}" of "{entry.name}" is declared {types.sql_name(field.type)}, '
         f"and its source has {_shown(given)}",
         detail="No value of the second kind is one of the first.",
         hint=f"Declare {field.name} as {_shown(given)}, and CAST it in the query.",
@@ -127,27 +118,27 @@ def _never_fits(given: pa.DataType, field: Field, entry: Stream | Relation) -> I
 
 def _shown(type_: pa.DataType) -> str:
     try:
-        return sql_name(type_)
+        return types.sql_name(type_)
     except KeyError:
         return str(type_)
 
 
 def _number(column: str, given: pa.DataType, target: pa.DataType) -> tuple[str, str | None]:
     """Convert a number exactly; only DECIMAL and FLOAT may round a float."""
-    if is_integer(target) and is_integer(given) and given.bit_width <= target.bit_width:
-        return f"CAST({column} AS {sql_name(target)})", None
-    if (given, target) == (pa.float32(), DOUBLE):
+    if types.is_integer(target) and types.is_integer(given) and given.bit_width <= target.bit_width:
+        return f"CAST({column} AS {types.sql_name(target)})", None
+    if (given, target) == (pa.float32(), types.DOUBLE):
         return f"CAST({column} AS DOUBLE)", None
-    sql = f"try_cast({column} AS {sql_name(target)})"
+    sql = f"try_cast({column} AS {types.sql_name(target)})"
     wrong = f"{sql} IS NULL"
-    if is_integer(target) and not is_integer(given):
-        sql = cast_sql(column, given, target) or sql if given == DOUBLE else sql
+    if types.is_integer(target) and not types.is_integer(given):
+        sql = cast_sql(column, given, target) or sql if given == types.DOUBLE else sql
         wrong = f"({sql} IS NULL OR {sql} <> {column})"
-    elif is_float(target) and is_integer(given):
+    elif types.is_float(target) and types.is_integer(given):
         wrong = f"abs(CAST({column} AS DECIMAL(20, 0))) > {EXACT_IN_DOUBLE}"
     elif target == pa.float32():
         wrong = f"(abs({sql}) = {_INFINITY} AND abs({column}) <> {_INFINITY})"
-    elif is_decimal(given) and is_decimal(target):
+    elif types.is_decimal(given) and types.is_decimal(target):
         wrong = f"({sql} IS NULL OR {sql} <> {column})"
     return sql, f"({column} IS NOT NULL AND {wrong})"
 
@@ -158,11 +149,11 @@ def _moment(
     if given == NAIVE:
         epoch = "TIMESTAMP_NTZ '1970-01-01 00:00:00'"
         return f"timestamp_micros(timestampdiff(MICROSECOND, {epoch}, {column}))", None
-    if given == DATE:
-        return cast_sql(column, DATE, TIMESTAMP) or "", None
-    if is_integer(given):
+    if given == types.DATE:
+        return cast_sql(column, types.DATE, types.TIMESTAMP) or "", None
+    if types.is_integer(given):
         return f"timestamp_micros(CAST({column} AS BIGINT))", None
-    if given != STRING:
+    if given != types.STRING:
         raise _never_fits(given, field, entry)
     text = f"trim({column})"
     zoned = (

@@ -11,7 +11,7 @@ from windrow.plan.catalog import Relation, Stream
 from windrow.plan.expressions import conjuncts
 from windrow.plan.format import format_expr
 from windrow.plan.nodes import Route
-from windrow.plan.unused import SPARK, unused
+from windrow.plan.settings import SPARK, unused
 from windrow.runtime.shards.layout import Output, Wiring, wired
 from windrow.runtime.shards.ports import Port
 from windrow.runtime.shards.program import Program

@@ -41,6 +41,7 @@ from windrow.runtime.shards.files import Files, open_files
 from windrow.runtime.shards.layout import Output
 from windrow.runtime.shards.ports import Port
 from windrow.runtime.shards.program import Program
+from windrow.runtime.spark import worker
 from windrow.runtime.spark.dead import POISON, DeadLetters, Letter
 from windrow.runtime.spark.entry_sql import LETTER, Reading, checked_sql, shard_sql, spread_sql
 from windrow.runtime.spark.guessing import arrow_type
@@ -51,18 +52,6 @@ from windrow.runtime.spark.slots import BATCH_TIME, GOAL, OUTPUT, PORT, SHARD, S
 from windrow.runtime.spark.sources import CORRUPT, RAW, Opened, open_source
 from windrow.runtime.spark.ticks import Ticks, tick_rows, ticks_of
 from windrow.runtime.spark.unreadable import left_out
-from windrow.runtime.spark.worker import (
-    DRAIN,
-    TIMES,
-    TIMES_DDL,
-    WALL,
-    AtTheRim,
-    Work,
-    ingest,
-    ingest_and_step,
-    number_rows,
-    step,
-)
 
 FOLDER, FILE = "relations", "rows.parquet"
 
@@ -141,7 +130,7 @@ def build_frame(
     checkpoint: str,
     *,
     frames: Mapping[str, DataFrame] | None = None,
-    rim: AtTheRim | None = None,
+    rim: worker.AtTheRim | None = None,
     at_once: bool = False,
 ) -> DataFrame:
     """Return all queries' changes as a streaming DataFrame of wide rows; see `changes_of`.
@@ -160,7 +149,7 @@ def frame_of(
     program: Program,
     entry: InputFrames,
     *,
-    rim: AtTheRim | None = None,
+    rim: worker.AtTheRim | None = None,
     at_once: bool = False,
 ) -> DataFrame:
     """Return the same for rows that come from what `entry` says."""
@@ -259,7 +248,7 @@ def _entered(plan: SparkPlan, number: int, opened: Opened) -> DataFrame:
     rows = checked.selectExpr(*spread)
     rows = rows.where(f"{PORT} IS NOT NULL") if several else rows
     ordered = any(port.ordered for port in reading.ports)
-    return rows.mapInArrow(number_rows, plan.entered.ddl) if ordered else rows
+    return rows.mapInArrow(worker.number_rows, plan.entered.ddl) if ordered else rows
 
 
 def reading_of(plan: SparkPlan, number: int, opened: Opened) -> Reading:
@@ -275,7 +264,11 @@ def reading_of(plan: SparkPlan, number: int, opened: Opened) -> Reading:
 
 
 def drain_frame(
-    spark: SparkSession, program: Program, checkpoint: str, wall: int, rim: AtTheRim | None = None
+    spark: SparkSession,
+    program: Program,
+    checkpoint: str,
+    wall: int,
+    rim: worker.AtTheRim | None = None,
 ) -> DataFrame:
     """Return what comes out when nothing follows: a DataFrame of wide rows, not streaming.
 
@@ -284,13 +277,13 @@ def drain_frame(
     plan = plan_of(program)
     everyone = spark.range(plan.shards).selectExpr(f"CAST(id AS INT) AS {SHARD}")
     times = everyone.repartitionById(plan.shards, SHARD).selectExpr(
-        f"'{{}}' AS {TIMES}", f"{wall}L AS {WALL}", f"true AS {DRAIN}"
+        f"'{{}}' AS {worker.TIMES}", f"{wall}L AS {worker.WALL}", f"true AS {worker.DRAIN}"
     )
     return _stepped(times, plan, plan.work(Shards(checkpoint, program), rim=rim))
 
 
 def through_shards(
-    rows: DataFrame, plan: SparkPlan, work: Work, wall: str, *, at_once: bool = False
+    rows: DataFrame, plan: SparkPlan, work: worker.Work, wall: str, *, at_once: bool = False
 ) -> DataFrame:
     """Return what the shards make of wide rows; `wall` is the batch's own time in µs, as SQL."""
     dealt = _dealt(rows, SHARD, plan.shards)
@@ -299,30 +292,30 @@ def through_shards(
     return _stepped(_exchanged_times(dealt, plan, work, wall), plan, work)
 
 
-def _together(rows: DataFrame, plan: SparkPlan, work: Work) -> DataFrame:
+def _together(rows: DataFrame, plan: SparkPlan, work: worker.Work) -> DataFrame:
     """Run INGEST and level 0 in one stage, whose tasks Spark starts all at once or not at all."""
-    function = partial(ingest_and_step, work=work)
+    function = partial(worker.ingest_and_step, work=work)
     return rows.mapInArrow(function, plan.row_after(0).ddl, barrier=True)
 
 
-def _exchanged_times(rows: DataFrame, plan: SparkPlan, work: Work, wall: str) -> DataFrame:
+def _exchanged_times(rows: DataFrame, plan: SparkPlan, work: worker.Work, wall: str) -> DataFrame:
     """Run INGEST; return for each shard the times of all."""
-    times = rows.mapInArrow(partial(ingest, work=work), TIMES_DDL)
+    times = rows.mapInArrow(partial(worker.ingest, work=work), worker.TIMES_DDL)
     return times.repartitionById(plan.shards, SHARD).selectExpr(
-        TIMES, f"{wall} AS {WALL}", f"false AS {DRAIN}"
+        worker.TIMES, f"{wall} AS {worker.WALL}", f"false AS {worker.DRAIN}"
     )
 
 
-def _stepped(times: DataFrame, plan: SparkPlan, work: Work) -> DataFrame:
+def _stepped(times: DataFrame, plan: SparkPlan, work: worker.Work) -> DataFrame:
     """Run all levels, given the times; return the changes."""
-    first = times.mapInArrow(partial(step, level=0, work=work), plan.row_after(0).ddl)
+    first = times.mapInArrow(partial(worker.step, level=0, work=work), plan.row_after(0).ddl)
     return _higher_levels(first, plan, work)
 
 
-def _higher_levels(stepped: DataFrame, plan: SparkPlan, work: Work) -> DataFrame:
+def _higher_levels(stepped: DataFrame, plan: SparkPlan, work: worker.Work) -> DataFrame:
     """Run the levels above the first; return the changes."""
     for level in range(1, plan.layout.levels):
-        function = partial(step, level=level, work=work)
+        function = partial(worker.step, level=level, work=work)
         exchanged = _exchanged(stepped, plan, level)
         stepped = exchanged.mapInArrow(function, plan.row_after(level).ddl)
     return stepped

@@ -26,19 +26,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import types as st
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
+from windrow.core import types
 from windrow.core.errors import InputError
-from windrow.core.types import (
-    BINARY,
-    BOOLEAN,
-    DATE,
-    INTERVAL,
-    NULL,
-    STRING,
-    TIMESTAMP,
-    is_float,
-    is_integer,
-    sql_name,
-)
 from windrow.language.printing import name_sql
 from windrow.plan.catalog import Relation, Stream
 from windrow.runtime.local.probing import FileExpectation, header_of, readable_as, schema_of
@@ -126,8 +115,8 @@ def _schema_of(metadata: pq.FileMetaData) -> st.StructType | None:
         columns = [metadata.schema.column(n) for n in range(metadata.num_columns)]
         if any(c.path != c.name or c.max_repetition_level for c in columns):
             return None  # nested
-        types = {c.name: _type_of(c) for c in columns}
-        found = {name: type_ for name, type_ in types.items() if type_ is not None}
+        known = {c.name: _type_of(c) for c in columns}
+        found = {name: type_ for name, type_ in known.items() if type_ is not None}
         if len(found) < len(columns):
             return None
     fields = [st.StructField(name, type_, nullable=True) for name, type_ in found.items()]
@@ -155,22 +144,22 @@ def _type_of(column: pq.ColumnSchema) -> st.DataType | None:
 
 
 _PLAIN: dict[type[st.DataType], pa.DataType] = {
-    st.BooleanType: BOOLEAN,
+    st.BooleanType: types.BOOLEAN,
     st.ByteType: pa.int8(),
     st.ShortType: pa.int16(),
     st.IntegerType: pa.int32(),
     st.LongType: pa.int64(),
     st.FloatType: pa.float32(),
     st.DoubleType: pa.float64(),
-    st.StringType: STRING,
-    st.VarcharType: STRING,
-    st.CharType: STRING,
-    st.BinaryType: BINARY,
-    st.DateType: DATE,
-    st.TimestampType: TIMESTAMP,
+    st.StringType: types.STRING,
+    st.VarcharType: types.STRING,
+    st.CharType: types.STRING,
+    st.BinaryType: types.BINARY,
+    st.DateType: types.DATE,
+    st.TimestampType: types.TIMESTAMP,
     st.TimestampNTZType: NAIVE,
-    st.DayTimeIntervalType: INTERVAL,
-    st.NullType: NULL,
+    st.DayTimeIntervalType: types.INTERVAL,
+    st.NullType: types.NULL,
 }
 
 
@@ -337,7 +326,9 @@ _SPARK: dict[pa.DataType | None, st.DataType] = {
 
 
 def _is_wider(wanted: pa.DataType, given: pa.DataType) -> bool:
-    alike = (is_integer(wanted) and is_integer(given)) or (is_float(wanted) and is_float(given))
+    alike = (types.is_integer(wanted) and types.is_integer(given)) or (
+        types.is_float(wanted) and types.is_float(given)
+    )
     return bool(alike and wanted.bit_width > given.bit_width)
 
 
@@ -348,8 +339,8 @@ def declaration(
 
     Columns of a type that has no name in the language are left out: no query reads them.
     """
-    types = {f.name: _type(f.dataType) for f in schema.fields}
-    columns = [f"{name_sql(column)} {type_}" for column, type_ in types.items() if type_]
+    known = {f.name: _type(f.dataType) for f in schema.fields}
+    columns = [f"{name_sql(column)} {type_}" for column, type_ in known.items() if type_]
     time = f" TIMESTAMP BY {name_sql(ts)}" if ts is not None else ""
     held = f" SLACK {slack}" if slack is not None else ""
     held += f" MAX AHEAD {max_ahead}" if max_ahead is not None else ""
@@ -375,8 +366,8 @@ def _type(given: DataType) -> str | None:
 
 def _plain(type_: pa.DataType) -> str | None:
     if pa.types.is_timestamp(type_):
-        return sql_name(TIMESTAMP)
+        return types.sql_name(types.TIMESTAMP)
     try:
-        return sql_name(type_)
+        return types.sql_name(type_)
     except KeyError:
         return None

@@ -22,15 +22,8 @@ if TYPE_CHECKING:
     from windrow.runtime.spark.run import Run
 from dataclasses import dataclass, field
 
+from windrow.language import statements
 from windrow.language.printing import name_sql, print_statement
-from windrow.language.statements import (
-    CreateQuery,
-    CreateRelation,
-    CreateStream,
-    Drop,
-    SetOption,
-    Statement,
-)
 
 
 class SparkQuery:
@@ -120,18 +113,18 @@ class Script:
 
     lines: dict[tuple[str, str], str] = field(default_factory=dict)
 
-    def note(self, statement: Statement) -> None:
+    def note(self, statement: statements.Statement) -> None:
         """Keep a statement that the session has accepted."""
         match statement:
-            case CreateStream(name=name) | CreateRelation(name=name):
+            case statements.CreateStream(name=name) | statements.CreateRelation(name=name):
                 self.lines.setdefault(("input", name.lower()), print_statement(statement))
-            case CreateQuery(name=name):
+            case statements.CreateQuery(name=name):
                 if statement.or_replace:
                     self.lines.pop(("query", name.lower()), None)
                 self.lines.setdefault(("query", name.lower()), print_statement(statement))
-            case SetOption(name=name):
+            case statements.SetOption(name=name):
                 self.lines["set", f"{len(self.lines)} {name}"] = print_statement(statement)
-            case Drop(kind=kind, name=name):
+            case statements.Drop(kind=kind, name=name):
                 self.lines.pop(("query" if kind == "QUERY" else "input", name.lower()), None)
 
     def add_query(self, name: str, text: str) -> None:

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from windrow.core.time import Clock
 from windrow.operators.queued.delays import Delays
 from windrow.plan.labels import clock_of
-from windrow.plan.unused import SPARK, unused
+from windrow.plan.settings import SPARK, unused
 from windrow.runtime.shards.lease import Lease
 from windrow.runtime.shards.program import Program
 from windrow.runtime.spark.activity import RunWatch

@@ -14,20 +14,7 @@ from windrow.runtime.shards.client import Shards
 from windrow.runtime.shards.layout import ProgramLayout, layout_of
 from windrow.runtime.shards.ports import EXPIRY, WEIGHT, Port
 from windrow.runtime.shards.program import Program
-from windrow.runtime.spark.slots import (
-    FIRST,
-    OUTPUT,
-    PORT,
-    SEQUENCE,
-    SHARD,
-    SIGN,
-    TIME,
-    TUPLES,
-    Wide,
-    extended,
-    silent_port,
-    wide_row,
-)
+from windrow.runtime.spark import slots
 from windrow.runtime.spark.worker import AtTheRim, Gate, Work
 
 
@@ -42,12 +29,12 @@ class SparkPlan:
     shards: int
     layout: ProgramLayout
     entries: tuple[Stream | Relation, ...]
-    entered: Wide
-    merged: Wide
-    forwarded: dict[int, Wide]
-    answered: Wide
+    entered: slots.Wide
+    merged: slots.Wide
+    forwarded: dict[int, slots.Wide]
+    answered: slots.Wide
 
-    def row_after(self, level: int) -> Wide:
+    def row_after(self, level: int) -> slots.Wide:
         """The row in which a level's rows leave it: to the next, or after the last as changes."""
         return self.answered if level == self.layout.levels - 1 else self.forwarded[level + 1]
 
@@ -67,7 +54,7 @@ class SparkPlan:
             self.merged if merging else self.entered,
             self.forwarded,
             self.answered,
-            {silent_port(n): stream.name for n, stream in streams.items()},
+            {slots.silent_port(n): stream.name for n, stream in streams.items()},
             {e.name: _time_of(e) for e in self.entries},
             self.walled,
             rim,
@@ -81,8 +68,8 @@ class SparkPlan:
 
     def _gate(self, port: Port) -> Gate:
         """Return a port as workers see it."""
-        ordered = (SEQUENCE,) if port.ordered and port.level == 0 else ()
-        head = (TIME, *port.carries, *ordered)
+        ordered = (slots.SEQUENCE,) if port.ordered and port.level == 0 else ()
+        head = (slots.TIME, *port.carries, *ordered)
         return Gate(port.number, head, port.schema, port.route is Route.ALL)
 
     def ports_of(self, entry: Stream | Relation) -> tuple[Port, ...]:
@@ -94,7 +81,7 @@ class SparkPlan:
 def _time_of(entry: Stream | Relation) -> tuple[str, bool]:
     """Return the column of an input's times, and whether they are moments."""
     if isinstance(entry, Relation):
-        return TIME, False
+        return slots.TIME, False
     return entry.time_column, entry.clock is Clock.TIMESTAMP
 
 
@@ -106,24 +93,24 @@ def plan_of(program: Program) -> SparkPlan:
     levels = {n: [p for p in plain if p.level == n] for n in range(layout.levels)}
     entered = _row(levels[0], text=True)
     merged = {p.number: p.schema for p in layout.ports if p.merges is not None}
-    carried = ((FIRST, "BIGINT"), (TUPLES, "BIGINT")) if merged else ()
-    which = ((OUTPUT, "INT"),) if len(layout.outputs) > 1 else ()
-    changes = (*which, (TIME, "BIGINT"), (SIGN, "TINYINT"))
+    carried = ((slots.FIRST, "BIGINT"), (slots.TUPLES, "BIGINT")) if merged else ()
+    which = ((slots.OUTPUT, "INT"),) if len(layout.outputs) > 1 else ()
+    changes = (*which, (slots.TIME, "BIGINT"), (slots.SIGN, "TINYINT"))
     return SparkPlan(
         program.shards,
         layout,
         entries,
         entered,
-        extended(entered, carried, merged),
+        slots.extended(entered, carried, merged),
         {n: _row(levels[n]) for n in range(1, layout.levels)},
-        wide_row(changes, {o.number: o.schema for o in layout.outputs}),
+        slots.wide_row(changes, {o.number: o.schema for o in layout.outputs}),
     )
 
 
-def _row(ports: list[Port], *, text: bool = False) -> Wide:
+def _row(ports: list[Port], *, text: bool = False) -> slots.Wide:
     carried = {name for port in ports for name in port.carries}
-    head = [(SHARD, "INT"), (PORT, "INT"), (TIME, "BIGINT")]
+    head = [(slots.SHARD, "INT"), (slots.PORT, "INT"), (slots.TIME, "BIGINT")]
     head += [(name, "BIGINT") for name in (EXPIRY, WEIGHT) if name in carried]
     if any(port.ordered and port.level == 0 for port in ports):
-        head.append((SEQUENCE, "BIGINT"))
-    return wide_row(head, {p.number: p.schema for p in ports}, text=text)
+        head.append((slots.SEQUENCE, "BIGINT"))
+    return slots.wide_row(head, {p.number: p.schema for p in ports}, text=text)

@@ -63,10 +63,10 @@ class Rim:
                     parts[number, place].add(self.changes.of(number, rows, sink.target.changes))
                 if number in self.passed:
                     yield rows
+            for part in parts.values():
+                part.publish()
         except BaseException:
             for part in parts.values():
                 with suppress(OSError):
                     part.abandon()
             raise
-        for part in parts.values():
-            part.publish()

@@ -102,22 +102,26 @@ class Run:
 
     def start(self) -> None:
         """Begin: check the sinks, finish what was cut off, read on."""
+        try:
+            self._open()
+        except Exception as error:
+            raise explained(error, self.job.program.queries) from error
+        self._thread = threading.Thread(target=self._follow, name="windrow-run", daemon=True)
+        self._thread.start()
+        self._lease.when_lost(self._give_up)
+
+    def _open(self) -> None:
+        """Open the sinks, and start the streaming query."""
         self._delivery.open(self.folder.name(), self.folder.reached())
         self._finish_drain()
-        if self.folder.is_drained():
-            LOG.warning("%s", drained_notice(self.folder, self.job.program))
         program = self.job.program
+        if self.folder.is_drained():
+            LOG.warning("%s", drained_notice(self.folder, program))
         may = self._delivery.may_run_at_once and run_at_once(self._spark, program.shards)
         if plan_of(program).walled and ends(self.job.trigger):
             may = False  # its batches have no tick, but for the first
         self._at_once = may
-        try:
-            self._query = self._started(at_once=may)
-        except Exception as error:
-            raise explained(error, program.queries) from error
-        self._thread = threading.Thread(target=self._follow, name="windrow-run", daemon=True)
-        self._thread.start()
-        self._lease.when_lost(self._give_up)
+        self._query = self._started(at_once=may)
 
     def _started(self, *, at_once: bool) -> Any:
         """Start Spark's streaming query, where the last one stopped."""

@@ -29,23 +29,11 @@ from windrow.runtime.shards.clocks import UNUSABLE, BatchClock, InputTimes
 from windrow.runtime.shards.gathering import merged
 from windrow.runtime.shards.store import version_of
 from windrow.runtime.shards.wire import Piece, times_from_json, times_to_json
+from windrow.runtime.spark import slots
 from windrow.runtime.spark.dead import LATE, DeadLetters, Letter, late_letters
 from windrow.runtime.spark.dead import POISON as POISONED
 from windrow.runtime.spark.reports import Spent, write_report
 from windrow.runtime.spark.rows import narrow, split_rows, widened
-from windrow.runtime.spark.slots import (
-    FIRST,
-    GOAL,
-    OUTPUT,
-    POISON,
-    PORT,
-    SEQUENCE,
-    SHARD,
-    TICK,
-    TIME,
-    TUPLES,
-    Wide,
-)
 
 Batches = Iterator[pa.RecordBatch]
 Rows = Iterator[tuple[int, pa.RecordBatch]]
@@ -59,7 +47,7 @@ QUERY = "sql.streaming.queryId"
 """The local property that names Spark's streaming query to its tasks."""
 
 TIMES, WALL, DRAIN = "_times", "_wall", "_drain"
-TIMES_DDL = f"{SHARD} INT, {TIMES} STRING"
+TIMES_DDL = f"{slots.SHARD} INT, {TIMES} STRING"
 """What INGEST gives: for which shard, and the times."""
 
 
@@ -86,9 +74,9 @@ class Work:
     levels: int
     gates: Mapping[int, Gate]
     outputs: Mapping[int, Schema]
-    entered: Wide
-    forwarded: Mapping[int, Wide]
-    answered: Wide
+    entered: slots.Wide
+    forwarded: Mapping[int, slots.Wide]
+    answered: slots.Wide
     silent: Mapping[int, str]
     times: Mapping[str, tuple[str, bool]]
     walled: bool = False
@@ -157,12 +145,7 @@ class Turn:
         write_report(
             self.work.shards.checkpoint,
             f"{self.number:04}.{part}",
-            {
-                "version": self.version,
-                "query": query,
-                "spent": self.spent.seconds,
-                "stats": stats,
-            },
+            {"version": self.version, "query": query, "spent": self.spent.seconds, "stats": stats},
         )
 
 
@@ -176,8 +159,8 @@ def number_rows(batches: Batches) -> Batches:
     first = task.partitionId() << 40
     for batch in batches:
         numbers = pa.array(np.arange(first, first + batch.num_rows))
-        place = batch.schema.get_field_index(SEQUENCE)
-        yield batch.set_column(place, SEQUENCE, numbers)
+        place = batch.schema.get_field_index(slots.SEQUENCE)
+        yield batch.set_column(place, slots.SEQUENCE, numbers)
         first += batch.num_rows
 
 
@@ -190,7 +173,8 @@ def ingest(batches: Batches, *, work: Work) -> Batches:
     text = json.dumps(times_to_json(times))
     everyone = range(work.shards.count)
     yield pa.RecordBatch.from_arrays(
-        [pa.array(everyone, pa.int32()), pa.array([text for _ in everyone])], names=[SHARD, TIMES]
+        [pa.array(everyone, pa.int32()), pa.array([text for _ in everyone])],
+        names=[slots.SHARD, TIMES],
     )
 
 
@@ -203,17 +187,19 @@ def _handed_over(batches: Batches, turn: Turn) -> BatchClock:
     for port, stream in turn.work.silent.items():
         if port in aside:
             times[stream] = _times(aside[port], times.get(stream))
-    for stream in _write_rejected(aside.get(POISON, []), turn):
+    for stream in _write_rejected(aside.get(slots.POISON, []), turn):
         times.setdefault(stream, UNUSABLE)
-    ticks = [wall for batch in aside.get(TICK, []) for wall in batch.column(TIME).to_pylist()]
+    ticks = [
+        wall for batch in aside.get(slots.TICK, []) for wall in batch.column(slots.TIME).to_pylist()
+    ]
     return BatchClock(times, max(ticks, default=0))
 
 
 def _of_ports(
-    batches: Batches, work: Work, wide: Wide, aside: dict[int, list[pa.RecordBatch]]
+    batches: Batches, work: Work, wide: slots.Wide, aside: dict[int, list[pa.RecordBatch]]
 ) -> Rows:
     """Yield the rows of ports; put those that are of none aside."""
-    for number, batch in split_rows(batches, GOAL, work.shards.count):
+    for number, batch in split_rows(batches, slots.GOAL, work.shards.count):
         if number < 0:
             aside.setdefault(number, []).append(batch)
         else:
@@ -223,12 +209,12 @@ def _of_ports(
 
 def _times(batches: list[pa.RecordBatch], before: InputTimes | None) -> InputTimes:
     """Return the times of rows that have nothing else, each of one tuple or of many."""
-    ts = np.concatenate([b.column(TIME).to_numpy() for b in batches])
-    if TUPLES not in batches[0].schema.names:
+    ts = np.concatenate([b.column(slots.TIME).to_numpy() for b in batches])
+    if slots.TUPLES not in batches[0].schema.names:
         times = InputTimes(int(ts.min()), int(ts.max()), len(ts))
     else:
-        firsts = np.concatenate([b.column(FIRST).to_numpy() for b in batches])
-        tuples = sum(int(b.column(TUPLES).to_numpy().sum()) for b in batches)
+        firsts = np.concatenate([b.column(slots.FIRST).to_numpy() for b in batches])
+        tuples = sum(int(b.column(slots.TUPLES).to_numpy().sum()) for b in batches)
         times = InputTimes(int(firsts.min()), int(ts.max()), tuples)
     return times if before is None else before.merged(times)
 
@@ -330,9 +316,9 @@ def _to_forward(batch: pa.RecordBatch, work: Work, level: int, gate: Gate) -> Ba
     """Yield rows for the next level; those for everybody once for each shard."""
     goals = range(work.shards.count) if gate.everyone else (-1,)
     for goal in goals:
-        head = {SHARD: goal, PORT: gate.number}
+        head = {slots.SHARD: goal, slots.PORT: gate.number}
         yield widened(batch, work.forwarded[level], gate.number, gate.schema, head)
 
 
 def _answered(batch: pa.RecordBatch, work: Work, number: int) -> pa.RecordBatch:
-    return widened(batch, work.answered, number, work.outputs[number], {OUTPUT: number})
+    return widened(batch, work.answered, number, work.outputs[number], {slots.OUTPUT: number})

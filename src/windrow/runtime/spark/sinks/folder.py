@@ -28,6 +28,7 @@ import pyarrow.parquet as pq
 from pyarrow import fs
 
 from windrow.core.errors import RunError
+from windrow.runtime.shards.files import clear_errors
 from windrow.runtime.spark.sinks.target import Target, copies_of, net_rows, require_from_start
 
 HIDDEN = ".windrow"
@@ -43,6 +44,9 @@ class Writer(Protocol):
 
     def close(self) -> None:
         """Write the end."""
+
+    def abandon(self) -> None:
+        """Write no more, not even the end."""
 
 
 class Encoding(Protocol):
@@ -75,8 +79,9 @@ class FolderSink:
     def open(self, run: str, reached: int) -> None:
         """Take the folder for a run, and clear what earlier attempts have left half-written."""
         system, folder, hidden = self._located()
-        system.create_dir(folder, recursive=True)
-        system.create_dir(hidden, recursive=True)
+        with clear_errors("making", folder):
+            system.create_dir(folder, recursive=True)
+            system.create_dir(hidden, recursive=True)
         owner = posixpath.join(hidden, OWNER)
         if _exists(system, owner):
             with system.open_input_stream(owner) as file:
@@ -141,8 +146,11 @@ class DraftFile:
 
     def abandon(self) -> None:
         """Forget the file."""
-        self.file.close()
-        self.system.delete_file(self.unfinished)
+        self.writer.abandon()
+        try:
+            self.file.close()
+        finally:
+            self.system.delete_file(self.unfinished)
 
 
 def located(place: str) -> tuple[fs.FileSystem, str]:
@@ -164,9 +172,10 @@ def _listed(system: fs.FileSystem, folder: str) -> list[str]:
 
 def _write_whole(system: fs.FileSystem, path: str, data: bytes) -> None:
     unfinished = f"{path}.{uuid4().hex}{UNFINISHED}"
-    with system.open_output_stream(unfinished) as file:
-        file.write(data)
-    system.move(unfinished, path)
+    with clear_errors("writing", path):
+        with system.open_output_stream(unfinished) as file:
+            file.write(data)
+        system.move(unfinished, path)
 
 
 def _of_another_run(place: str) -> RunError:
@@ -177,6 +186,14 @@ def _of_another_run(place: str) -> RunError:
     )
 
 
+class ParquetWriter(pq.ParquetWriter):  # type: ignore[misc]  # pyarrow has no types
+    """Writes batches as row groups, and the file's footer at its end or never."""
+
+    def abandon(self) -> None:
+        """Write no footer, also not when the writer is collected: its file may be closed."""
+        self.is_open = False
+
+
 @dataclass(frozen=True, slots=True)
 class Parquet:
     """One Parquet file a part, compressed with zstd."""
@@ -185,8 +202,7 @@ class Parquet:
 
     def open(self, file: Any, schema: pa.Schema) -> Writer:
         """Begin a file; each batch becomes a row group."""
-        writer: Writer = pq.ParquetWriter(file, schema, compression="zstd")
-        return writer
+        return ParquetWriter(file, schema, compression="zstd")
 
     def read(self, system: fs.FileSystem, paths: list[str], schema: pa.Schema) -> pa.Table:
         """Return the rows of some files."""
@@ -210,6 +226,9 @@ class JsonWriter:
 
     def close(self) -> None:
         """Nothing ends a file of lines."""
+
+    def abandon(self) -> None:
+        """Nothing is left to write."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,19 +20,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
 
+from windrow.core import types
 from windrow.core.errors import RunError
 from windrow.core.schema import Schema
-from windrow.core.types import (
-    BIGINT,
-    BINARY,
-    BOOLEAN,
-    DATE,
-    DOUBLE,
-    INTERVAL,
-    STRING,
-    TIMESTAMP,
-    is_decimal,
-)
 from windrow.runtime.spark.sinks.duckdb_file import FRESH, quoted, table_of_another_run
 from windrow.runtime.spark.sinks.folder import spelled
 from windrow.runtime.spark.sinks.target import (
@@ -44,18 +34,18 @@ from windrow.runtime.spark.sinks.target import (
 )
 
 NAMES: dict[pa.DataType, str] = {
-    BOOLEAN: "BOOLEAN",
+    types.BOOLEAN: "BOOLEAN",
     pa.int8(): "SMALLINT",
     pa.int16(): "SMALLINT",
     pa.int32(): "INTEGER",
-    BIGINT: "BIGINT",
+    types.BIGINT: "BIGINT",
     pa.float32(): "REAL",
-    DOUBLE: "DOUBLE PRECISION",
-    STRING: "TEXT",
-    BINARY: "BYTEA",
-    DATE: "DATE",
-    TIMESTAMP: "TIMESTAMPTZ",
-    INTERVAL: "INTERVAL",
+    types.DOUBLE: "DOUBLE PRECISION",
+    types.STRING: "TEXT",
+    types.BINARY: "BYTEA",
+    types.DATE: "DATE",
+    types.TIMESTAMP: "TIMESTAMPTZ",
+    types.INTERVAL: "INTERVAL",
 }
 
 
@@ -65,7 +55,7 @@ def column_type(type_: pa.DataType) -> str:
     >>> column_type(pa.decimal128(10, 2)), column_type(pa.list_(pa.int64()))
     ('NUMERIC(10, 2)', 'JSONB')
     """
-    if is_decimal(type_):
+    if types.is_decimal(type_):
         return f"NUMERIC({type_.precision}, {type_.scale})"
     if pa.types.is_nested(type_):
         return "JSONB"
@@ -96,7 +86,7 @@ def copied(column: pa.ChunkedArray) -> pa.ChunkedArray:
     if pa.types.is_duration(type_):
         micros = column.cast(pa.int64()).cast(pa.string())
         return pc.binary_join_element_wise(micros, "microseconds", " ")
-    if is_decimal(type_) or pa.types.is_null(type_):
+    if types.is_decimal(type_) or pa.types.is_null(type_):
         return column.cast(pa.string())
     return column
 
@@ -153,8 +143,8 @@ class PostgresSink:
                 raise table_of_another_run(self.target.query, without_password(self.url))
 
     def _creation(self) -> list[str]:
-        types = {f.name: column_type(f.type) for f in self.target.changes}
-        columns = [f"{quoted(name)} {types[name]}" for name in self._columns]
+        declared = {f.name: column_type(f.type) for f in self.target.changes}
+        columns = [f"{quoted(name)} {declared[name]}" for name in self._columns]
         if self.target.appends:
             return [f"CREATE TABLE {self._table} ({', '.join(columns)})"]
         if self.target.key is None:
@@ -278,7 +268,6 @@ def psycopg_module() -> Any:
         import psycopg  # noqa: PLC0415 - only who uses this sink needs it
     except ImportError as error:
         raise RunError(
-            "a PostgreSQL sink needs the package psycopg",
-            hint="pip install 'windrow[postgres]'",
+            "a PostgreSQL sink needs the package psycopg", hint="pip install 'windrow[postgres]'"
         ) from error
     return psycopg

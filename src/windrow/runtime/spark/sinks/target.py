@@ -18,26 +18,9 @@ from windrow.core.errors import RunError
 from windrow.core.schema import Schema
 from windrow.core.time import Clock
 from windrow.core.types import BIGINT, TIMESTAMP
+from windrow.plan import nodes
 from windrow.plan.expressions import Column
 from windrow.plan.labels import clock_of
-from windrow.plan.nodes import (
-    Aggregate,
-    AntiJoin,
-    Distinct,
-    Except,
-    Filter,
-    Hold,
-    Intersect,
-    Join,
-    Plan,
-    Project,
-    Query,
-    Refresh,
-    SemiJoin,
-    SortKey,
-    TopN,
-    is_stream,
-)
 from windrow.runtime.local.presentation import sort_table
 
 
@@ -54,7 +37,7 @@ class Target:
     clock: Clock
     appends: bool
     key: tuple[str, ...] | None
-    order: tuple[SortKey, ...] = ()
+    order: tuple[nodes.SortKey, ...] = ()
 
     @property
     def changes(self) -> pa.Schema:
@@ -64,41 +47,41 @@ class Target:
         return pa.schema([*own, *self.schema.arrow()])
 
 
-def target_of(query: Query) -> Target:
+def target_of(query: nodes.Query) -> Target:
     """Return what sinks know of a query."""
     root = query.root
-    appends = is_stream(root)
+    appends = nodes.is_stream(root)
     key = None if appends else key_of(root)
     return Target(query.name, root.schema, clock_of(root), appends, key, query.order)
 
 
-def key_of(plan: Plan) -> tuple[str, ...] | None:
+def key_of(plan: nodes.Plan) -> tuple[str, ...] | None:
     """Return columns that distinguish any two rows of the answer, or None if nothing says so.
 
     Groups have the keys of their GROUP BY (none: there is one row), sets have all columns; what
     drops, orders or holds rows keeps keys as they are, and a projection renames them.
     """
     match plan:
-        case Aggregate(keys=keys):
+        case nodes.Aggregate(keys=keys):
             return tuple(key.name for key in keys)
-        case Distinct(source=source):
+        case nodes.Distinct(source=source):
             return key_of(source) or plan.schema.names
-        case Intersect(all=False) | Except(all=False):
+        case nodes.Intersect(all=False) | nodes.Except(all=False):
             return plan.schema.names
-        case Filter() | TopN() | Refresh() | Hold():
+        case nodes.Filter() | nodes.TopN() | nodes.Refresh() | nodes.Hold():
             return key_of(plan.source)
-        case SemiJoin(left=left) | AntiJoin(left=left):
+        case nodes.SemiJoin(left=left) | nodes.AntiJoin(left=left):
             return key_of(left)
-        case Join(left=left, right=right):
+        case nodes.Join(left=left, right=right):
             ours, theirs = key_of(left), key_of(right)
             return None if ours is None or theirs is None else ours + theirs
-        case Project():
+        case nodes.Project():
             return _renamed(plan)
         case _:
             return None
 
 
-def _renamed(plan: Project) -> tuple[str, ...] | None:
+def _renamed(plan: nodes.Project) -> tuple[str, ...] | None:
     """Return the key under the names that a projection gives it; None if it drops a part."""
     key = key_of(plan.source)
     if key is None:
@@ -160,7 +143,7 @@ def comparable(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return pa.chunked_array([pa.array(texts, pa.string())])
 
 
-def copies_of(net: pa.Table, schema: Schema, order: tuple[SortKey, ...]) -> pa.Table:
+def copies_of(net: pa.Table, schema: Schema, order: tuple[nodes.SortKey, ...]) -> pa.Table:
     """Return the answer: each row as often as it counts, in the order of ORDER BY."""
     copies = net[COUNT].to_numpy()
     rows = net.select(list(schema.names)).take(np.repeat(np.arange(len(net)), copies))

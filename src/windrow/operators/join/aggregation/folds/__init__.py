@@ -1,5 +1,5 @@
 """Early calls: partial values by entry of an aggregation set, values by group [AGGJOIN 4]."""
 
-from windrow.operators.join.aggregation.folds.choose import early_fold, folds_early
+from windrow.operators.join.aggregation.folds.choose import early_fold
 
-__all__ = ["early_fold", "folds_early"]
+__all__ = ["early_fold"]

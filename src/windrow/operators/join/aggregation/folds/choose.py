@@ -1,9 +1,8 @@
-"""Which calls can be folded before the join, and what folds them [AGGJOIN 4, rule 2]."""
+"""What folds a call before the join [AGGJOIN 4, rule 2]."""
 
 from __future__ import annotations
 
 from windrow.core.types import is_decimal, is_float
-from windrow.operators.aggregate.choose import DUPLICATES_DO_NOT_MATTER
 from windrow.operators.aggregate.wide import WideDecimals
 from windrow.operators.interner import Interner
 from windrow.operators.join.aggregation.folds.extremes import EarlyExtreme
@@ -16,21 +15,7 @@ from windrow.operators.join.aggregation.folds.plain import (
 )
 from windrow.operators.join.aggregation.folds.reals import EarlyReals
 from windrow.operators.join.aggregation.parts import EarlyFold
-from windrow.physical.calls import AccumulatorCall
-
-LINEAR = {"count", "sum", "avg", "var_samp", "var_pop", "stddev_samp", "stddev_pop"}
-"""Calls that are read from sums, which n copies of a bag have n times."""
-
-
-def folds_early(call: AccumulatorCall) -> bool:
-    """Return whether partial values of a call make its value over the join's results.
-
-    Of a DISTINCT call they do not, unless duplicates do not matter: the same value may come from
-    several entries. A quantile, the most frequent values and what users define need every value.
-    """
-    if call.name in DUPLICATES_DO_NOT_MATTER:
-        return True
-    return call.name in LINEAR and not call.distinct
+from windrow.physical.calls import AccumulatorCall, folds_early
 
 
 def early_fold(call: AccumulatorCall, which: int, interner: Interner) -> EarlyFold:

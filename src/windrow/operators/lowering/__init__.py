@@ -1,1 +1,0 @@
-"""How each kind of plan node becomes tasks."""

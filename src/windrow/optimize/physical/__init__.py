@@ -1,0 +1,1 @@
+"""Lowering: which operator, state structure and edge each node of a logical plan gets."""
