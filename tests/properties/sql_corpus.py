@@ -406,6 +406,10 @@ QUERIES = (
 )
 
 PORTABLE = (
+    # ---------------------------------------------------------------- rows in an order
+    "SELECT k, last(v ORDER BY id), string_agg(s, '-' ORDER BY id DESC) FROM a GROUP BY k",
+    "SELECT k, percentile_cont(0.25) WITHIN GROUP (ORDER BY v DESC) FROM a GROUP BY k",
+    "SELECT k, arg_max(id, x), bit_xor(v), count_if(v > 0) FROM a WHERE id < 7 GROUP BY k",
     # ---------------------------------------------------------------- what binds tighter
     "SELECT k FROM a UNION ALL SELECT k FROM b INTERSECT SELECT k FROM c",
     "SELECT k FROM a UNION ALL SELECT k FROM b EXCEPT SELECT k FROM c",
@@ -461,6 +465,8 @@ PORTABLE = (
 """Queries that DuckDB reads as they are, but for their windows."""
 
 WINDOWED = (
+    "SELECT FIRST(v IGNORE NULLS), LAST(v) IGNORE NULLS FROM a [NOW]",
+    "SELECT FIRST(v RESPECT NULLS ORDER BY s) FROM a [NOW]",
     "SELECT k FROM a [RANGE 5 SLIDE 2]",
     "SELECT k FROM a [RANGE 5 INTERNAL]",
     "SELECT k FROM a [PARTITION BY k, v ROWS 3]",

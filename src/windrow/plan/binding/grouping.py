@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from sqlglot import exp
 
@@ -12,7 +13,15 @@ from windrow.language.spans import span_of
 from windrow.plan.binding.expressions import ExpressionBinder, condition
 from windrow.plan.binding.scope import FromItem, Scope, unknown_source
 from windrow.plan.expressions import Call, Cast, Column, Expr
-from windrow.plan.functions import canonical_aggregate, is_aggregate, resolve_aggregate
+from windrow.plan.functions import (
+    AGGREGATES,
+    canonical_aggregate,
+    derived_aggregate,
+    is_aggregate,
+    resolve_aggregate,
+    resolve_call,
+)
+from windrow.plan.functions.derived import AggregateText, check_words
 from windrow.plan.nodes import Aggregate, AggregateCall, Named, Plan
 
 
@@ -48,20 +57,62 @@ class BlockGrouping:
         return Aggregate(source, tuple(self.keys), tuple(self.calls))
 
     def _aggregate(self, node: exp.Expr) -> Expr:
-        call, chosen = _parts(node)
-        distinct, args = _arguments(call, self.scope)
-        binder = ExpressionBinder(self.scope, "an aggregate")
-        bound = tuple(binder.bind(arg) for arg in args)
-        coerced, type_, nullable = resolve_aggregate(call.name, bound, distinct)
-        name = canonical_aggregate(call.name)
+        text = self._text(node)
+        derived = derived_aggregate(text.name)
+        if derived is not None:
+            derived.check(text)
+            return derived.expand(text, partial(self._folded, node))
+        name = canonical_aggregate(text.name)
         assert name is not None, "only aggregates come here"
-        where = None if chosen is None else self._filter(chosen)
+        check_words(text, None, AGGREGATES[name].usage)
+        return self._folded(node, name, text.args, text.filter, text.distinct)
+
+    def _folded(
+        self,
+        node: exp.Expr,
+        name: str,
+        args: tuple[Expr, ...],
+        where: Expr | None,
+        distinct: bool,  # noqa: FBT001 - part of the call as SQL writes it
+    ) -> Expr:
+        """Return the column of a plain aggregate, which is added where it is new."""
+        coerced, type_, nullable = resolve_aggregate(name, args, distinct)
         made = AggregateCall("", name, coerced, type_, distinct, where, nullable)
         for known in self.calls:
             if replace(known, output="") == made:
                 return Column(known.output, known.type, known.nullable)
         self.calls.append(replace(made, output=self._fresh(to_sql(node))))
         return Column(self.calls[-1].output, type_, nullable)
+
+    def _text(self, node: exp.Expr) -> AggregateText:
+        """Bind the parts of a call; what it can have of them is known to its function."""
+        found = CallParts()
+        call = found.unwrapped(node)
+        args = found.arguments(call, self.scope)
+        binder = ExpressionBinder(self.scope, "an aggregate")
+        return AggregateText(
+            call.name,
+            tuple(binder.bind(arg) for arg in args),
+            found.distinct,
+            None if found.filter is None else self._filter(found.filter),
+            tuple((binder.bind(term.this), _letter(term)) for term in found.order),
+            found.within,
+            found.ignore_nulls,
+            self._time(),
+        )
+
+    def _time(self) -> Expr | None:
+        """Return when the rows arrived: the latest time of their tuples; None if any has none."""
+        moving = [s for s in self.scope.sources if s.kind in ("stream", "query")]
+        times = []
+        for source in moving:
+            if source.time_column is None:
+                return None
+            field = source.plan.schema[source.time_column]
+            times.append(Column(field.name, field.type, nullable=False))
+        if len(times) < 2:
+            return times[0] if times else None
+        return resolve_call("greatest", tuple(times))
 
     def _filter(self, node: exp.Expr) -> Expr:
         return condition(ExpressionBinder(self.scope, "FILTER").bind(node), node, "FILTER")
@@ -97,32 +148,70 @@ def _label(node: exp.Expr, expr: Expr) -> str:
     return expr.name if isinstance(expr, Column) else to_sql(node)
 
 
-def _parts(node: exp.Expr) -> tuple[exp.Anonymous, exp.Expr | None]:
-    if isinstance(node, exp.Filter):
-        return node.this, node.expression.this
-    assert isinstance(node, exp.Anonymous)
-    return node, None
+@dataclass(slots=True)
+class CallParts:
+    """What is written around the name of an aggregate and its arguments."""
+
+    filter: exp.Expr | None = None
+    order: list[exp.Ordered] = field(default_factory=list)
+    within: bool = False
+    ignore_nulls: bool = False
+    distinct: bool = False
+
+    def unwrapped(self, node: exp.Expr) -> exp.Anonymous:
+        """Return the call inside FILTER, WITHIN GROUP and IGNORE NULLS."""
+        while not isinstance(node, exp.Anonymous):
+            match node:
+                case exp.Filter():
+                    self.filter = node.expression.this
+                case exp.WithinGroup():
+                    self.within = True
+                    self.order = list(node.expression.expressions) if node.expression else []
+                case exp.IgnoreNulls():
+                    self.ignore_nulls = True
+            node = node.this
+        return node
+
+    def arguments(self, call: exp.Anonymous, scope: Scope) -> list[exp.Expr]:
+        """Return the arguments without ORDER BY, DISTINCT and IGNORE NULLS; COUNT(*) has none."""
+        args = [self._argument(arg) for arg in call.expressions]
+        if args and isinstance(args[0], exp.Distinct):
+            self.distinct = True
+            return [*args[0].expressions, *args[1:]]
+        if len(args) == 1 and isinstance(args[0], exp.Star | exp.Column):
+            star = args[0] if isinstance(args[0], exp.Star) else args[0].this
+            if isinstance(star, exp.Star):
+                _check_star(call, args[0], scope)
+                return []
+        return args
+
+    def _argument(self, node: exp.Expr) -> exp.Expr:
+        if isinstance(node, exp.Order):
+            self.order += node.expressions
+            return self._argument(node.this)
+        if isinstance(node, exp.IgnoreNulls | exp.RespectNulls):
+            self.ignore_nulls |= isinstance(node, exp.IgnoreNulls)
+            return self._argument(node.this)
+        return node
 
 
-def _arguments(call: exp.Anonymous, scope: Scope) -> tuple[bool, list[exp.Expr]]:
-    """Return whether DISTINCT is asked for, and the arguments; COUNT(*) has none."""
-    args = list(call.expressions)
-    if len(args) == 1 and isinstance(args[0], exp.Distinct):
-        return True, list(args[0].expressions)
-    if len(args) == 1 and isinstance(args[0], exp.Star | exp.Column):
-        star = args[0] if isinstance(args[0], exp.Star) else args[0].this
-        if isinstance(star, exp.Star):
-            if call.name.upper() != "COUNT":
-                raise BindError(
-                    f"{call.name}(*) has no meaning",
-                    detail="Only COUNT takes whole tuples.",
-                    hint=f"Name a column: {call.name}(column).",
-                    span=span_of(call),
-                )
-            if isinstance(args[0], exp.Column):
-                owners_of_star(args[0], scope)
-            return False, []
-    return False, args
+def _check_star(call: exp.Anonymous, star: exp.Expr, scope: Scope) -> None:
+    if call.name.upper() != "COUNT":
+        raise BindError(
+            f"{call.name}(*) has no meaning",
+            detail="Only COUNT takes whole tuples.",
+            hint=f"Name a column: {call.name}(column).",
+            span=span_of(call),
+        )
+    if isinstance(star, exp.Column):
+        owners_of_star(star, scope)
+
+
+def _letter(term: exp.Ordered) -> str:
+    """Return the direction of an ORDER BY term as `functions/derived.py` has it."""
+    descending, nulls_first = bool(term.args.get("desc")), term.args.get("nulls_first")
+    usual = nulls_first is None or bool(nulls_first) != descending
+    return ("d" if descending else "a") if usual else ("D" if descending else "A")
 
 
 def owners_of_star(item: exp.Column, scope: Scope) -> tuple[FromItem, ...]:

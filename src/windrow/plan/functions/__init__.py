@@ -22,17 +22,20 @@ import pyarrow as pa
 
 from windrow.core.errors import BindError
 from windrow.core.naming import close_names
+from windrow.core.types import sql_name
 from windrow.plan.expressions import Expr
 from windrow.plan.functions import aggregates as _aggregates
-from windrow.plan.functions import arithmetic, comparison, datetime, logic, text
+from windrow.plan.functions import arithmetic, comparison, datetime, derived, logic, text
 from windrow.plan.functions.aggregates import (
     AGGREGATES,
     AggregateFunction,
     Fold,
+    Typed,
     canonical_aggregate,
 )
 from windrow.plan.functions.casts import can_cast, resolve_cast
-from windrow.plan.functions.signature import Function, coerce, unify
+from windrow.plan.functions.derived import derived_aggregate
+from windrow.plan.functions.signature import Args, Function, coerce, unify
 
 __all__ = [
     "AGGREGATES",
@@ -44,6 +47,8 @@ __all__ = [
     "can_cast",
     "canonical_aggregate",
     "coerce",
+    "declare_aggregate",
+    "derived_aggregate",
     "is_aggregate",
     "resolve_aggregate",
     "resolve_call",
@@ -79,7 +84,7 @@ def resolve_call(name: str, args: tuple[Expr, ...]) -> Expr:
 
 def is_aggregate(name: str) -> bool:
     """Return whether a name, in any case, is that of an aggregate function."""
-    return canonical_aggregate(name) is not None
+    return canonical_aggregate(name) is not None or derived_aggregate(name) is not None
 
 
 def resolve_aggregate(
@@ -97,13 +102,29 @@ def resolve_aggregate(
     return converted, type_, function.nullable
 
 
+def declare_aggregate(name: str, arguments: tuple[pa.DataType, ...], result: pa.DataType) -> None:
+    """Let queries call an aggregate of the user's own; operators look its implementation up."""
+    if is_aggregate(name):
+        raise BindError(f"there is already an aggregate {name}", hint="Give it a name of its own.")
+
+    def resolve(args: Args) -> Typed:
+        wrong = [sql_name(t) for a, t in zip(args, arguments, strict=True) if a.type != t]
+        if wrong:
+            raise BindError(f"{name} takes {usage}", hint=f"Cast the argument to {wrong[0]}.")
+        return args, result
+
+    usage = f"{name}({', '.join(map(sql_name, arguments))})"
+    count = len(arguments)
+    AGGREGATES[name] = AggregateFunction(name, usage, count, count, resolve, Fold.HOLISTIC)
+
+
 def _unknown(name: str) -> BindError:
     if is_aggregate(name):
         return BindError(
             f'aggregate function "{name}" cannot be used here',
             hint="Aggregates stand in SELECT and HAVING, not inside one another or in WHERE.",
         )
-    known = [*FUNCTIONS, *ALIASES, *AGGREGATES, *_aggregates.ALIASES]
+    known = [*FUNCTIONS, *ALIASES, *AGGREGATES, *_aggregates.ALIASES, *derived.DERIVED]
     near = close_names(name.lower(), known)
     return BindError(
         f'unknown function "{name}"',
@@ -121,6 +142,6 @@ _BY_ROWS = "Tuples are not numbered: [ROWS n] keeps the newest, ORDER BY ... LIM
 ELSEWHERE = {
     **dict.fromkeys(("now", "current_timestamp", "current_date", "getdate", "sysdate"), _NO_NOW),
     **dict.fromkeys(("lag", "lead", "row_number", "rank", "dense_rank", "ntile"), _BY_ROWS),
-    **dict.fromkeys(("first_value", "last_value", "nth_value"), _BY_ROWS),
+    "nth_value": _BY_ROWS,
 }
 """Functions of other systems that have no meaning here, and why."""
