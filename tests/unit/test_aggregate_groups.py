@@ -91,6 +91,19 @@ CALLS = (
 )
 
 
+ROW = {
+    "k": "a",
+    "x": 0.1,
+    "i": 2,
+    "s": "v",
+    "d": Decimal("1.5"),
+    "w": Decimal(7),
+    "b": True,
+    "y": -3.0,
+    "s_there": True,
+}
+
+
 def quantile(values: list[float], fraction: float) -> float:
     ordered = sorted(values)
     place = (len(ordered) - 1) * fraction
@@ -382,7 +395,7 @@ def test_weights_stand_for_that_many_copies():
     op = GroupBy((), CALLS)
     task, view = GroupByTask(op, interner), View(op, interner)
     view.take(task.begin(0))
-    row = {"k": "a", "x": 0.1, "i": 2, "s": "v", "d": Decimal("1.5"), "w": Decimal(7), "b": True}
+    row = dict(ROW)
     other = row | {"x": 3.0, "s": "u"}
     changes = [(1, 1000, row), (1, 3, other), (2, -997, row)]
     view.take(task.step((delta_of(changes, interner, signed=True),), 2))
@@ -395,7 +408,7 @@ def test_a_row_may_leave_before_it_comes_within_an_instant():
     interner = Interner()
     op = GroupBy((K,), CALLS)
     task, view = GroupByTask(op, interner), View(op, interner)
-    row = {"k": "a", "x": 0.1, "i": 2, "s": "v", "d": Decimal("1.5"), "w": Decimal(7), "b": True}
+    row = dict(ROW)
     other = row | {"x": -4.0, "s": "u", "i": 1}
     changes = [(1, -2, row), (1, 2, other), (1, 3, row), (5, -1, row), (5, -2, other)]
     view.take(task.step((delta_of(changes, interner, signed=True),), 5))

@@ -54,7 +54,8 @@ ALLOWED: dict[type[exp.Expr], frozenset[str]] = {
         ((exp.CTE,), ("this", "alias")),
         ((exp.From, exp.Where, exp.Having), ("this",)),
         ((exp.Join,), ("this", "method", "side", "kind", "on", "using")),
-        ((exp.Group,), ("expressions",)),
+        ((exp.Group,), ("expressions", "all")),
+        ((exp.Rollup, exp.Cube, exp.GroupingSets), ("expressions",)),
         ((exp.Order,), ("this", "expressions")),
         ((exp.Ordered,), ("this", "desc", "nulls_first")),
         ((exp.Limit, exp.Offset), ("expression",)),
@@ -143,7 +144,7 @@ def check_node(node: exp.Expr) -> None:
                 hint="Write SELECT * for all columns.",
                 span=span_of(node),
             )
-        case exp.Group() | exp.Order() if not node.expressions:
+        case exp.Group() | exp.Order() if not (node.expressions or node.args.get("all")):
             raise ParseError(
                 f"{node.key.upper()} BY without columns",
                 hint=f"Name columns after it, or leave {node.key.upper()} BY out.",

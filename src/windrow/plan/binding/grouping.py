@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 from sqlglot import exp
 
 from windrow.core.errors import BindError
+from windrow.core.types import BIGINT
 from windrow.language.printing import to_sql
 from windrow.language.spans import span_of
 from windrow.plan.binding.expressions import ExpressionBinder, condition
 from windrow.plan.binding.scope import FromItem, Scope, unknown_source
-from windrow.plan.expressions import Call, Cast, Column, Expr
+from windrow.plan.expressions import Call, Cast, Column, Expr, Literal
 from windrow.plan.functions import (
     AGGREGATES,
     canonical_aggregate,
@@ -21,8 +23,16 @@ from windrow.plan.functions import (
     resolve_aggregate,
     resolve_call,
 )
-from windrow.plan.functions.derived import AggregateText, check_words
-from windrow.plan.nodes import Aggregate, AggregateCall, Named, Plan
+from windrow.plan.functions.derived import AggregateText, check_words, is_grouping
+from windrow.plan.nodes import (
+    Aggregate,
+    AggregateCall,
+    Named,
+    Plan,
+    Project,
+    UnionAll,
+    as_column,
+)
 
 
 def has_aggregate(node: exp.Expr) -> bool:
@@ -35,29 +45,77 @@ def has_aggregate(node: exp.Expr) -> bool:
 
 @dataclass(slots=True)
 class BlockGrouping:
-    """The keys of a block and the aggregates met so far."""
+    """The keys of a block and the aggregates met so far.
+
+    `sets` has the places of the keys of each grouping set; `levels` the calls of GROUPING, by the
+    names of their columns.
+    """
 
     scope: Scope
     keys: list[Named] = field(default_factory=list)
     calls: list[AggregateCall] = field(default_factory=list)
+    sets: list[list[int]] = field(default_factory=lambda: [[]])
+    levels: dict[str, tuple[int, ...]] = field(default_factory=dict)
 
-    def add_key(self, node: exp.Expr) -> None:
-        """Add one term of GROUP BY."""
+    def add_sets(self, sets: list[list[exp.Expr]], meant: Callable[[exp.Expr], exp.Expr]) -> None:
+        """Add the grouping sets, each with its terms; `meant` is the expression of a term."""
+        self.sets = [list(dict.fromkeys(self._key(meant(n)) for n in nodes)) for nodes in sets]
+
+    def _key(self, node: exp.Expr) -> int:
+        """Return the place of a term among the keys, where it is added if it is new."""
         expr = ExpressionBinder(self.scope, "GROUP BY").bind(node)
-        if all(key.expr != expr for key in self.keys):
-            self.keys.append(Named(self._fresh(_label(node, expr)), expr))
+        for place, key in enumerate(self.keys):
+            if key.expr == expr:
+                return place
+        self.keys.append(Named(self._fresh(_label(node, expr)), expr))
+        return len(self.keys) - 1
 
     def bind(self, node: exp.Expr) -> Expr:
         """Bind an expression of SELECT, HAVING or ORDER BY over the groups."""
         over_rows = ExpressionBinder(self.scope, "SELECT", self._aggregate).bind(node)
         return self._over_groups(over_rows, node)
 
-    def plan(self, source: Plan) -> Aggregate:
-        """Return the node that folds the groups of `source`."""
-        return Aggregate(source, tuple(self.keys), tuple(self.calls))
+    def plan(self, source: Plan) -> Plan:
+        """Return the node that folds the groups of `source`; of several sets their union.
+
+        γ_{sets}(S)  =  ⊎ over sets:  γ_set(S) with NULL for the keys that are not in the set.
+        """
+        if len(self.sets) == 1 and not self.levels:
+            return Aggregate(source, tuple(self.keys), tuple(self.calls))
+        parts = tuple(self._part(source, chosen) for chosen in self.sets)
+        return parts[0] if len(parts) == 1 else UnionAll(parts)
+
+    def _part(self, source: Plan, chosen: list[int]) -> Plan:
+        keys = tuple(key for n, key in enumerate(self.keys) if n in chosen)
+        folded = Aggregate(source, keys, tuple(self.calls))
+        columns = [
+            Named(k.name, as_column(k.field) if k in keys else Literal(None, k.expr.type))
+            for k in self.keys
+        ]
+        columns += [Named(c.output, Column(c.output, c.type, c.nullable)) for c in self.calls]
+        for name, of in self.levels.items():
+            level = sum(1 << place for place, key in enumerate(reversed(of)) if key not in chosen)
+            columns.append(Named(name, Literal(level, BIGINT)))
+        return Project(folded, tuple(columns))
+
+    def _level(self, node: exp.Expr, args: tuple[Expr, ...]) -> Expr:
+        """Return GROUPING(key, ...): a bit for each key, 1 where a row's set does not have it."""
+        places = [n for a in args for n, key in enumerate(self.keys) if key.expr == a]
+        if len(places) != len(args):
+            raise BindError(
+                f"{to_sql(node)} needs keys of GROUP BY",
+                hint="Name columns that GROUP BY has, in ROLLUP, CUBE or GROUPING SETS.",
+                span=span_of(node),
+            )
+        of = tuple(places or range(len(self.keys)))
+        name = f"#grouping {' '.join(map(str, of))}"
+        self.levels[name] = of
+        return Column(name, BIGINT, nullable=False)
 
     def _aggregate(self, node: exp.Expr) -> Expr:
         text = self._text(node)
+        if is_grouping(text.name):
+            return self._level(node, text.args)
         derived = derived_aggregate(text.name)
         if derived is not None:
             derived.check(text)
@@ -118,12 +176,13 @@ class BlockGrouping:
         return condition(ExpressionBinder(self.scope, "FILTER").bind(node), node, "FILTER")
 
     def _over_groups(self, expr: Expr, node: exp.Expr) -> Expr:
-        for key in self.keys:
+        for place, key in enumerate(self.keys):
             if key.expr == expr:
-                return Column(key.name, expr.type, expr.nullable)
+                missing = any(place not in chosen for chosen in self.sets)
+                return Column(key.name, expr.type, expr.nullable or missing)
         match expr:
             case Column(name=name):
-                if any(call.output == name for call in self.calls):
+                if name in self.levels or any(call.output == name for call in self.calls):
                     return expr
                 raise _not_grouped(name, node, self.scope)
             case Call(name, args, type_, nullable):

@@ -34,7 +34,7 @@ from windrow.plan.functions.aggregates import (
     canonical_aggregate,
 )
 from windrow.plan.functions.casts import can_cast, resolve_cast
-from windrow.plan.functions.derived import derived_aggregate
+from windrow.plan.functions.derived import derived_aggregate, is_grouping
 from windrow.plan.functions.signature import Args, Function, coerce, unify
 
 __all__ = [
@@ -84,7 +84,8 @@ def resolve_call(name: str, args: tuple[Expr, ...]) -> Expr:
 
 def is_aggregate(name: str) -> bool:
     """Return whether a name, in any case, is that of an aggregate function."""
-    return canonical_aggregate(name) is not None or derived_aggregate(name) is not None
+    plain = canonical_aggregate(name) is not None
+    return plain or derived_aggregate(name) is not None or is_grouping(name)
 
 
 def resolve_aggregate(

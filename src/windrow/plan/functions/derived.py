@@ -395,6 +395,15 @@ ALIASES = {
 }
 
 
+def is_grouping(name: str) -> bool:
+    """Return whether a call tells which keys of GROUP BY a row's set has.
+
+    >>> is_grouping("GROUPING_ID")
+    True
+    """
+    return name.lower() in ("grouping", "grouping_id")
+
+
 def derived_aggregate(name: str) -> DerivedAggregate | None:
     """Return what writes an aggregate with others, if it is such a one.
 
