@@ -150,6 +150,12 @@ def check_node(node: exp.Expr) -> None:
                 hint=f"Name columns after it, or leave {node.key.upper()} BY out.",
                 span=span_of(node),
             )
+        case exp.Rollup() | exp.Cube() | exp.GroupingSets() if not node.expressions:
+            raise ParseError(
+                f"{node.key.upper()} without columns",
+                hint="Name columns in its brackets: ROLLUP (a, b), for example.",
+                span=span_of(node),
+            )
         case exp.DataType():
             check_type(node)
         case exp.Dot() | exp.Column() if not is_field(node):

@@ -273,7 +273,18 @@ class QueryParser(ExpressionParser):
         if self.word() == "(" and self.word(1) == ")":
             self._advance(2)
             return exp.Tuple(expressions=[])
-        return super()._parse_grouping_set()
+        return (
+            self._parse_grouping_sets() or self._parse_cube_or_rollup() or self._parse_disjunction()
+        )
+
+    def _parse_cube_or_rollup(self, with_prefix: bool = False) -> exp.Cube | exp.Rollup | None:  # noqa: FBT001, FBT002
+        """Take ``ROLLUP (a, b)``, whose items are any expressions, or what follows WITH."""
+        word = self.word()
+        if word not in ("CUBE", "ROLLUP") or not (with_prefix or self.word(1) == "("):
+            return None
+        self._advance()
+        items = [] if with_prefix else self._parse_wrapped_csv(self._parse_disjunction)
+        return exp.Cube(expressions=items) if word == "CUBE" else exp.Rollup(expressions=items)
 
     def _parse_query_modifiers(self, this: exp.Expr | None) -> exp.Expr | None:  # type: ignore[override]
         query = super()._parse_query_modifiers(this)
