@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from windrow.core.errors import WindrowError
+from windrow.core.errors import (
+    BindError,
+    FullDiskError,
+    InputError,
+    LimitError,
+    ParseError,
+    RunError,
+    SemanticError,
+    StateError,
+    UnboundedStateError,
+    WindrowError,
+)
 from windrow.core.processor import Costs, Processor
 from windrow.core.scheduling import LongestQueue, OldestFirst, RoundRobin
 
@@ -19,15 +30,34 @@ if TYPE_CHECKING:
     from windrow.runtime.spark.database import SparkDatabase
 
 __all__ = [
+    "BindError",
     "Costs",
+    "FullDiskError",
+    "InputError",
+    "LimitError",
     "LongestQueue",
     "OldestFirst",
+    "ParseError",
     "Processor",
     "RoundRobin",
+    "RunError",
+    "SemanticError",
+    "StateError",
+    "UnboundedStateError",
     "WindrowError",
+    "__version__",
     "connect",
     "register_aggregate",
 ]
+
+
+def __getattr__(name: str) -> str:
+    """Return ``windrow.__version__``: that of the package as it is installed."""
+    if name != "__version__":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib.metadata import version  # noqa: PLC0415 - most programs never ask
+
+    return version("windrow")
 
 
 @overload
