@@ -48,6 +48,7 @@ __all__ = [
     "__version__",
     "connect",
     "register_aggregate",
+    "register_function",
 ]
 
 
@@ -89,6 +90,18 @@ def connect(engine: str = "local", **options: object) -> Database | SparkDatabas
     from windrow.runtime.engine import open_database  # noqa: PLC0415 - compilers load when needed
 
     return open_database(engine, options)
+
+
+def register_function(
+    name: str,
+    function: Callable[..., Any],
+    arguments: tuple[pa.DataType, ...],
+    result: pa.DataType,
+) -> None:
+    """Let queries call a function of your own: Arrow arrays in, as many values out."""
+    from windrow.operators.evaluate.user_defined import register_function as register  # noqa: PLC0415 - the same
+
+    register(name, function, arguments, result)
 
 
 def register_aggregate(

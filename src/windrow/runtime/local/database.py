@@ -30,6 +30,7 @@ from windrow.plan.settings import (
     require_unset,
     require_used,
 )
+from windrow.runtime.handles import Declarations
 from windrow.runtime.local import handle
 from windrow.runtime.local.early import followed, measured_placements
 from windrow.runtime.local.explain import explained
@@ -48,7 +49,7 @@ Arrived = tuple[str, I64, FittedRows]
 """The name of a stream, and tuples of it that are in order, with their times."""
 
 
-class Database:
+class Database(Declarations):
     """Streams, relations and standing queries in this process.
 
     Examples
@@ -106,18 +107,6 @@ class Database:
         if tables:
             return tables[-1]
         return "\n\n".join(texts) if texts else None
-
-    def streams(self) -> list[str]:
-        """Return the names of all streams, in the order of declaration."""
-        return self.session.names("stream")
-
-    def relations(self) -> list[str]:
-        """Return the names of all relations, in the order of declaration."""
-        return self.session.names("relation")
-
-    def views(self) -> list[str]:
-        """Return the names of all views, in the order of declaration."""
-        return self.session.names("view")
 
     def queries(self) -> list[handle.QueryHandle]:
         """Return a handle of each standing query, in the order of registration."""

@@ -9,9 +9,9 @@ import pyarrow as pa
 from windrow.core.errors import InputError, StateError
 from windrow.core.naming import shown
 from windrow.operators.state.saved import from_bytes, to_bytes
+from windrow.runtime.handles import Tabular
 from windrow.runtime.local.explain import explained
 from windrow.runtime.local.recipient import Recipient, To, period_of
-from windrow.runtime.tabular import Tabular
 
 if TYPE_CHECKING:
     from windrow.runtime.local.database import Database

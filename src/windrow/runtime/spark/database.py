@@ -27,6 +27,7 @@ from windrow.plan.settings import (
     require_unset,
     require_used,
 )
+from windrow.runtime.handles import Declarations
 from windrow.runtime.shards.checkpoint import placed_by, require_folder, require_place
 from windrow.runtime.shards.client import Shards
 from windrow.runtime.shards.lease import Lease, take_lease
@@ -62,7 +63,7 @@ class RunOptions:
     drain: bool | None
 
 
-class SparkDatabase:
+class SparkDatabase(Declarations):
     """Streams and queries that run on Spark.
 
     Nothing runs before `start`; Spark itself is started when it is first needed. Without a
@@ -154,18 +155,6 @@ class SparkDatabase:
         require_text(text, "a script", SCRIPT_HINT)
         results = self.session.execute(with_parameters(text, params), self._after)
         return next((r for r in reversed(results) if isinstance(r, pa.Table)), None)
-
-    def streams(self) -> list[str]:
-        """Return the names of all streams, in the order of declaration."""
-        return self.session.names("stream")
-
-    def relations(self) -> list[str]:
-        """Return the names of all relations, in the order of declaration."""
-        return self.session.names("relation")
-
-    def views(self) -> list[str]:
-        """Return the names of all views, in the order of declaration."""
-        return self.session.names("view")
 
     def queries(self) -> list[SparkQuery]:
         """Return a handle of each query, in the order of registration."""

@@ -13,10 +13,10 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from windrow.core.errors import RunError, SemanticError
+from windrow.runtime.handles import Tabular
 from windrow.runtime.spark.sinks.choose import Sink, SinkSpecs
 from windrow.runtime.spark.sinks.folder import FolderSink
 from windrow.runtime.spark.sinks.memory import MemorySink
-from windrow.runtime.tabular import Tabular
 
 if TYPE_CHECKING:
     from windrow.runtime.spark.database import SparkDatabase

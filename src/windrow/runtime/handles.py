@@ -1,16 +1,58 @@
-"""A query's answer for other libraries: pandas, Polars, DuckDB, notebooks."""
+"""What databases, and handles of queries, have in common on both engines."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from html import escape
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
 
 from windrow.core.errors import BindError, WindrowError
+from windrow.plan.session import Session
 
 SHOWN_ROWS = 20
 """Rows of an answer that a notebook shows."""
+
+
+Function = TypeVar("Function", bound=Callable[..., object])
+
+
+class Declarations:
+    """A database of which one can ask what is declared, and that takes functions of the user's."""
+
+    session: Session
+
+    def streams(self) -> list[str]:
+        """Return the names of all streams, in the order of declaration."""
+        return self.session.names("stream")
+
+    def relations(self) -> list[str]:
+        """Return the names of all relations, in the order of declaration."""
+        return self.session.names("relation")
+
+    def views(self) -> list[str]:
+        """Return the names of all views, in the order of declaration."""
+        return self.session.names("view")
+
+    def function(
+        self,
+        arguments: tuple[pa.DataType, ...],
+        result: pa.DataType,
+        name: str | None = None,
+    ) -> Callable[[Function], Function]:
+        """Register a function of yours, as a decorator: Arrow arrays in, as many values out.
+
+        Queries call it by its name in Python, or by `name`.
+        """
+
+        def registered(function: Function) -> Function:
+            from windrow import register_function  # noqa: PLC0415 - it compiles
+
+            register_function(name or function.__name__, function, arguments, result)
+            return function
+
+        return registered
 
 
 class Answered(Protocol):
