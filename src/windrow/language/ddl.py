@@ -58,9 +58,7 @@ def read_statement(p: QueryParser) -> statements.Statement:
 def no_statement(word: str) -> str:
     """Return a next step for somebody who writes a statement of another SQL."""
     if word in ("UPDATE", "DELETE", "MERGE"):
-        return (
-            "Push changes of a relation from Python: db.push(name, rows), _sign -1 deletes."
-        )
+        return "Push changes of a relation from Python: db.push(name, rows), _sign -1 deletes."
     return "For example SELECT * FROM s [RANGE 1 MINUTE]."
 
 
