@@ -11,8 +11,9 @@ from windrow.operators.join import AntiJoinTask, PartlySignedAntiJoin
 from windrow.operators.measure import measured_statistics
 from windrow.operators.open import OpenPlan, open_plan
 from windrow.optimize.choose_form import choose_form
+from windrow.optimize.context import Context
 from windrow.optimize.cost import EdgeKind, model_of
-from windrow.optimize.lower import lower
+from windrow.optimize.passes import optimize
 from windrow.optimize.place_negation import place_negations
 from windrow.optimize.rules import MOVES, apply_rules
 from windrow.optimize.statistics import UNKNOWN, Statistics, measured
@@ -46,7 +47,8 @@ def negation(text: str) -> AntiJoin:
 
 
 def lowered(text: str, strategy: str, statistics: Statistics = UNKNOWN) -> OpenPlan:
-    return open_plan(lower(bind(text), strategy, statistics=statistics), Interner())
+    (plan,) = optimize([bind(text)], Context(strategy, statistics))
+    return open_plan(plan, Interner())
 
 
 def is_mixed(physical: OpenPlan) -> bool:

@@ -1,5 +1,6 @@
 """Physical plans are data: compared, hashed, written, read again, and identified by structure."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,7 +9,9 @@ import pytest
 from windrow.core.errors import StateError
 from windrow.operators.interner import Interner
 from windrow.operators.open import FACTORIES, open_plan
-from windrow.optimize.lower import lower
+from windrow.optimize.context import Context
+from windrow.optimize.fold_before_exchange import Folding
+from windrow.optimize.passes import optimize
 from windrow.physical import operators
 from windrow.physical.codec import plan_from_json, plan_to_json, to_json
 from windrow.physical.identity import identities
@@ -46,17 +49,26 @@ QUERIES = (
 )
 
 
+AUTO = Context()
+
+
 def bound(text: str, source: str = "") -> Query:
     session = Session()
     session.execute(f"{DECLARED.format(source=source)}; CREATE QUERY q AS {text}")
     return session.query("q")
 
 
+def plan_of(query: Query, context: Context = AUTO) -> PhysicalPlan:
+    (plan,) = optimize([query], context)
+    return plan
+
+
 def plans(text: str) -> list[PhysicalPlan]:
     """Return the plans of a query under all strategies, in one process and on shards."""
     query = bound(text)
-    made = [lower(query, strategy) for strategy in ("auto", "upa", "direct", "negative")]
-    return [*made, *(lower(query, "auto", sharded=True, partials=p) for p in (False, True))]
+    contexts = [Context(strategy) for strategy in ("auto", "upa", "direct", "negative")]
+    contexts += [Context(shards=Folding(mode)) for mode in ("off", "on")]
+    return [plan_of(query, context) for context in contexts]
 
 
 @pytest.mark.parametrize("text", QUERIES)
@@ -79,22 +91,22 @@ def test_a_query_has_one_plan(text: str) -> None:
 
 
 def test_other_queries_have_other_identities() -> None:
-    found = [lower(bound(text), "auto").identity for text in QUERIES]
+    found = [plan_of(bound(text)).identity for text in QUERIES]
     assert len(set(found)) == len(QUERIES)
 
 
 def test_text_costs_reasons_and_places_are_not_identity() -> None:
     query = bound(QUERIES[3])
-    plan = lower(query, "auto")
+    plan = plan_of(query)
     shown = replace(plan.root, label="anything", structure="else", notes=None, logical=None)
     assert replace(plan, root=shown).identity == plan.identity
     assert replace(plan, root=shown) == plan
     moved = bound(QUERIES[3], " USING parquet OPTIONS (path 'elsewhere')")
-    assert lower(moved, "auto").identity == plan.identity
+    assert plan_of(moved).identity == plan.identity
 
 
 def test_orders_that_change_while_a_join_runs_are_not_identity() -> None:
-    plan = lower(bound(QUERIES[3]), "auto")
+    plan = plan_of(bound(QUERIES[3]))
     (at,) = (i for i, n in enumerate(plan.nodes) if isinstance(n.op, MultiJoinOp))
     op = plan.nodes[at].op
     assert isinstance(op, MultiJoinOp)
@@ -106,9 +118,9 @@ def test_orders_that_change_while_a_join_runs_are_not_identity() -> None:
 
 def test_another_version_of_a_layout_is_another_identity(monkeypatch: pytest.MonkeyPatch) -> None:
     query = bound(QUERIES[0])
-    known = lower(query, "auto").identity
+    known = plan_of(query).identity
     monkeypatch.setattr(operators.GroupByOp, "layout", StateLayout("groups", 2))
-    assert lower(query, "auto").identity != known
+    assert plan_of(query).identity != known
 
 
 def test_every_operator_can_be_opened() -> None:
@@ -139,7 +151,7 @@ def test_a_document_names_no_class_from_elsewhere() -> None:
 def program(*queries: str) -> Program:
     named = [f"CREATE QUERY q{n} AS {text}" for n, text in enumerate(queries)]
     script = DECLARED.format(source="") + ";".join(named)
-    return Program(script, tuple(f"q{n}" for n in range(len(queries)))).placed()
+    return Program(script, tuple(f"q{n}" for n in range(len(queries))))
 
 
 def test_a_start_optimises_each_query_once_and_shards_none(
@@ -147,19 +159,19 @@ def test_a_start_optimises_each_query_once_and_shards_none(
 ) -> None:
     counted: list[str] = []
 
-    def counting(query: Query, *args: object, **kwargs: object) -> PhysicalPlan:
-        counted.append(query.name)
-        return lower(query, *args, **kwargs)  # type: ignore[arg-type]
+    def counting(queries: Sequence[Query], context: Context) -> tuple[PhysicalPlan, ...]:
+        counted.extend(query.name for query in queries)
+        return optimize(queries, context)
 
-    monkeypatch.setattr(optimized, "lower", counting)
-    started = program(QUERIES[0], QUERIES[3], QUERIES[6])
+    monkeypatch.setattr(optimized, "optimize", counting)
+    started = program(*(QUERIES[n] for n in (0, 1, 2, 3, 6)))
     checkpoint = open_checkpoint(str(tmp_path), started)
     layout, _ = wired(started)
-    assert counted == ["q0", "q1", "q2"]
-    optimized._optimized.cache_clear()  # as in a fresh process
+    assert counted == ["q0", "q1", "q2", "q3", "q4"]
+    optimized._made.clear()  # as in a fresh process
     use_published_plans(str(tmp_path), checkpoint)
     shard_layout, wirings = wired(started)
-    assert counted == ["q0", "q1", "q2"]
+    assert counted == ["q0", "q1", "q2", "q3", "q4"]
     assert shard_layout == layout
     assert [w.physical.plan for w in wirings] == list(started.physical())
 
@@ -177,7 +189,7 @@ def test_plans_that_are_not_the_checkpoints_are_not_used(tmp_path: Path, damage:
         file.write_text(text.replace(width, "30"))
     elif damage == "another program":
         other = program("SELECT k FROM a [ROWS 3]")
-        file.write_text(optimized.plans_of(other).to_json())
+        file.write_text(optimized.plans_text(other))
     elif damage == "bytes":
         file.write_bytes(b"\xff\xfe" + file.read_bytes()[:100])
     else:
@@ -194,6 +206,6 @@ def test_a_plan_is_written_however_deep_it_is(terms: int) -> None:
         f"SELECT k FROM a [RANGE 9] WHERE {where}",
         " UNION ALL ".join(f"SELECT k + {n} AS k FROM a [RANGE 9]" for n in range(terms)),
     ):
-        plan = lower(bound(text), "auto")
+        plan = plan_of(bound(text))
         read = plan_from_json(plan_to_json(plan))
         assert read.identity == plan.identity

@@ -33,9 +33,11 @@ def join_notes(query: Query, strategy: str = "auto") -> list[JoinNote]:
         return []
     from windrow.operators.interner import Interner  # noqa: PLC0415 - loads the engine
     from windrow.operators.open import open_plan  # noqa: PLC0415 - loads the engine
-    from windrow.optimize.lower import lower  # noqa: PLC0415 - loads the engine
+    from windrow.optimize.context import Context  # noqa: PLC0415 - it compiles
+    from windrow.optimize.passes import optimize  # noqa: PLC0415 - loads the engine
 
-    stages = open_plan(lower(query, strategy), Interner()).stages
+    (plan,) = optimize([query], Context(strategy))
+    stages = open_plan(plan, Interner()).stages
     watches = [stage.watch for stage in stages if stage.watch is not None]
     return [JoinNote(tuple(w.notes()), w.facts()) for w in watches]
 

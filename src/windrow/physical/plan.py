@@ -17,16 +17,16 @@ class PhysicalPlan:
     """The physical plan of one query.
 
     `netted`: the root's changes of an instant are net already. `placements` says, by the names of
-    inputs, which are aggregated before they are joined. On shards `folded` says of groups that rows
-    change shards for whether they are folded before, and `unmerged` why inputs of joins that are
-    aggregated early are not merged.
+    inputs, which are aggregated before they are joined: on shards, when they began. There `folded`
+    says of groups that rows change shards for whether they are folded before, and `merging` whether
+    and why tuples are merged before they reach a shard, where they could be.
     """
 
     root: PhysicalNode
     netted: bool
     placements: tuple[tuple[str, str], ...] = ()
     folded: tuple[str, ...] = field(default=(), compare=False)
-    unmerged: tuple[str, ...] = field(default=(), compare=False)
+    merging: str = field(default="", compare=False)
 
     @cached_property
     def nodes(self) -> tuple[PhysicalNode, ...]:

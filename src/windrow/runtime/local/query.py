@@ -35,9 +35,11 @@ from windrow.operators.task import Saved
 from windrow.operators.vector import I64, Vector
 from windrow.operators.view import View, net_per_instant
 from windrow.optimize.choose_join import TREE
+from windrow.optimize.context import Context
 from windrow.optimize.early_estimates import NONE
-from windrow.optimize.lower import lower
+from windrow.optimize.passes import optimize
 from windrow.optimize.statistics import UNKNOWN, Statistics
+from windrow.physical.plan import PhysicalPlan
 from windrow.physical.sources import SourceScan
 from windrow.plan.catalog import Stream
 from windrow.plan.expiring import Expiry
@@ -84,7 +86,7 @@ class RunningQuery:
     _watches: list[EarlyWatch] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.physical = self.lowered()
+        self.physical = open_plan(self._optimized(), self.interner)
         self.placements = dict(self.physical.plan.placements)
         self.flow = Dataflow(self.physical.stages)
         self.time_type = clock_of(self.query.root)
@@ -112,16 +114,15 @@ class RunningQuery:
             return Pipeline(self.flow, how)
         return TimedPipeline(self.flow, how, processor=self.processor.copied())
 
-    def lowered(self) -> OpenPlan:
-        """Return a fresh physical plan, of the same form."""
-        plan = lower(
-            self._whole,
+    def _optimized(self) -> PhysicalPlan:
+        context = Context(
             self.strategy,
-            statistics=self.statistics,
-            placements=self.placements,
+            self.statistics,
             queued=self.processor is not None,
+            placements={self.query.name: self.placements},
         )
-        return open_plan(plan, self.interner)
+        (plan,) = optimize([self._whole], context)
+        return plan
 
     @property
     def schema(self) -> Schema:

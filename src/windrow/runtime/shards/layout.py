@@ -67,11 +67,10 @@ def wired(
     program: Program, interners: list[Interner] | None = None
 ) -> tuple[ProgramLayout, list[Wiring]]:
     """Return the layout, and each query opened and tied to it."""
-    queries, made = program.bound(), plans_of(program)
-    plans = list(zip(queries, made.plans, strict=True))
+    plans = list(zip(program.bound(), plans_of(program), strict=True))
     ports = Ports()
     sources = [ports.enter(query, plan) for query, plan in plans]
-    merged = [ports.merge(made.plans[n], entered) for n, entered in enumerate(sources)]
+    merged = [ports.merge(plans[n][1], entered) for n, entered in enumerate(sources)]
     exchanges = [ports.cross(query, plan) for query, plan in plans]
     outputs, wirings, height = [], [], 1
     for n, (query, plan) in enumerate(plans):
@@ -83,5 +82,5 @@ def wired(
         schema, clock = query.root.schema, clock_of(query.root)
         outputs.append(Output(n, query.name, levels[-1], schema, clock, alone))
         wirings.append(Wiring(query, physical, interner, sources[n], exchanges[n], merged[n]))
-    said = {queries[n].name: text for n, text in made.merging.items()}
+    said = {query.name: plan.merging for query, plan in plans if plan.merging}
     return ProgramLayout(tuple(ports.made), tuple(outputs), height, said), wirings
