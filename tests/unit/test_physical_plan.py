@@ -9,7 +9,7 @@ import pytest
 from windrow.core.errors import StateError
 from windrow.operators.interner import Interner
 from windrow.operators.open import FACTORIES, open_plan
-from windrow.optimize.context import Context
+from windrow.optimize.context import PlanContext
 from windrow.optimize.fold_before_exchange import Folding
 from windrow.optimize.passes import optimize
 from windrow.physical import operators
@@ -49,7 +49,7 @@ QUERIES = (
 )
 
 
-AUTO = Context()
+AUTO = PlanContext()
 
 
 def bound(text: str, source: str = "") -> Query:
@@ -58,7 +58,7 @@ def bound(text: str, source: str = "") -> Query:
     return session.query("q")
 
 
-def plan_of(query: Query, context: Context = AUTO) -> PhysicalPlan:
+def plan_of(query: Query, context: PlanContext = AUTO) -> PhysicalPlan:
     (plan,) = optimize([query], context)
     return plan
 
@@ -66,8 +66,8 @@ def plan_of(query: Query, context: Context = AUTO) -> PhysicalPlan:
 def plans(text: str) -> list[PhysicalPlan]:
     """Return the plans of a query under all strategies, in one process and on shards."""
     query = bound(text)
-    contexts = [Context(strategy) for strategy in ("auto", "upa", "direct", "negative")]
-    contexts += [Context(shards=Folding(mode)) for mode in ("off", "on")]
+    contexts = [PlanContext(strategy) for strategy in ("auto", "upa", "direct", "negative")]
+    contexts += [PlanContext(shards=Folding(mode)) for mode in ("off", "on")]
     return [plan_of(query, context) for context in contexts]
 
 
@@ -159,7 +159,7 @@ def test_a_start_optimises_each_query_once_and_shards_none(
 ) -> None:
     counted: list[str] = []
 
-    def counting(queries: Sequence[Query], context: Context) -> tuple[PhysicalPlan, ...]:
+    def counting(queries: Sequence[Query], context: PlanContext) -> tuple[PhysicalPlan, ...]:
         counted.extend(query.name for query in queries)
         return optimize(queries, context)
 

@@ -28,20 +28,36 @@ class FormChoice:
     placed: str = ""
 
     @property
-    def shown(self) -> str:
-        """What EXPLAIN adds to the structure: the form; after "; ", the reason."""
-        form = ", natural ends by timestamp" if self.partly_signed else ""
+    def edge(self) -> str:
+        """The edge that leaves the negation."""
+        return "partly signed" if self.partly_signed else "signed"
+
+    @property
+    def reason(self) -> str:
+        """Why it is that edge."""
         early = f"{self.early:.0%} of results expected to end early"
         if not self.by_cost:
-            rare = "rare" if self.partly_signed else "not rare"
-            return f"{form}; partly signed edge if rare: {early}, {rare}"
+            return f"partly signed if rare: {early}, {'' if self.partly_signed else 'not '}rare"
         least = min(self.partly_signed_cost, self.signed_cost)
         ratio = max(self.partly_signed_cost, self.signed_cost) / least if least else 1.0
-        taken, lost = "partly signed", "signed"
-        if not self.partly_signed:
-            taken, lost = lost, taken
-        placed = f"; {self.placed}" if self.placed else ""
-        return f"{form}; {taken} edge by cost: {early}, {lost} costs {ratio:.2f} times{placed}"
+        lost = "signed" if self.partly_signed else "partly signed"
+        return f"by cost: {early}, {lost} costs {ratio:.2f} times"
+
+    def explained(self) -> list[str]:
+        """Return in lines which edge was taken, why, and where the negation stands."""
+        placed = [f"  placed {self.placed}"] if self.placed else []
+        return [f"{self.edge} edge; {self.reason}", *placed]
+
+    def facts(self) -> dict[str, object]:
+        """Return the same for other programs."""
+        costs = {"partly signed": self.partly_signed_cost, "signed": self.signed_cost}
+        return {
+            "edge": self.edge,
+            "reason": self.reason,
+            "early_ends": round(self.early, 4),
+            "costs": {edge: round(cost, 3) for edge, cost in costs.items()},
+            **({"placed": self.placed} if self.placed else {}),
+        }
 
 
 def choose_form(plan: AntiJoin, statistics: Statistics, *, by_cost: bool) -> FormChoice:

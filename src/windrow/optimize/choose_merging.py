@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from windrow.optimize.choose_partials import verdict
-from windrow.optimize.context import Draft, Spread
+from windrow.optimize.context import QueryDraft, Spread
 from windrow.optimize.physical.streams import source_of
 from windrow.physical.sources import Partials
 from windrow.plan.catalog import Stream
@@ -27,7 +27,9 @@ Way = tuple[str, Route, tuple[Expr, ...]]
 """A stream, and where its tuples go: whoever they go to in one way shares them."""
 
 
-def choose_merging(mode: str, drafts: Sequence[Draft]) -> tuple[frozenset[int], dict[int, str]]:
+def choose_merging(
+    mode: str, drafts: Sequence[QueryDraft]
+) -> tuple[frozenset[int], dict[int, str]]:
     """Return the queries, by number, whose tuples are merged; and why, of those that could be.
 
     The drafts are spread as if all that can be merged were.
@@ -63,7 +65,7 @@ class _MergingQuery:
     refused: tuple[str, ...]
 
     @classmethod
-    def of(cls, draft: Draft) -> _MergingQuery:
+    def of(cls, draft: QueryDraft) -> _MergingQuery:
         """Return a query that is spread."""
         spread = draft.spread
         assert spread is not None, "tuples go to shards by exchanges"

@@ -20,7 +20,7 @@ Placements = Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
+class PlanContext:
     """All that the physical plans of some queries depend on, beside the queries.
 
     Where `auto` chooses by cost, it does so by the statistics, and by defaults where these are
@@ -65,7 +65,7 @@ class Early:
     versions: bool = False
 
     @classmethod
-    def of(cls, query: Query, context: Context) -> Early:
+    def of(cls, query: Query, context: PlanContext) -> Early:
         """Return what is asked for a query.
 
         None by itself under an expiry that is asked for, which is about the messages between
@@ -102,7 +102,7 @@ class Spread:
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class QueryDraft:
     """What the passes so far have made of a query.
 
     `root`: its logical plan, rewritten; `placed`: where its negations stand, and why. `spread`:
@@ -120,7 +120,7 @@ class Draft:
     plan: PhysicalPlan | None = None
 
     @classmethod
-    def of(cls, query: Query, context: Context) -> Draft:
+    def of(cls, query: Query, context: PlanContext) -> QueryDraft:
         """Return a query before any pass."""
         strategy = strategy_under(query.expiry, context.strategy)
         return cls(query, strategy, query.root, Early.of(query, context))

@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 
 from windrow.optimize.bound_refreshes import bound_refreshes
 from windrow.optimize.choose_merging import choose_merging
-from windrow.optimize.context import Context, Draft, Early, Spread
+from windrow.optimize.context import Early, PlanContext, QueryDraft, Spread
 from windrow.optimize.early_estimates import (
     AUTO,
     NONE,
@@ -51,13 +51,13 @@ from windrow.physical.plan import PhysicalPlan
 from windrow.plan.nodes import Aggregate, Plan, Query, is_stream, nodes_of
 
 
-def optimize(queries: Sequence[Query], context: Context) -> tuple[PhysicalPlan, ...]:
+def optimize(queries: Sequence[Query], context: PlanContext) -> tuple[PhysicalPlan, ...]:
     """Return the physical plan of each query; its root is a signed edge, or a stream.
 
     A saved state fits only the plan that it was made by, so a query that is resumed is optimized
     with the statistics and placements of its first start.
     """
-    drafts = tuple(Draft.of(query, context) for query in queries)
+    drafts = tuple(QueryDraft.of(query, context) for query in queries)
     for step in PASSES:
         drafts = step.over(drafts, context)
     return tuple(draft.plan for draft in drafts if draft.plan is not None)
@@ -67,10 +67,10 @@ def optimize(queries: Sequence[Query], context: Context) -> tuple[PhysicalPlan, 
 class Pass:
     """A step for one query after the other; `when` says for which, if not for all."""
 
-    run: Callable[[Draft, Context], Draft]
-    when: Callable[[Draft, Context], bool] = lambda _draft, _context: True
+    run: Callable[[QueryDraft, PlanContext], QueryDraft]
+    when: Callable[[QueryDraft, PlanContext], bool] = lambda _draft, _context: True
 
-    def over(self, drafts: tuple[Draft, ...], context: Context) -> tuple[Draft, ...]:
+    def over(self, drafts: tuple[QueryDraft, ...], context: PlanContext) -> tuple[QueryDraft, ...]:
         """Return the drafts after it."""
         return tuple(self.run(d, context) if self.when(d, context) else d for d in drafts)
 
@@ -79,32 +79,32 @@ class Pass:
 class SetPass:
     """A step that looks at all queries at once: what one may do depends on the others."""
 
-    run: Callable[[tuple[Draft, ...], Context], tuple[Draft, ...]]
-    when: Callable[[Context], bool]
+    run: Callable[[tuple[QueryDraft, ...], PlanContext], tuple[QueryDraft, ...]]
+    when: Callable[[PlanContext], bool]
 
-    def over(self, drafts: tuple[Draft, ...], context: Context) -> tuple[Draft, ...]:
+    def over(self, drafts: tuple[QueryDraft, ...], context: PlanContext) -> tuple[QueryDraft, ...]:
         """Return the drafts after it."""
         return self.run(drafts, context) if self.when(context) else drafts
 
 
-def normalize(draft: Draft, context: Context) -> Draft:
+def normalize(draft: QueryDraft, context: PlanContext) -> QueryDraft:
     """Bring a plan to the form that rules and operators ask for; it means the same."""
     root = meet_versions_before_slides(prepared(draft.root))
     return replace(draft, root=bound_refreshes(identify_results(root)))
 
 
-def place_negations_by_cost(draft: Draft, context: Context) -> Draft:
+def place_negations_by_cost(draft: QueryDraft, context: PlanContext) -> QueryDraft:
     """Let negations stand above or below joins, whichever costs less."""
     root, placed = place_negations(apply_rules(draft.root, MOVES), context.statistics)
     return replace(draft, root=root, placed=placed)
 
 
-def simplify(draft: Draft, context: Context) -> Draft:
+def simplify(draft: QueryDraft, context: PlanContext) -> QueryDraft:
     """Apply the rules that are always better."""
     return replace(draft, root=apply_rules(draft.root, RULES))
 
 
-def check_names(draft: Draft, context: Context) -> Draft:
+def check_names(draft: QueryDraft, context: PlanContext) -> QueryDraft:
     """Refuse names of early aggregation that no GROUP BY over a join has, if there is any.
 
     Without one, what is set for all queries is not about this one.
@@ -125,7 +125,7 @@ def check_names(draft: Draft, context: Context) -> Draft:
     return draft
 
 
-def choose_placements(draft: Draft, context: Context) -> Draft:
+def choose_placements(draft: QueryDraft, context: PlanContext) -> QueryDraft:
     """Choose what shards aggregate early, by what streams declare.
 
     It is looked at where that can be at all, were it so everywhere: groups that meet on other
@@ -138,13 +138,13 @@ def choose_placements(draft: Draft, context: Context) -> Draft:
     return replace(draft, early=replace(draft.early, given=placements_under(builder, folded.root)))
 
 
-def spread_over_shards(draft: Draft, context: Context) -> Draft:
+def spread_over_shards(draft: QueryDraft, context: PlanContext) -> QueryDraft:
     """Place exchanges; merge tuples before they reach a shard, and fold groups between shards."""
     merges = context.merged is None or draft.query.name in context.merged
     return replace(draft, spread=_spread(draft, context, merges=merges))
 
 
-def merge_tuples(drafts: tuple[Draft, ...], context: Context) -> tuple[Draft, ...]:
+def merge_tuples(drafts: tuple[QueryDraft, ...], context: PlanContext) -> tuple[QueryDraft, ...]:
     """Undo the merging of queries whose tuples reach shards as they are, or would better do."""
     assert context.shards is not None, "tuples are merged on their way to shards"
     chosen, reasons = choose_merging(context.shards.mode, drafts)
@@ -158,7 +158,7 @@ def merge_tuples(drafts: tuple[Draft, ...], context: Context) -> tuple[Draft, ..
     )
 
 
-def choose_operators(draft: Draft, context: Context) -> Draft:
+def choose_operators(draft: QueryDraft, context: PlanContext) -> QueryDraft:
     """Give each node its operator, its state and its edge."""
     spread = draft.spread or Spread(draft.root)
     given = {**draft.early.given, **context.followed}
@@ -176,25 +176,25 @@ def choose_operators(draft: Draft, context: Context) -> Draft:
     return replace(draft, plan=replace(plan, placements=tuple(taken.items())))
 
 
-def _by_cost(draft: Draft, context: Context) -> bool:
+def _by_cost(draft: QueryDraft, context: PlanContext) -> bool:
     return draft.strategy == "auto"
 
 
-def _names(draft: Draft, context: Context) -> bool:
+def _names(draft: QueryDraft, context: PlanContext) -> bool:
     return draft.early.asked not in (AUTO, NONE)
 
 
-def _begins_on_shards(draft: Draft, context: Context) -> bool:
+def _begins_on_shards(draft: QueryDraft, context: PlanContext) -> bool:
     if context.shards is None or context.placements is not None or draft.early.asked != AUTO:
         return False
     return any(isinstance(node, Aggregate) for node in nodes_of(draft.root))
 
 
-def _on_shards(draft: Draft, context: Context) -> bool:
+def _on_shards(draft: QueryDraft, context: PlanContext) -> bool:
     return context.shards is not None
 
 
-def _chooses_merging(context: Context) -> bool:
+def _chooses_merging(context: PlanContext) -> bool:
     return context.shards is not None and context.merged is None
 
 
@@ -210,7 +210,7 @@ PASSES: tuple[Pass | SetPass, ...] = (
 )
 
 
-def _builder(draft: Draft, spread: Spread, context: Context) -> Builder:
+def _builder(draft: QueryDraft, spread: Spread, context: PlanContext) -> Builder:
     return Builder(
         draft.strategy,
         spread.root,
@@ -252,7 +252,7 @@ CUT = "rows of the join meet anew before they are grouped"
 """Why inputs of a join are not merged, where the plan cuts it off from its GROUP BY."""
 
 
-def _spread(draft: Draft, context: Context, *, merges: bool) -> Spread:
+def _spread(draft: QueryDraft, context: PlanContext, *, merges: bool) -> Spread:
     """Return a plan for shards, its tuples merged before if that is wanted and can be.
 
     An exchange between a join and its GROUP BY is in the way of merged inputs.

@@ -122,9 +122,9 @@ def what_changed(old: RunningQuery, new: RunningQuery) -> str:
             continue
         before = matching.same.get(i)
         if before is None:
-            lines.append(f"{stage.label}: stands elsewhere, {stage.structure_alone}")
-        elif (was := old.flow.stages[before].structure_alone) != stage.structure_alone:
-            lines.append(f"{stage.label}: {was} → {stage.structure_alone}")
+            lines.append(f"{stage.label}: stands elsewhere, {stage.structure}")
+        elif (was := old.flow.stages[before].structure) != stage.structure:
+            lines.append(f"{stage.label}: {was} → {stage.structure}")
     if len(lines) == unchanged:
         lines.append("every operator keeps its form")
     return "\n".join([*lines, *_measurements(new)])

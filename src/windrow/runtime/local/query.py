@@ -35,10 +35,11 @@ from windrow.operators.task import Saved
 from windrow.operators.vector import I64, Vector
 from windrow.operators.view import View, net_per_instant
 from windrow.optimize.choose_join import TREE
-from windrow.optimize.context import Context
+from windrow.optimize.context import PlanContext
 from windrow.optimize.early_estimates import NONE
 from windrow.optimize.passes import optimize
 from windrow.optimize.statistics import UNKNOWN, Statistics
+from windrow.physical.node import PlanNotes
 from windrow.physical.plan import PhysicalPlan
 from windrow.physical.sources import SourceScan
 from windrow.plan.catalog import Stream
@@ -115,7 +116,7 @@ class RunningQuery:
         return TimedPipeline(self.flow, how, processor=self.processor.copied())
 
     def _optimized(self) -> PhysicalPlan:
-        context = Context(
+        context = PlanContext(
             self.strategy,
             self.statistics,
             queued=self.processor is not None,
@@ -123,6 +124,11 @@ class RunningQuery:
         )
         (plan,) = optimize([self._whole], context)
         return plan
+
+    def choice(self, at: int) -> PlanNotes | None:
+        """Return what is known of the choice of an operator: by now, if it is watched."""
+        watch = self.flow.stages[at].watch
+        return self.physical.plan.nodes[at].notes if watch is None else watch
 
     @property
     def schema(self) -> Schema:

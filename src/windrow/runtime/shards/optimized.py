@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from windrow.core.errors import StateError
-from windrow.optimize.context import Context
+from windrow.optimize.context import PlanContext
 from windrow.optimize.passes import optimize
 from windrow.physical.codec import from_json, to_json
 from windrow.physical.operators import (
@@ -88,9 +88,9 @@ def _keep(program: Program, plans: Plans) -> None:
     _made[program] = plans
 
 
-def _context(program: Program) -> Context:
+def _context(program: Program) -> PlanContext:
     constants = None if program.begun is None else program.begun.constants
-    return Context(program.strategy, constants=constants, shards=program.folding())
+    return PlanContext(program.strategy, constants=constants, shards=program.folding())
 
 
 def followed_plan(

@@ -234,10 +234,10 @@ class SparkDatabase:
         bound = self.session.bind_text(text, "", **sets)
         require_used(bound, sets, SPARK)
         if "early_aggregation" in sets:
-            from windrow.optimize.context import Context  # noqa: PLC0415 - it compiles
+            from windrow.optimize.context import PlanContext  # noqa: PLC0415 - it compiles
             from windrow.optimize.passes import optimize, require_early_inputs  # noqa: PLC0415 - it compiles
 
-            (plan,) = optimize([bound], Context(strategy))
+            (plan,) = optimize([bound], PlanContext(strategy))
             require_early_inputs(bound, plan)
 
     def _create(self, text: str, sets: dict[str, str]) -> None:
