@@ -1,5 +1,6 @@
 """Physical plans are data: compared, hashed, written, read again, and identified by structure."""
 
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 from windrow.core.errors import StateError
 from windrow.operators.interner import Interner
 from windrow.operators.open import FACTORIES, open_plan
+from windrow.optimize import notes as optimize_notes
 from windrow.optimize.context import PlanContext
 from windrow.optimize.fold_before_exchange import Folding
 from windrow.optimize.passes import optimize
@@ -17,6 +19,8 @@ from windrow.physical.codec import plan_from_json, plan_to_json, to_json
 from windrow.physical.identity import identities
 from windrow.physical.operators import ExchangeOp, MultiJoinOp, Op, SourceOp, StateLayout
 from windrow.physical.plan import PhysicalPlan
+from windrow.plan.expressions import Expr
+from windrow.plan.format import format_expr
 from windrow.plan.nodes import Query
 from windrow.plan.session import Session
 from windrow.runtime.shards import optimized
@@ -103,6 +107,34 @@ def test_text_costs_reasons_and_places_are_not_identity() -> None:
     assert replace(plan, root=shown) == plan
     moved = bound(QUERIES[3], " USING parquet OPTIONS (path 'elsewhere')")
     assert plan_of(moved).identity == plan.identity
+
+
+COMPUTING = (
+    "SELECT a.x AS x FROM a [RANGE 60], b [RANGE 60] WHERE a.k + 1 = b.k * 2",
+    "SELECT a.k + 1 AS k, SUM(b.k * 3) AS s FROM a [RANGE 9], b [RANGE 9] WHERE a.k = b.k + 2"
+    " GROUP BY a.k + 1",
+    "SELECT a.x AS x FROM a [RANGE 9], b [RANGE 9], c [RANGE 9] WHERE a.k % 5 = b.k + 1 AND"
+    " b.k + 1 = c.k",
+    "SELECT k, v FROM a [RANGE 60] ORDER BY v * k DESC LIMIT 3",
+    "SELECT k % 7 AS g, COUNT(*) AS n FROM (SELECT DISTINCT k FROM a [RANGE 9]) AS d"
+    " GROUP BY k % 7",
+)
+
+
+@pytest.mark.parametrize("text", COMPUTING)
+def test_how_an_expression_is_printed_is_not_identity(
+    text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = [plan.identity for plan in plans(text)]
+
+    def printing(expr: Expr) -> str:
+        return f"{format_expr(expr)} in other words"
+
+    for name, module in list(sys.modules.items()):
+        if name.startswith("windrow.") and getattr(module, "format_expr", None) is format_expr:
+            monkeypatch.setattr(module, "format_expr", printing)
+    assert [plan.identity for plan in plans(text)] == known
+    assert optimize_notes.format_expr is printing
 
 
 def test_orders_that_change_while_a_join_runs_are_not_identity() -> None:

@@ -38,6 +38,7 @@ from windrow.optimize.preaggregate_joins import copies_of
 from windrow.optimize.rewriting import slides_under
 from windrow.physical.calls import AccumulatorCall, GroupBy, PlacedCall
 from windrow.physical.conditions import Compare, Equality, JoinInput, Method, MultiCondition
+from windrow.physical.identity import computed_name
 from windrow.physical.node import PhysicalNode
 from windrow.physical.operators import (
     STATELESS,
@@ -48,7 +49,6 @@ from windrow.physical.operators import (
 )
 from windrow.physical.parts import split_calls
 from windrow.plan.expressions import Expr, Literal, columns_of
-from windrow.plan.format import format_expr
 from windrow.plan.nodes import Aggregate, AggregateCall, Exchange, Named, Plan, Versions, as_column
 from windrow.plan.patterns import PatternKind
 
@@ -346,7 +346,7 @@ class ContributedExprs:
         owners = self.joined.owners(expr) if early is None else (early,)
         if len(owners) == 1 and expr in (names := self.names[owners[0]]):
             return Field(names[expr], expr.type, expr.nullable)
-        name = f"#{format_expr(expr)} {expr.type}"
+        name = computed_name(expr)
         self.made[name] = Named(name, expr)
         return self.made[name].field
 

@@ -10,6 +10,7 @@ from windrow.optimize.context import Early
 from windrow.optimize.place_negation import NegationPlace
 from windrow.optimize.statistics import UNKNOWN, Statistics
 from windrow.physical.conditions import Form
+from windrow.physical.identity import computed_name
 from windrow.physical.node import PhysicalNode
 from windrow.physical.operators import (
     DistinctKind,
@@ -28,7 +29,6 @@ from windrow.physical.operators import (
 )
 from windrow.physical.sources import Crossing, Partials
 from windrow.plan.expressions import Column, Expr
-from windrow.plan.format import format_expr
 from windrow.plan.nodes import AntiJoin, Named, Plan, Route, SemiJoin, as_column
 from windrow.plan.patterns import PatternKind
 
@@ -200,7 +200,7 @@ class Builder:
                 continue
             known = next((m for m in made if m.expr == expr), None)
             if known is None:
-                known = Named(f"#{format_expr(expr)} {expr.type}", expr)
+                known = Named(computed_name(expr), expr)
                 if known.name not in edge.schema:
                     made.append(known)
             names.append(known.name)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from windrow.core.time import Clock, format_duration
 from windrow.operators.levels import levels_of
 from windrow.optimize.catalyst import translatable
@@ -20,7 +22,7 @@ from windrow.physical.operators import (
 )
 from windrow.physical.plan import PhysicalPlan
 from windrow.plan.catalog import Relation, Stream
-from windrow.plan.expressions import conjuncts
+from windrow.plan.expressions import Expr, conjuncts, substitute
 from windrow.plan.format import format_expr
 from windrow.plan.nodes import Query, Route
 from windrow.plan.settings import SPARK, unused
@@ -45,6 +47,9 @@ JOINS = (
     WJoinOp,
 )
 """Operators whose results are rows of all their inputs."""
+
+NOTHING: Mapping[str, Expr] = {}
+"""No computed columns: those of inputs are declared."""
 
 MANY = 2
 """Pairs of inputs from which on EXPLAIN shows how they meet."""
@@ -185,17 +190,21 @@ def _entry_port(port: Port, plan: SparkPlan) -> list[str]:
     return lines
 
 
-def _port(port: Port, plan: SparkPlan, shard: str) -> list[str]:
-    carried = [*port.schema.names, *port.carries]
+def _port(
+    port: Port, plan: SparkPlan, shard: str, computed: Mapping[str, Expr] = NOTHING
+) -> list[str]:
+    """Describe a port; `computed` columns are shown as their expressions."""
+    names = (format_expr(computed[n]) if n in computed else n for n in port.schema.names)
+    carried = [*names, *port.carries]
     order = ["numbered as they come, for count windows"] if port.ordered and not port.level else []
     return [
         f"port {port.number}: {', '.join(carried) or 'times only'}",
-        f"  {_route(port, plan, shard)}",
+        f"  {_route(port, plan, shard, computed)}",
         *(f"  {line}" for line in order),
     ]
 
 
-def _route(port: Port, plan: SparkPlan, shard: str) -> str:
+def _route(port: Port, plan: SparkPlan, shard: str, computed: Mapping[str, Expr]) -> str:
     if plan.shards == 1:
         return "to the only shard"
     match port.route:
@@ -204,19 +213,22 @@ def _route(port: Port, plan: SparkPlan, shard: str) -> str:
         case Route.ONE:
             return "all rows to the first shard"
         case Route.KEY:
-            keys = ", ".join(format_expr(k) for k in port.keys)
+            keys = ", ".join(
+                format_expr(substitute(k, lambda c: computed.get(c.name, c))) for k in port.keys
+            )
             return f"by {keys}: {shard}"
 
 
 def _level(plan: SparkPlan, level: int, made: list[Made]) -> list[str]:
     came = "the inputs" if level == 0 else f"level {level - 1}"
     lines = [f"level {level}, fed by {came}"]
+    computed = {name: expr for _, physical in made for name, expr in physical.computed.items()}
     for port in plan.layout.ports:
         if level and port.level == level:
             names = zip(port.schema.names, plan.forwarded[level].places[port.number], strict=True)
             places = {name: place or "NULL" for name, place in names}
             shown = shard_sql(port, plan.shards, places)
-            lines += [f"  {line}" for line in _port(port, plan, shown)]
+            lines += [f"  {line}" for line in _port(port, plan, shown, computed)]
     for (query, physical), output in zip(made, plan.layout.outputs, strict=True):
         lines += _operators(query, physical, level)
         if output.level == level:
