@@ -3,7 +3,9 @@
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
+from time import process_time
 
 import pytest
 
@@ -241,3 +243,36 @@ def test_a_plan_is_written_however_deep_it_is(terms: int) -> None:
         plan = plan_of(bound(text))
         read = plan_from_json(plan_to_json(plan))
         assert read.identity == plan.identity
+
+
+TEN = tuple(f"s{i}" for i in range(10))
+
+
+@pytest.mark.parametrize(
+    ("text", "most"),
+    [
+        ("SELECT k, SUM(v) AS s FROM s0 [RANGE 60] WHERE v > 3 GROUP BY k", 0.015),  # 0.001
+        (
+            "SELECT s0.k, SUM(s1.v) AS s FROM s0 [RANGE 9], s1 [RANGE 9] WHERE s0.k = s1.k"
+            " GROUP BY s0.k",
+            0.015,
+        ),  # 0.002
+        (
+            f"SELECT s0.v FROM {', '.join(f'{n} [RANGE 60]' for n in TEN)} WHERE "
+            + " AND ".join(f"{a}.k = {b}.k" for a, b in pairwise(TEN)),
+            0.050,
+        ),  # 0.014
+    ],
+)
+def test_optimizing_and_opening_take_no_time_that_anybody_notices(text: str, most: float) -> None:
+    session = Session()
+    streams = (
+        f"CREATE STREAM {n} (ts TIMESTAMP, k BIGINT, v BIGINT) TIMESTAMP BY ts;" for n in TEN
+    )
+    session.execute(f"{''.join(streams)} CREATE QUERY q AS {text}")
+    query, taken = session.query("q"), []
+    for _ in range(5):
+        before = process_time()
+        open_plan(plan_of(query), Interner())
+        taken.append(process_time() - before)
+    assert min(taken) < most
