@@ -10,11 +10,10 @@ from windrow.operators.interner import Interner
 from windrow.operators.join import AntiJoinTask, PartlySignedAntiJoin
 from windrow.operators.measure import measured_statistics
 from windrow.operators.open import OpenPlan, open_plan
-from windrow.optimize.choose_form import choose_form
 from windrow.optimize.context import PlanContext
 from windrow.optimize.cost import EdgeKind, model_of
+from windrow.optimize.negations import choose_form, place_negations
 from windrow.optimize.passes import optimize
-from windrow.optimize.place_negation import place_negations
 from windrow.optimize.rules import MOVES, apply_rules
 from windrow.optimize.statistics import UNKNOWN, Statistics, measured
 from windrow.plan.nodes import AntiJoin, Join, Plan, inputs_of

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from windrow.optimize.early_costs import EarlyConstants
 from windrow.optimize.early_estimates import AUTO, NONE
 from windrow.optimize.fold_before_exchange import Folding
-from windrow.optimize.place_negation import NegationPlace
+from windrow.optimize.negations import NegationPlace
 from windrow.optimize.statistics import UNKNOWN, Statistics
 from windrow.physical.plan import PhysicalPlan
 from windrow.physical.sources import Partials

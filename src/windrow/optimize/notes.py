@@ -9,14 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from windrow.optimize.choose_early import EarlyChoice, explained, facts_of
-from windrow.optimize.choose_form import FormChoice
 from windrow.optimize.choose_join import JoinChoice
 from windrow.optimize.choose_join import explained as explained_join
 from windrow.optimize.choose_join import facts as facts_of_join
-from windrow.optimize.early_calls import early_calls
 from windrow.optimize.early_costs import EarlyConstants
-from windrow.optimize.early_grouping import entry_columns
+from windrow.optimize.early_grouping import early_calls, entry_columns
 from windrow.optimize.grouped_joins import GroupedJoin
+from windrow.optimize.negations import FormChoice
 from windrow.plan.format import format_expr
 
 

@@ -6,7 +6,7 @@
     upa, auto   insertions               unsigned below strict operators   by the edge's pattern
 
 Above a negation by keys, `upa` and `auto` may use a partly signed edge (`delta.py`): `upa` where
-early departures are expected to be rare, `auto` where that costs less (`choose_form.py`).
+early departures are expected to be rare, `auto` where that costs less (`negations.py`).
 
 A pass takes drafts and returns drafts; all are values. Most look at one query, some at all of
 them. The last walks down the logical plan and gives each node its operator (`physical/`). On the
@@ -35,13 +35,13 @@ from windrow.optimize.fold_before_exchange import FoldedPlan, fold_before_exchan
 from windrow.optimize.grouped_joins import grouped_join, versioned
 from windrow.optimize.identify_results import identify_results
 from windrow.optimize.meet_versions_before_slides import meet_versions_before_slides
+from windrow.optimize.negations import place_negations
 from windrow.optimize.notes import EarlyNotes
 from windrow.optimize.physical.aggregation_joins import placements_under
 from windrow.optimize.physical.builder import Builder, Requirements
 from windrow.optimize.physical.relational import lower_relation
 from windrow.optimize.physical.streams import lower_stream
 from windrow.optimize.place_exchanges import place_exchanges
-from windrow.optimize.place_negation import place_negations
 from windrow.optimize.preaggregate_joins import all_joined, preaggregate_joins
 from windrow.optimize.preaggregate_panes import Preaggregated, preaggregate_panes
 from windrow.optimize.rewriting import slides_under

@@ -17,9 +17,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from windrow.core.types import BIGINT
-from windrow.optimize.early_calls import early_calls
 from windrow.optimize.early_estimates import Asked, asked_placement, asks_for
-from windrow.optimize.early_grouping import entry_columns
+from windrow.optimize.early_grouping import early_calls, entry_columns
 from windrow.optimize.grouped_joins import COPIES, GroupedJoin, columns_in, grouped_join
 from windrow.optimize.partial_aggregates import Parts
 from windrow.optimize.preaggregate_panes import Preaggregated, Ranged, ranged, refusal, too_wide

@@ -11,7 +11,6 @@ from windrow.core.errors import SemanticError
 from windrow.core.schema import Field, Schema
 from windrow.optimize.choose_early import EarlyChoice
 from windrow.optimize.choose_join import AUTO, HASH, LOOPS
-from windrow.optimize.early_calls import early_calls
 from windrow.optimize.early_costs import stored_graph
 from windrow.optimize.early_estimates import (
     NONE,
@@ -20,7 +19,7 @@ from windrow.optimize.early_estimates import (
     estimated_facts,
     meets_a_version,
 )
-from windrow.optimize.early_grouping import EntryColumns, argument_exprs, entry_columns
+from windrow.optimize.early_grouping import EntryColumns, argument_exprs, early_calls, entry_columns
 from windrow.optimize.grouped_joins import GroupedJoin, grouped_join, versioned
 from windrow.optimize.join_graph import Order
 from windrow.optimize.join_orders import best_orders

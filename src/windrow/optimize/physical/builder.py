@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from windrow.core.schema import Schema
-from windrow.optimize.choose_form import FormChoice, choose_form
 from windrow.optimize.context import Early
-from windrow.optimize.place_negation import NegationPlace
+from windrow.optimize.negations import FormChoice, NegationPlace, choose_form
 from windrow.optimize.statistics import UNKNOWN, Statistics
 from windrow.physical.conditions import Form
 from windrow.physical.identity import computed_name
