@@ -107,6 +107,8 @@ def pattern_of(plan: nodes.Plan) -> Pattern:
             return _distinct(pattern_of(source))
         case nodes.AntiJoin() | nodes.Except():
             return strict("rule 4: a later arrival on the right retracts a result")
+        case nodes.OuterJoin():
+            return strict("rule 4: a later match retracts a result that NULLs complete")
         case nodes.Hold():
             return strict(
                 "emitted once it has lasted, at most that much later; may yet be retracted"
