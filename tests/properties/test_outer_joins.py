@@ -6,8 +6,10 @@ import pytest
 from hypothesis import given, note
 from hypothesis import strategies as st
 from tests.generate.effort import examples
+from tests.generate.queries import queries
 from tests.generate.streams import worlds_of
 from tests.properties.test_engine_matches_oracle import assert_same, drives
+from tests.properties.test_shards_match_oracle import assert_sharded, sharded_drives
 
 TEXTS = (
     "SELECT a.k, b.v FROM a [RANGE 5] LEFT JOIN b [RANGE 3] ON a.k = b.k",
@@ -68,6 +70,29 @@ TEXTS = (
 @given(data=st.data())
 @examples(4)
 def test_outer_joins_are_right_at_every_instant(text: str, data: st.DataObject) -> None:
+    world = data.draw(worlds_of(text))
+    plan = data.draw(drives(world))
+    note(f"{text}\n{plan}")
+    assert_same(text, world, plan)
+
+
+@given(st.data())
+@examples(40)
+def test_outer_joins_are_right_on_shards(data: st.DataObject) -> None:
+    text = data.draw(st.sampled_from(TEXTS))
+    world = data.draw(worlds_of(text))
+    plan = data.draw(sharded_drives(world))
+    note(f"{text}\n{plan}")
+    assert_sharded(text, world, plan)
+
+
+MIXED = ("join", "theta", "outer join", "filter", "relation", "exists", "not exists", "group")
+
+
+@given(st.data())
+@examples(30)
+def test_outer_joins_among_other_operators_are_right(data: st.DataObject) -> None:
+    text = data.draw(queries(operators=MIXED, outputs=("view", "istream"), eager=True))
     world = data.draw(worlds_of(text))
     plan = data.draw(drives(world))
     note(f"{text}\n{plan}")
