@@ -57,12 +57,14 @@ TEXTS = (
     "SELECT a.id, b.id FROM a [RANGE 4 SLIDE 2] LEFT JOIN b [RANGE 3] ON a.k = b.k",
     "SELECT a.id, b.id FROM a [UNBOUNDED] FULL JOIN b [UNBOUNDED] ON a.k = b.k",
     "ISTREAM(SELECT a.id, b.id FROM a [RANGE 5] LEFT JOIN b [RANGE 3] ON a.k = b.k)",
-    "RSTREAM(SELECT a.id, b.id FROM a [RANGE 4 SLIDE 2] LEFT JOIN b [RANGE 3] ON a.k = b.k) RESTORE",
+    "RSTREAM(SELECT a.id, b.id FROM a [RANGE 4 SLIDE 2] LEFT JOIN b [RANGE 3] ON a.k = b.k)"
+    " RESTORE",
     "SELECT a.id FROM a [RANGE 5] LEFT JOIN b [RANGE 3] ON a.k = b.k"
     " WHERE NOT EXISTS (SELECT * FROM c [RANGE 2] WHERE c.k = b.k)",
     "SELECT c.id FROM c [RANGE 5] WHERE c.k NOT IN"
     " (SELECT b.id FROM a [RANGE 3] LEFT JOIN b [RANGE 3] ON a.k = b.k)",
-    "SELECT a.id, n.w, b.id FROM a [RANGE 5] JOIN n ON a.k = n.k LEFT JOIN b [RANGE 3] ON n.w = b.k",
+    "SELECT a.id, n.w, b.id FROM a [RANGE 5] JOIN n ON a.k = n.k"
+    " LEFT JOIN b [RANGE 3] ON n.w = b.k",
 )
 
 

@@ -83,6 +83,7 @@ BY_HAND = (
             *("a.v > 0", "b.v > 0", "a.v + b.v > 0", "b.v IN (1, NULL)", "NOT b.v > 1"),
             *("b.k IS NULL AND a.v > 0", "b.v IS NULL", "b.id IS NULL", "a.k IS NULL"),
             *("b.s IS NULL", "COALESCE(b.v, 1) > 0", "a.v > 0 OR b.v > 0", "b.v IS NOT NULL"),
+            "a.id IS NULL",
         )
     ),
     f"SELECT a.v FROM {JOIN} AND {NEGATION.format('a')}",

@@ -34,8 +34,9 @@ def narrow_outer_join(plan: Plan) -> Plan:
     σ_{r IS NULL}(L ⟕ R)  ⇒  (L ▷ R) × {NULL}  if r is not NULL in any pair, as a key is not.
 
     L ⟕ R is (L ⋈ R) ⊎ (L ▷ R) × {NULL}: the first p keeps nothing of the second part, the other
-    one nothing of the first part, and all of the second. Likewise both sides of ⟗, of which
-    σ_p with p not true of NULLs on the left leaves ⟕.
+    one nothing of the first part, and all of the second. ⟗ has lone tuples of R as well, whose
+    keys may be NULL: there r is a column that R has no NULLs in. Where p is not true of NULLs on
+    the left, ⟗ is ⟕.
 
     >>> from windrow.optimize.showing import rewritten
     >>> print(rewritten('''SELECT b.price FROM bids AS b [NOW] LEFT JOIN asks AS a [NOW]
@@ -51,9 +52,10 @@ def narrow_outer_join(plan: Plan) -> Plan:
     """
     match plan:
         case Filter(OuterJoin(left, right, on, full) as join, predicate):
-            for kept, other, its_on in ((left, right, on), (right, left, _swapped(on))):
-                lone = _without_partner(conjuncts(predicate), other, its_on)
-                if lone and (full or kept is left):
+            ways = ((left, right, on), (right, left, _swapped(on)))
+            for kept, other, its_on in ways if full else ways[:1]:
+                lone = _without_partner(conjuncts(predicate), other, None if full else its_on)
+                if lone:
                     rest = conjunction(tuple(t for t in conjuncts(predicate) if t not in lone))
                     made = _columns_of(AntiJoin(kept, other, its_on), join)
                     return made if rest is None else Filter(made, rest)
@@ -85,15 +87,18 @@ def _columns_of(plan: Plan, join: OuterJoin) -> Project:
     return Project(plan, tuple(columns))
 
 
-def _without_partner(terms: tuple[Expr, ...], other: Plan, on: JoinOn) -> tuple[Expr, ...]:
-    """Return the terms that say that a row has no partner on the other side."""
+def _without_partner(terms: tuple[Expr, ...], other: Plan, on: JoinOn | None) -> tuple[Expr, ...]:
+    """Return the terms that say that a row has no tuple of the other side.
+
+    With `on`, a row that has one is a pair; without it, the tuple may be alone.
+    """
     return tuple(
         term
         for term in terms
         if isinstance(term, Call) and term.name == "is_null"
         for value in term.args
         if isinstance(value, Column) and value.name in other.schema
-        if not other.schema[value.name].nullable or _never_null(value.name, on)
+        if not other.schema[value.name].nullable or (on is not None and _never_null(value.name, on))
     )
 
 

@@ -38,9 +38,7 @@ def push_filter_below_join(plan: Plan) -> Plan:
             of_right, rest = _split(others, right)
             made = replace(join, left=_filtered(left, of_left), right=_filtered(right, of_right))
             return plan if made == join else _filtered(made, rest)
-        case Filter(
-            SemiJoin() | AntiJoin() | NrrJoin() | OuterJoin(full=False) as join, predicate
-        ):
+        case Filter(SemiJoin() | AntiJoin() | NrrJoin() | OuterJoin(full=False) as join, predicate):
             of_left, rest = _split(predicate, join.left)
             made_left = replace(join, left=_filtered(join.left, of_left))
             return plan if made_left == join else _filtered(made_left, rest)

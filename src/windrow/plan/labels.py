@@ -55,9 +55,9 @@ def label_of(plan: nodes.Plan, clock: Clock) -> str:
             return f"Versions of {table.relation.name}"
         case nodes.Stamped(versions=versions):
             return f"Version of {versions.source.relation.name} met"
-        case nodes.Join() | nodes.SemiJoin() | nodes.AntiJoin() | nodes.NrrJoin():
-            return _join(plan, clock)
-        case nodes.OuterJoin():
+        case (
+            nodes.Join() | nodes.SemiJoin() | nodes.AntiJoin() | nodes.OuterJoin() | nodes.NrrJoin()
+        ):
             return _join(plan, clock)
 
 

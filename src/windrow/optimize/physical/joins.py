@@ -154,9 +154,9 @@ def lower_outer_join(
         swapped = replace(plan.on, left_keys=plan.on.right_keys, right_keys=plan.on.left_keys)
         lone.append((AntiJoin(plan.right, plan.left, swapped), right, *ends[::-1]))
     schema = Schema(tuple(f for f in plan.schema if f.name in wanted.columns))
-    for anti, kept, kept_signed, other in lone:
-        choice = builder.negation(anti, kept)
-        kept = kept if choice is not None and choice.partly_signed else kept_signed
+    for anti, unsigned, signed, other in lone:
+        choice = builder.negation(anti, unsigned)
+        kept = unsigned if choice is not None and choice.partly_signed else signed
         below = wanted.within(anti.left.schema)
         edge = _half_joined(once.under(anti), anti, below, kept, other)
         columns = tuple(Named(f.name, _or_null(f, anti.left.schema)) for f in schema)

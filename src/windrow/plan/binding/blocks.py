@@ -38,6 +38,7 @@ BindExpr = Callable[[exp.Expr], Expr]
 SLIDE_COLUMN = "#slide"
 """The column with the instant at which a count window slides."""
 
+
 @dataclass(frozen=True, slots=True)
 class Body:
     """A bound block or set operation, before SLIDE and the output operator.
@@ -87,7 +88,11 @@ def _slide_instants(
 
     Each stream is bound once more: that it is counted does not depend on who else reads it.
     """
-    moving = [n for n, s in zip(_from_items(select), sources, strict=True) if s.kind in ("stream", "query")]
+    moving = [
+        n
+        for n, s in zip(_from_items(select), sources, strict=True)
+        if s.kind in ("stream", "query")
+    ]
     if not all(s.count_slides for s in sources if s.kind in ("stream", "query")):
         return ()
     windows = [bind_source(node, context, binders).plan for node in moving]

@@ -86,7 +86,7 @@ class Scope:
         table = node.table.lower()
         found = [
             (source, column)
-            for source in (*self.merged, *self.sources)
+            for source in (*self.sources, *self.merged)
             if (source.alias.lower() == table if table else node.name.lower() not in source.hidden)
             if (column := source.find(node.name)) is not None
         ]
