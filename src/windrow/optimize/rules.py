@@ -19,6 +19,7 @@ from windrow.optimize.filters import (
     push_filter_below_window,
 )
 from windrow.optimize.meet_versions_at_streams import meet_versions_at_streams
+from windrow.optimize.narrow_outer_join import narrow_outer_join
 from windrow.optimize.projections import merge_projections, prune_columns
 from windrow.optimize.rewriting import Rule
 from windrow.plan.nodes import Plan, inputs_of
@@ -33,6 +34,7 @@ MOVES: tuple[Rule, ...] = (
     merge_projections,  # first: filters then pass one projection, not many
     push_filter_below_project,  # the four pushes: from what stands highest in a plan ...
     push_filter_below_union,
+    narrow_outer_join,  # before filters pass: what it makes of the join lets more of them pass
     push_filter_below_join,
     push_filter_below_window,  # ... to what stands lowest, next to the stream
     merge_filter_into_join,  # what reads both sides has come as far as it can
