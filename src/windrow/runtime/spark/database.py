@@ -260,9 +260,11 @@ class SparkDatabase(Declarations):
         bound = self.session.bind_text(text, "", **sets)
         require_used(bound, sets, SPARK)
         if "early_aggregation" in sets:
-            from windrow.optimize.lower import require_early_inputs  # noqa: PLC0415 - it compiles
+            from windrow.optimize.context import PlanContext  # noqa: PLC0415 - it compiles
+            from windrow.optimize.passes import optimize, require_early_inputs  # noqa: PLC0415 - it compiles
 
-            require_early_inputs(bound, strategy)
+            (plan,) = optimize([bound], PlanContext(strategy))
+            require_early_inputs(bound, plan)
 
     def _create(self, text: str, sets: dict[str, str]) -> None:
         """Register a query with settings of its own; those of the session stay as they are."""
