@@ -131,6 +131,11 @@ def _shiftright(call: Call, a: str, bits: str) -> str:
     return f"(({number} - (({number} % {power}) + {power}) % {power}) // {power})"
 
 
+def _no_sign(a: str) -> str:
+    """Return a number, 0.0 where it is -0.0."""
+    return f"CASE WHEN {a} = 0 THEN 0.0e0 ELSE {a} END"
+
+
 def _finite(function: str) -> Renderer:
     return lambda _, a: f"CASE WHEN isfinite({a}) OR isnan({a}) THEN {function}({a}) END"
 
@@ -181,7 +186,7 @@ NUMBERS: dict[str, Renderer] = {
     ),
     "expm1": _expm1,
     "log1p": _log1p,
-    "atan2": lambda _, a, b: f"atan2({a}, {b})",
+    "atan2": lambda _, a, b: f"atan2({_no_sign(a)}, {_no_sign(b)})",
     "hypot": _hypot,
     "factorial": lambda _, a: (
         f"CASE WHEN {a} BETWEEN 0 AND 20 THEN factorial(CAST({a} AS INT)) END"

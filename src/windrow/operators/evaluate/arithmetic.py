@@ -287,9 +287,9 @@ BUILDERS: dict[str, Builder] = {
             **{name: name for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh", "cbrt")},
             **{f"a{name}": f"arc{name}" for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh")},
             **{name: name for name in ("expm1", "rint", "degrees", "radians", "hypot")},
-            "atan2": "arctan2",
         }.items()
     },
+    "atan2": _real(lambda y, x: np.arctan2(y + 0.0, x + 0.0)),  # -0.0 is 0.0
     "log1p": _real(_log1p),
     "factorial": lambda _: _factorial,
     "bit_count": lambda _: _bit_count,
