@@ -14,7 +14,7 @@ from windrow.operators.codec import RowCodec, column_of
 from windrow.operators.delta import Delta
 from windrow.operators.join.match import Side, times_of
 from windrow.operators.join.rows import NONE, arrays
-from windrow.operators.state.fields import ArrayField, State, StateField
+from windrow.operators.state.fields import ArrayField, State, StateField, StateLayout
 from windrow.operators.state.key_table import KeyTable, TableField, grown
 from windrow.operators.task import Saved
 from windrow.operators.vector import I64, Vector
@@ -27,7 +27,7 @@ Changes = tuple[I64, I64, I64, I64, I64]
 class DistinctRows(State):
     """Distinct rows of a side, by code. Only the columns that the join reads are kept."""
 
-    layout = "distinct-rows", 1
+    stored_as = StateLayout("distinct-rows")
     state_fields: ClassVar[tuple[StateField, ...]] = (TableField("table", fields="fields"),)
 
     side: Side
@@ -72,7 +72,7 @@ class BagRows(DistinctRows):
       2. rows without use are released: count and `extra` are 0 in no live entry.
     """
 
-    layout = "bag-rows", 1
+    stored_as = StateLayout("bag-rows")
     state_fields = (
         *DistinctRows.state_fields,
         ArrayField("rows", length="table.entries", room="table.capacity"),

@@ -23,6 +23,7 @@ from windrow.operators.state.fields import (
     ScalarField,
     ScratchField,
     State,
+    StateLayout,
 )
 from windrow.operators.state.key_table import KeyTable, grown
 from windrow.operators.task import Counters
@@ -45,7 +46,7 @@ class KeyedForm(State):
     side becomes empty or not, or gets or loses its NULLs) a step costs O(left rows).
     """
 
-    layout = "keyed-half-join", 1
+    stored_as = StateLayout("keyed-half-join")
     state_fields = (
         NestedField("keys"),
         NestedField("left"),
@@ -134,7 +135,7 @@ class PairedForm(State):
     leaves as its count leaves or reaches 0. Costs and stores what the join of Z-sets does.
     """
 
-    layout = "paired-half-join", 1
+    stored_as = StateLayout("paired-half-join")
     state_fields = (
         NestedField("pairs"),
         ArrayField("copies", length="pairs.left.table.entries", room="pairs.left.table.capacity"),

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from windrow.kernels.chains import HEAD_WORDS, ROWS, empty_codes
 from windrow.operators.codec import RowCodec
-from windrow.operators.state.fields import ArrayField, State
+from windrow.operators.state.fields import ArrayField, State, StateLayout
 from windrow.operators.state.key_table import KeyTable, TableField, grown
 from windrow.operators.vector import I64
 
@@ -22,7 +22,7 @@ Heads = npt.NDArray[Any]
 class JoinKeys(State):
     """Key codes and the heads of their chains. Invariant: a live code has rows, or is pinned."""
 
-    layout = "join-keys", 1
+    stored_as = StateLayout("join-keys")
     state_fields = (
         TableField("table", fields="codec.fields"),
         ArrayField("heads", length="table.entries", room="table.capacity"),

@@ -15,7 +15,7 @@ from windrow.operators.join.keys import JoinKeys
 from windrow.operators.join.match import Match
 from windrow.operators.join.pairs import PairBuffer, Quad, pair_columns
 from windrow.operators.join.zset import count_in, count_out
-from windrow.operators.state.fields import ArrayField, NestedField, ScalarField, State
+from windrow.operators.state.fields import ArrayField, NestedField, ScalarField, State, StateLayout
 from windrow.operators.state.key_table import grown
 from windrow.operators.stateless import StatefulTask
 from windrow.operators.task import Counters, Saved
@@ -132,7 +132,7 @@ class Memory(State):
       3. a left row without makings, redo or debt is released.
     """
 
-    layout = "nrr-join-memory", 1
+    stored_as = StateLayout("nrr-join-memory")
     state_fields = (
         NestedField("bag"),
         ArrayField("makings", length="bag.table.entries", room="bag.table.capacity"),

@@ -25,7 +25,7 @@ from windrow.operators.delta import Delta
 from windrow.operators.join.keys import Heads, JoinKeys
 from windrow.operators.join.match import Match, Side, times_of
 from windrow.operators.state.calendar import CalendarQueue
-from windrow.operators.state.fields import State, misfit
+from windrow.operators.state.fields import State, StateLayout, misfit
 from windrow.operators.state.row_columns import interned_codes, load_columns, save_columns
 from windrow.operators.state.row_records import RowRecords
 from windrow.operators.task import Saved
@@ -50,7 +50,7 @@ class JoinRows(State):
       3. from the newest row of a key, `older` leads to all others.
     """
 
-    layout = "join-rows", 1
+    stored_as = StateLayout("join-rows")
 
     match: Match
     number: int

@@ -11,7 +11,7 @@ from windrow.operators.join.bags import BagRows, Changes, stored_fields
 from windrow.operators.join.keys import JoinKeys
 from windrow.operators.join.match import Match
 from windrow.operators.join.pairs import PairBuffer, Quad, pair_columns
-from windrow.operators.state.fields import NestedField, State
+from windrow.operators.state.fields import NestedField, State, StateLayout
 from windrow.operators.stateless import StatefulTask
 from windrow.operators.task import Counters
 from windrow.operators.vector import I64
@@ -24,7 +24,7 @@ class ZSetPairs(State):
     Costs O(changes + rows of their keys); stores the distinct rows of both sides.
     """
 
-    layout = "z-set-pairs", 1
+    stored_as = StateLayout("z-set-pairs")
     state_fields = (NestedField("keys"), NestedField("left"), NestedField("right"))
 
     def __init__(self, match: Match, *, as_set: bool = False) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from windrow.core.schema import Schema
 from windrow.core.time import FOREVER
 from windrow.operators.delta import Delta
-from windrow.operators.state.fields import State
+from windrow.operators.state.fields import State, StateLayout
 from windrow.operators.state.row_columns import load_columns, save_columns
 from windrow.operators.task import Saved
 from windrow.operators.vector import I64, is_interned
@@ -30,7 +30,7 @@ class Backlog(State):
       2. `rows` counts all that waits, and `first` is the time of the oldest.
     """
 
-    layout = "backlog", 1
+    stored_as = StateLayout("backlog")
 
     schema: Schema
     signed: bool

@@ -32,7 +32,7 @@ from windrow.kernels.calendar import (
     pop_rows,
     push_rows,
 )
-from windrow.operators.state.fields import ArrayField, State
+from windrow.operators.state.fields import ArrayField, State, StateLayout
 from windrow.operators.state.key_table import grown
 from windrow.operators.task import Saved
 from windrow.operators.vector import I64
@@ -69,7 +69,7 @@ class CalendarQueue(State):
       4. chunks are free or hold rows of a partition.
     """
 
-    layout = "calendar-queue", 1
+    stored_as = StateLayout("calendar-queue")
     state_fields = tuple(map(ArrayField, ("chunks", "slots", "run", "heap", "far", "meta")))
 
     chunks: I64 = field(default_factory=lambda: np.zeros((4, CHUNK_WORDS), np.int64))
