@@ -28,8 +28,7 @@ from windrow.operators.join.aggregation.op import AggregationJoin, Compute
 from windrow.operators.join.aggregation.task import AggregationJoinTask
 from windrow.operators.join.match import Residual
 from windrow.operators.join.multi.match import MultiMatch
-from windrow.operators.join.multi.task import MultiJoin
-from windrow.operators.join.multi.zset import MultiZSetJoin
+from windrow.operators.join.multi.task import MultiJoin, MultiZSetJoin
 from windrow.operators.join.versions import StampTask, VersionsTask
 from windrow.operators.join.wjoin import HashWJoin, MergeWJoin, NestedWJoin, WJoin
 from windrow.operators.row_store import RowStoreTask

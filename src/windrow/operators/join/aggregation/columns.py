@@ -7,7 +7,7 @@ import numpy as np
 from windrow.core.schema import Field
 from windrow.operators.join.aggregation.op import AggregationJoin
 from windrow.operators.join.aggregation.walk import ContributionBatch
-from windrow.operators.join.multi.copies import BagOfRows
+from windrow.operators.join.multi.stores import BagOfRows
 from windrow.operators.vector import Vector, empty_data
 from windrow.physical.calls import GroupBy
 

@@ -15,7 +15,6 @@ from windrow.kernels.multi_joins import (
     EXPIRE_AT,
     EXPIRE_EVERY,
     GONE,
-    GROUP,
     LOOKED,
     MADE,
     STACK_LINES,
@@ -32,6 +31,7 @@ from windrow.operators.join.multi.program import JoinProgram, compile_orders
 from windrow.operators.join.multi.results import GatheredResults, ResultSink
 from windrow.operators.join.multi.rows import MultiJoinRows
 from windrow.operators.join.multi.stars import Stars
+from windrow.operators.state.fields import ListField, State
 from windrow.operators.task import Counters
 from windrow.operators.vector import I64
 from windrow.physical.conditions import Method
@@ -73,11 +73,13 @@ class LoopStatistics:
 
 
 @dataclass(slots=True)
-class Loops:
-    """The walk over `rows` by the orders of a program.
+class Loops(State):
+    """The walk over `rows` by the orders of a program; only the orders are saved.
 
     `every` is how long the tails of rings may lag; None: as is best for the cache.
     """
+
+    state_fields = (ListField("orders"),)
 
     rows: MultiJoinRows
     method: Method
@@ -175,14 +177,9 @@ class Loops:
         self.rows.release(gone)
         self.work[GONE] = 0
 
-    @property
-    def group(self) -> int:
-        """The number of the last group of arrivals."""
-        return int(self.work[GROUP])
-
-    @group.setter
-    def group(self, number: int) -> None:
-        self.work[GROUP] = number
+    def rebuild(self) -> None:
+        """Follow the saved orders."""
+        self.reorder(tuple(map(tuple, self.orders)))
 
     def statistics(self, seen: list[int], rows: list[int]) -> LoopStatistics:
         """Return what is known of the inputs."""
