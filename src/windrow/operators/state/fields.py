@@ -187,7 +187,7 @@ class ArrayField(StateField):
 
 @dataclass(frozen=True)
 class ScratchField(StateField):
-    """An array that is counted but not saved: work space, or what `rebuild` makes."""
+    """What is counted but not saved: work space, or what `rebuild` makes. An array, or a state."""
 
     room: str | None = None
     fill: int = 0
@@ -195,7 +195,8 @@ class ScratchField(StateField):
 
     def nbytes(self, owner: State) -> int:
         """Return its size."""
-        return int(getattr(owner, self.name).nbytes)
+        value = getattr(owner, self.name)
+        return 0 if value is None else int(value.nbytes)
 
     def load(self, owner: State, saved: object) -> None:
         """Make it anew, filled, if it is known how long it is."""

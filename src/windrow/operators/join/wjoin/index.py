@@ -8,11 +8,12 @@ from windrow.kernels.wjoin_rows import count_codes
 from windrow.operators.codec import RowCodec
 from windrow.operators.delta import Delta
 from windrow.operators.join.multi.match import MultiMatch, equality_codec
+from windrow.operators.state.fields import NestedField, ScratchField, State
 from windrow.operators.state.key_table import KeyTable
 from windrow.operators.vector import I64
 
 
-class KeyIndex:
+class KeyIndex(State):
     """One table of keys for each equality, shared by its streams.
 
     A key is forgotten with the last row that has it, so no bucket is left with old rows and none
@@ -20,6 +21,8 @@ class KeyIndex:
     has to call a routine for buckets that are rarely probed.
     Invariant, asserted by `check`: keys count their rows, and those that are known have some.
     """
+
+    state_fields = (NestedField("tables"), ScratchField("heads"), ScratchField("alive"))
 
     def __init__(self, match: MultiMatch) -> None:
         self.match = match
@@ -59,15 +62,9 @@ class KeyIndex:
                 self.heads[c, dead[:gone]] = 0
                 table.release(dead[:gone])
 
-    @property
-    def nbytes(self) -> int:
-        """Exact size of the arrays."""
-        return self.heads.nbytes + self.alive.nbytes + sum(t.nbytes for t in self.tables)
-
-    def check(self, codes: I64, spans: list[list[int]]) -> None:
+    def check_rows(self, codes: I64, spans: list[list[int]]) -> None:
         """Assert the invariant, of rows that lie in the spans of their streams."""
         for c, table in enumerate(self.tables):
-            table.check()
             counted = np.zeros(self.alive.shape[1], np.int64)
             for i in self.codecs[c]:
                 np.add.at(counted, codes[c, slice(*spans[i])], 1)

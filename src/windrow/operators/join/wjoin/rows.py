@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import cast
 
 import numpy as np
 
@@ -11,14 +12,17 @@ from windrow.core.schema import Field
 from windrow.kernels.wjoin_rows import END, FIRST, SHIFT, SPAN_WORDS, STOP
 from windrow.operators.delta import Delta
 from windrow.operators.join.wjoin.terms import Terms
+from windrow.operators.state.fields import NestedField, ScratchField, State, StateLayout
+from windrow.operators.state.row_columns import interned_codes, load_columns, save_columns
 from windrow.operators.state.row_records import RowRecords
+from windrow.operators.task import Saved
 from windrow.operators.vector import I64
 
 SMALLEST = 64
 
 
 @dataclass(slots=True)
-class StreamRows:
+class StreamRows(State):
     """Rows of n streams, each in a stretch of positions of its own.
 
         ║ gone │ of use │ to come │ room ║ gone │ of use │ ...
@@ -30,6 +34,13 @@ class StreamRows:
       1. each stream lies within its stretch, first <= end <= stop;
       2. its times never decrease.
     """
+
+    stored_as = StateLayout("stream-rows")
+    state_fields = (
+        *map(ScratchField, ("times", "words", "codes", "back")),
+        NestedField("payload"),
+        NestedField("aside"),
+    )
 
     terms: Terms
     indexed: bool
@@ -139,16 +150,31 @@ class StreamRows:
         columns = self.payload[i].take(places) | self.aside[i].take(places)
         return Delta(self.times[first:stop].copy(), columns)
 
-    @property
-    def nbytes(self) -> int:
-        """Exact size of the arrays."""
-        stored = sum(records.nbytes for records in self.payload + self.aside)
-        return stored + sum(lines.nbytes for lines in self._lines)
+    def live_codes(self) -> list[I64]:
+        """Return the interned codes that rows refer to."""
+        found: list[I64] = []
+        for i in range(len(self.spans)):
+            kept, rest = stored_fields(self.terms, i)
+            found += interned_codes(kept + rest, self.held(i).columns)
+        return found
 
-    def check(self) -> None:
+    def content(self, rows: int) -> Saved:
+        """Return the rows of use of each stream: all else follows from them."""
+        held = [self.held(i) for i in range(len(self.spans))]
+        return {"streams": [{"ts": d.ts, "columns": save_columns(d.columns)} for d in held]}
+
+    def take_over(self, saved: Saved) -> None:
+        """Take over saved rows, as rows that are to come."""
+        for i, stream in enumerate(cast("list[Saved]", saved["streams"])):
+            kept, rest = stored_fields(self.terms, i)
+            columns = load_columns(kept + rest, cast("Saved", stream["columns"]))
+            delta = Delta(cast("I64", stream["ts"]), columns)
+            self.admit([delta], i)
+            if len(delta):
+                self.add(i, delta)
+
+    def invariants(self) -> None:
         """Assert the invariants."""
-        for records in self.payload + self.aside:
-            records.check()
         for i, (first, end, stop, _) in enumerate(self.spans.tolist()):
             assert self.base[i] <= first <= end <= stop, "invariant 1: a stream is out of order"
             assert stop <= self.base[i] + self.room[i], "invariant 1: a stream has no room"
