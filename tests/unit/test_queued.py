@@ -237,7 +237,7 @@ def test_ends_are_announced_once_however_many_leave(
             table = Announced()
             table.load(saved)
             table.check()
-    assert table.ends().tolist() == sorted(plain)
+    assert table.ends.tolist() == sorted(plain)
     assert table.due(FOREVER - 1).tolist() == sorted(plain)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +24,13 @@ from windrow.kernels.text import (
 )
 from windrow.operators import nested
 from windrow.operators.buffers import bitmap_of, valid_of, values_of
+from windrow.operators.state.fields import (
+    ArrayField,
+    ScalarField,
+    ScratchField,
+    State,
+    StateLayout,
+)
 from windrow.operators.state.key_table import U64, grown
 from windrow.operators.task import Saved
 from windrow.operators.vector import I64, Bools
@@ -45,7 +51,7 @@ SWEEP_FROM = 1 << 20
 
 
 @dataclass(slots=True)
-class Interner:
+class Interner(State):
     """Byte strings, each with a code that stays until a sweep finds it unused.
 
     What a value's bytes are follows from its type: text and binary are themselves, decimals of
@@ -60,6 +66,18 @@ class Interner:
       3. code 0 is the empty string;
       4. live entries lie inside the used part of the arena, and `SPARE` bytes are left.
     """
+
+    stored_as = StateLayout("interner")
+    state_fields = (
+        ArrayField("meta"),
+        ArrayField("arena", length="used", room="least_room"),
+        ArrayField("starts", length="entries"),
+        ArrayField("lengths", length="entries"),
+        ArrayField("free", length="freed", room="capacity"),
+        ScalarField("swept"),
+        ScratchField("slots"),
+        ScratchField("ahead"),
+    )
 
     arena: U8 = field(default_factory=lambda: np.zeros(1024, np.uint8))
     starts: I64 = field(default_factory=lambda: np.zeros(SMALLEST, np.int64))
@@ -206,42 +224,44 @@ class Interner:
         self.meta[USED] = len(data)
 
     @property
-    def nbytes(self) -> int:
-        """Exact size of the arrays."""
-        arrays = (self.arena, self.starts, self.lengths, self.slots, self.free, self.meta)
-        return sum(a.nbytes for a in arrays) + self.ahead.nbytes
+    def used(self) -> int:
+        """How many bytes of the arena were ever used."""
+        return int(self.meta[USED])
 
-    def save(self) -> Saved:
-        """Return all that `load` needs."""
-        n = int(self.meta[ENTRIES])
-        return {
-            "arena": self.arena[: self.meta[USED]].copy(),
-            "starts": self.starts[:n].copy(),
-            "lengths": self.lengths[:n].copy(),
-            "free": self.free[: self.meta[FREE]].copy(),
-            "swept": self.swept,
-        }
+    @property
+    def least_room(self) -> int:
+        """How many bytes the arena has at least."""
+        return max(1024, self.used + SPARE)
+
+    @property
+    def entries(self) -> int:
+        """How many codes were ever used."""
+        return int(self.meta[ENTRIES])
+
+    @property
+    def freed(self) -> int:
+        """How many of them are free."""
+        return int(self.meta[FREE])
+
+    @property
+    def capacity(self) -> int:
+        """How many codes there may be."""
+        return len(self.starts)
 
     @classmethod
-    def load(cls, saved: Saved) -> Interner:
+    def loaded(cls, saved: Saved) -> Interner:
         """Return an interner with the same codes."""
         made = cls()
-        arena, free = cast("U8", saved["arena"]), cast("I64", saved["free"])
-        starts, lengths = cast("I64", saved["starts"]), cast("I64", saved["lengths"])
-        n = len(starts)
-        made.arena = grown(arena, max(1024, len(arena) + SPARE)).copy()  # type: ignore[assignment]
-        made.starts = grown(starts, SMALLEST).copy()  # type: ignore[assignment]
-        made.lengths = grown(lengths, SMALLEST).copy()  # type: ignore[assignment]
-        made.free = np.zeros(len(made.starts), np.int64)
-        made.free[: len(free)] = free
-        made.meta[:] = n, len(free), len(arena)
-        made.swept = cast("int", saved["swept"])
-        live = made.live()
-        made.slots = np.zeros(slots_for(len(live)), np.int64)
-        fill_slots(made.arena, made.starts, made.lengths, live, made.slots)
+        made.load(saved)
         return made
 
-    def check(self) -> None:
+    def rebuild(self) -> None:
+        """Find slots for the entries."""
+        live = self.live()
+        self.slots = np.zeros(slots_for(len(live)), np.int64)
+        fill_slots(self.arena, self.starts, self.lengths, live, self.slots)
+
+    def invariants(self) -> None:
         """Assert the invariants."""
         live = self.live()
         entries = int(self.meta[ENTRIES])

@@ -16,7 +16,7 @@ from windrow.operators import distinct, streams, window
 from windrow.operators import join as joins
 from windrow.operators.aggregate import GroupByTask
 from windrow.operators.aggregate.contributions import ContributeTask
-from windrow.operators.dataflow import Dataflow, Stage, TaskWatch
+from windrow.operators.dataflow import Stage, TaskWatch
 from windrow.operators.delta import Delta
 from windrow.operators.early_watching import EarlyWatch
 from windrow.operators.endless import endless
@@ -43,7 +43,7 @@ from windrow.operators.state.expirer import (
 from windrow.operators.state.partly_signed_expirer import PartlySignedExpirer
 from windrow.operators.task import Task
 from windrow.operators.topn import TopNTask
-from windrow.operators.vector import I64, Vector
+from windrow.operators.vector import Vector
 from windrow.operators.watching import OrderWatch
 from windrow.optimize.notes import ChoiceNotes, EarlyNote, EarlyNotes, OrderNotes
 from windrow.physical import operators as ops
@@ -147,10 +147,6 @@ class OpenPlan:
     def signature(self) -> str:
         """What a saved state must agree with to be taken over."""
         return self.plan.identity
-
-    def live_codes(self, flow: Dataflow) -> list[I64]:
-        """Return the interned codes that any state refers to."""
-        return [c for s in flow.stages if s.task is not None for c in s.task.live_codes()]
 
 
 def open_plan(plan: PhysicalPlan, interner: Interner) -> OpenPlan:

@@ -123,16 +123,16 @@ class TimedPipeline(Pipeline):
         costs = self.processor.costs_of(self.flow.stages[served.stage].label)
         self._asked += float(_work(served, costs).sum())
 
-    def save(self) -> Saved:
+    def content(self, rows: int) -> Saved:
         """Return what waits, and how far the processor has come."""
         own: Saved = {"now": self.processor.now, "busy": self.processor.busy}
         if isinstance(self.processor.scheduler, RoundRobin):
             own["last"] = self.processor.scheduler.last
-        return {**Pipeline.save(self), "processor": own}
+        return {**Pipeline.content(self, rows), "processor": own}
 
-    def load(self, saved: Saved) -> None:
+    def take_over(self, saved: Saved) -> None:
         """Take over what was saved."""
-        Pipeline.load(self, saved)
+        Pipeline.take_over(self, saved)
         own = saved["processor"]
         self.processor.now, self.processor.busy = own["now"], own["busy"]  # type: ignore[index]
         if isinstance(self.processor.scheduler, RoundRobin):

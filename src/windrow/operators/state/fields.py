@@ -208,7 +208,7 @@ class ScratchField(StateField):
 
 @dataclass(frozen=True)
 class NestedField(StateField):
-    """A state inside: a `State`, a list of them, or None where there is none.
+    """A state inside: a `State`, a list of them, a dict of them, or None where there is none.
 
     `rows` names the attribute that says how many codes of the owner are in use.
     """
@@ -219,6 +219,8 @@ class NestedField(StateField):
         value = getattr(owner, self.name)
         if value is None:
             return []
+        if isinstance(value, dict):
+            return list(value.values())
         return list(value) if isinstance(value, list | tuple) else [value]
 
     def nbytes(self, owner: State) -> int:
@@ -226,17 +228,23 @@ class NestedField(StateField):
         return sum(state.nbytes for state in self._inside(owner))
 
     def save(self, owner: State, rows: int) -> object:
-        """Return what is inside, saved: a list of a list, None of None."""
+        """Return what is inside, saved: a list of a list, pairs of a dict, None of None."""
         if self.rows is not None:
             rows = attrgetter(self.rows)(owner)
         made = [state.save(rows) for state in self._inside(owner)]
         value = getattr(owner, self.name)
+        if isinstance(value, dict):
+            return [list(pair) for pair in zip(map(_listed, value), made, strict=True)]
         return made if isinstance(value, list | tuple) else made[0] if made else None
 
     def load(self, owner: State, saved: object) -> None:
         """Load into the states that are there."""
         inside = self._inside(owner)
         given = saved if isinstance(saved, list) else [] if saved is None else [saved]
+        value = getattr(owner, self.name)
+        if isinstance(value, dict):
+            pairs = cast("list[tuple[object, Saved]]", given)
+            given = [kept for key in map(_listed, value) for k, kept in pairs if k == key]
         if len(given) != len(inside):
             raise misfit(owner, self.name, f"{len(given)} states instead of {len(inside)}")
         for state, one in zip(inside, given, strict=True):

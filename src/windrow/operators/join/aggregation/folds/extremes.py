@@ -41,8 +41,8 @@ class EarlyExtreme(EarlyFold):
     state_fields = (
         NestedField("values", rows="entries_used"),
         NestedField("extremes"),
-        ArrayField("bests", length="entries_used"),
-        ArrayField("now", length="entries_used"),
+        ArrayField("bests", length="entries_used", room="entries_used"),
+        ArrayField("now", length="entries_used", room="entries_used"),
         ArrayField("shown", length=OF_OWNER),
     )
 
