@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
+import pyarrow as pa
+import pytest
 from tests.unit.join_reference import a_match
 
+import windrow as wr
 from windrow.kernels.chains import LEFT, RIGHT
 from windrow.operators.join.gathered import FORESIGHT, GatheredPairs
 from windrow.operators.join.rows import JoinRows
@@ -41,3 +46,39 @@ def test_what_was_gathered_stays_when_room_is_made() -> None:
         ts[:], exp[:] = np.arange(first, first + 3), 500
         out.made += 3
     assert out.times[0, :300].tolist() == list(range(300))
+
+
+@pytest.mark.parametrize("strategy", ["upa", "direct", "negative"])
+@pytest.mark.parametrize("window", ["RANGE 9", "RANGE 9 INTERNAL"])
+@pytest.mark.parametrize("restarts", [False, True], ids=["goes on", "restarts"])
+def test_a_join_gives_the_room_of_a_burst_back(strategy: str, window: str, restarts: bool) -> None:
+    db = wr.connect(engine="local")
+    for name in ("a", "b"):
+        db.execute(f"CREATE STREAM {name} (ts BIGINT, k BIGINT, x BIGINT) TIMESTAMP BY ts")
+    join = f"SELECT a.x, b.x AS y FROM a [{window}], b [{window}] WHERE a.k = b.k"
+    query = db.query(join, strategy=strategy)
+    come: dict[str, list[tuple[int, int, int]]] = {"a": [], "b": []}
+
+    def push(ts: int, rows: int) -> None:
+        for name, given in come.items():
+            new = [(ts, (ts + i) % 5000, ts * 10_000 + i) for i in range(rows)]
+            given += new
+            names = ("ts", "k", "x")
+            db.push(name, pa.table({n: [r[c] for r in new] for c, n in enumerate(names)}))
+        db.advance(ts)
+
+    def live(name: str, at: int) -> list[tuple[int, int, int]]:
+        return [row for row in come[name] if row[0] <= at < row[0] + 9]
+
+    push(1, 8000)
+    full = cast("int", query.stats()["state_bytes"])
+    for ts in range(12, 40):
+        push(ts, 40)
+        if restarts:
+            query.restore(query.snapshot())
+    assert cast("int", query.stats()["state_bytes"]) < full / (2 if strategy == "direct" else 3)
+    if "INTERNAL" not in window:
+        found = sorted(map(tuple, (r.values() for r in query.answer().to_pylist())))
+        pairs = [(a, b) for a in live("a", 39) for b in live("b", 39) if a[1] == b[1]]
+        assert found == sorted((a[2], b[2]) for a, b in pairs)
+        assert len(found) > 100

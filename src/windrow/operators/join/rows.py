@@ -35,6 +35,8 @@ from windrow.physical.conditions import Form
 SMALLEST = 64
 GROWTH = 1.25
 """A store that is full gets so many times its room: a fifth of it is unused at most."""
+SPARSE = 8
+"""A ring of so many times its rows gives its room back."""
 NONE: I64 = np.empty(0, np.int64)
 
 
@@ -133,6 +135,8 @@ class JoinRows(State):
     def _take_slots(self, count: int, heads: Heads) -> I64:
         """Return the slots of new rows, which are counted as stored from now on in a ring."""
         if self.ring:
+            if SPARSE * (self.count + count) < self.capacity:
+                self.fit(self.count + count, heads)
             self._reserve(self.count + count, heads)
             self.count += count
             return self._ring_slots(self.count - count)
@@ -169,6 +173,22 @@ class JoinRows(State):
             newest = heads[:, self.number]
             newest[newest > first] += by
             self.tail += by
+
+    def fit(self, rows: int, heads: Heads) -> None:
+        """Give a ring the room that so many rows need, if that is less; its tail is then slot 0."""
+        old, room = self.capacity, max(SMALLEST, int(GROWTH * rows))
+        if not self.ring or room >= old:
+            return
+        slots = self.live()
+        before, self.links = self.links, self._lines(room)
+        for new, line in zip(arrays(self.links), arrays(before), strict=True):
+            if len(line):
+                new[: len(slots)] = line[slots]
+        self.payload.move(room, _runs(slots) if len(slots) else [])
+        # Slots count from the tail now; 0 is no row, and what names expired ones is never followed.
+        for named in (self.links.older, heads[:, self.number]):
+            named[named > 0] = (named[named > 0] - 1 - self.tail) % old + 1
+        self.tail = 0
 
     def _schedule(self, slots: I64, keep: I64) -> None:
         assert self.due is not None
