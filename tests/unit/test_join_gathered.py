@@ -18,7 +18,7 @@ from windrow.physical.conditions import Form
 
 def gathered() -> GatheredPairs:
     match = a_match(odd=False)
-    left, right = (JoinRows(match, number, Form.FIFO) for number in (LEFT, RIGHT))
+    left, right = (JoinRows(Form.FIFO, match, number) for number in (LEFT, RIGHT))
     return GatheredPairs(match, (left.payload, right.payload))
 
 
@@ -60,9 +60,9 @@ def test_a_join_gives_the_room_of_a_burst_back(strategy: str, window: str, resta
     come: dict[str, list[tuple[int, int, int]]] = {"a": [], "b": []}
 
     def push(ts: int, rows: int) -> None:
-        for name, given in come.items():
+        for name in come:
             new = [(ts, (ts + i) % 5000, ts * 10_000 + i) for i in range(rows)]
-            given += new
+            come[name] += new
             names = ("ts", "k", "x")
             db.push(name, pa.table({n: [r[c] for r in new] for c, n in enumerate(names)}))
         db.advance(ts)

@@ -65,7 +65,7 @@ class KeyedForm(State):
         self.codec = _key_codec(match.left, nullable=kind is HalfJoinKind.NOT_IN)
         self.keys = JoinKeys(self.codec, copies=True)
         self.buffer = PairBuffer()
-        self.left = BagRows(match.left, stored_fields(match.left, []))
+        self.left = BagRows(stored_fields(match.left, []))
         self.total = self.nulls = 0
         self.null_code = -1
         if kind is HalfJoinKind.NOT_IN:

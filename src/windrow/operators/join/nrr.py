@@ -44,7 +44,7 @@ class NrrJoinTask(StatefulTask):
         self.match = match
         self.counters = Counters()
         self.keys = JoinKeys(match.left.key_codec, copies=True)
-        self.table = BagRows(match.right, stored_fields(match.right, []))
+        self.table = BagRows(stored_fields(match.right, []))
         self.memory = Memory(match) if signed else None
         self.buffer = PairBuffer()
 
@@ -142,7 +142,7 @@ class Memory(State):
     )
 
     def __init__(self, match: Match) -> None:
-        self.bag = DistinctRows(match.left, stored_fields(match.left, []))
+        self.bag = DistinctRows(stored_fields(match.left, []))
         self.makings: I64 = np.zeros((SMALLEST, nrr_joins.LEFT_WORDS), np.int64)  # by left row
         self.nodes = np.zeros((SMALLEST, nrr_joins.NODE_WORDS), np.int64)
         self.meta = np.zeros(nrr_joins.META_WORDS, np.int64)

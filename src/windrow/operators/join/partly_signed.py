@@ -51,7 +51,7 @@ class PartlySignedAntiJoin(StatefulTask):
         self.output = Schema(tuple(match.left.schema[n] for n in match.left.output))
         self.keys = JoinKeys(match.left.key_codec)
         self.copies: I64 = np.zeros(len(self.keys.heads), np.int64)  # on the right, by key
-        self.left = JoinRows(match, LEFT, form)
+        self.left = JoinRows(form, match, LEFT)
         self.buffer = PairBuffer()
 
     def step(self, inputs: tuple[Delta, ...], clock: int) -> Delta:

@@ -40,8 +40,8 @@ class StoredSides(StatefulTask):
         self.match, self.endless = match, endless
         self.counters = Counters()
         self.keys = JoinKeys(match.left.key_codec)
-        self.left = JoinRows(match, LEFT, left, compared, endless)
-        self.right = JoinRows(match, RIGHT, right, compared, endless)
+        self.left = JoinRows(left, match, LEFT, compared, endless)
+        self.right = JoinRows(right, match, RIGHT, compared, endless)
 
     def expire(self, clock: int) -> None:
         """Forget what has expired by `clock`."""

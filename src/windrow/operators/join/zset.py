@@ -34,8 +34,8 @@ class ZSetPairs(State):
         self.keys = JoinKeys(match.left.key_codec, copies=True)
         left = stored_fields(match.left, [b.left for b in bands])
         right = stored_fields(match.right, [b.right for b in bands])
-        self.left = BagRows(match.left, left, len(bands))
-        self.right = BagRows(match.right, right, len(bands))
+        self.left = BagRows(left, len(bands))
+        self.right = BagRows(right, len(bands))
         self.buffer = PairBuffer()
         self.changed: tuple[Changes, Changes] | None = None
 

@@ -32,7 +32,7 @@ class ContributedColumns:
         read: dict[str, Vector] = {}
         for i, names in enumerate(self.names):
             if names:
-                read |= self.entries[i].columns(names, part.entries(i))
+                read |= self.entries[i].columns(part.entries(i), names)
         if self.op.match.residual is not None and len(part):
             chosen = np.flatnonzero(self.op.match.residual(read, len(part)))
             if len(chosen) < len(part):

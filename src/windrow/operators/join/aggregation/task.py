@@ -27,8 +27,9 @@ from windrow.operators.join.multi.arrivals import Arrivals
 from windrow.operators.join.multi.inputs import SignedInputs
 from windrow.operators.join.multi.loops import sliced
 from windrow.operators.join.multi.match import Order
-from windrow.operators.join.multi.stores import NONE, BagOfRows
+from windrow.operators.join.multi.stores import BagOfRows
 from windrow.operators.join.multi.task import LoopedTask
+from windrow.operators.join.rows import NONE
 from windrow.operators.join.zset import count_in
 from windrow.operators.netting import net_per_instant
 from windrow.operators.state.fields import NestedField

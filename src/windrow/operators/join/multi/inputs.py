@@ -17,13 +17,13 @@ from windrow.operators.join.multi.loops import Loops, LoopStatistics
 from windrow.operators.join.multi.match import MultiMatch, Order
 from windrow.operators.join.multi.rows import MultiJoinRows
 from windrow.operators.join.multi.stores import (
-    NONE,
     BagOfRows,
     HeldRows,
     InputStore,
     RingOfRows,
     SignedStore,
 )
+from windrow.operators.join.rows import NONE
 from windrow.operators.state.fields import ListField, NestedField, ScalarField, State, StateField
 from windrow.operators.vector import I64
 from windrow.physical.conditions import Form, Method
@@ -112,7 +112,7 @@ class UnsignedInputs(JoinedInputs):
         every: int | None,
     ) -> None:
         fields = [tuple(i.schema[name] for name in i.kept) for i in match.inputs]
-        self.held_rows = [HeldRows(own, f) for own, f in zip(fields, forms, strict=True)]
+        self.held_rows = [HeldRows(f, own) for own, f in zip(fields, forms, strict=True)]
         super().__init__(RowLayout(match), list(self.held_rows), orders, method, every)
         self.waits = [waits(match, i) for i in range(len(forms))]
         self.every = every or 1
@@ -160,8 +160,10 @@ class SignedInputs(JoinedInputs):
         assert all(o[0] == i for i, o in enumerate(orders)), "changes stand first"
         layout = RowLayout(match, signed=True)
         rings = (False,) * len(match.inputs) if ordered is None else ordered
+        fields = [_fields(layout, i) for i in range(len(rings))]
         self.copies: list[SignedStore] = [
-            (RingOfRows if ring else BagOfRows)(_fields(layout, i)) for i, ring in enumerate(rings)
+            RingOfRows(Form.FIFO, own) if ring else BagOfRows(own)
+            for own, ring in zip(fields, rings, strict=True)
         ]
         super().__init__(layout, list(self.copies), orders, method)
 

@@ -32,7 +32,8 @@ from windrow.operators.delta import Delta
 from windrow.operators.join.match import times_of
 from windrow.operators.join.multi.layout import RowLayout
 from windrow.operators.join.multi.match import equality_codec
-from windrow.operators.join.multi.stores import SMALLEST, InputStore
+from windrow.operators.join.multi.stores import InputStore
+from windrow.operators.join.rows import SMALLEST
 from windrow.operators.state.aligned import aligned, row_words
 from windrow.operators.state.fields import NestedField, ScratchField, State, StateLayout
 from windrow.operators.state.key_table import KeyTable, TableField

@@ -2,60 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from windrow.core.schema import Field
-from windrow.core.time import FOREVER
 from windrow.kernels.multi_rows import KEEP
-from windrow.kernels.records import gather_word
-from windrow.operators.codec import RowCodec
 from windrow.operators.delta import Delta
-from windrow.operators.state.calendar import CalendarQueue
-from windrow.operators.state.fields import NestedField, ScratchField, State, StateField
-from windrow.operators.state.key_table import KeyTable, TableField, grown
+from windrow.operators.join.bags import DistinctRows
+from windrow.operators.join.rows import NONE, RowPlaces
 from windrow.operators.state.row_columns import interned_codes, load_columns, save_columns
-from windrow.operators.state.row_records import Moves, RowRecords
+from windrow.operators.state.row_records import Moves
 from windrow.operators.task import Saved
 from windrow.operators.vector import I64, Vector
 from windrow.physical.conditions import Form
 
-SMALLEST = 64
-
-NONE: I64 = np.empty(0, np.int64)
-
 
 @dataclass(slots=True)
-class HeldRows(State):
-    """The columns of an input's rows, by place, and which places are free.
+class HeldRows(RowPlaces):
+    """The columns of an input's rows, by place.
 
     The owner numbers rows and knows which are there: it saves them in its order (`saved_rows`).
-    Invariant, asserted by `check`: a free place of a pool is listed once, and is below `top`.
     """
 
-    state_fields: ClassVar[tuple[StateField, ...]] = (
-        NestedField("payload"),
-        ScratchField("free"),
-        NestedField("due"),
-    )
-
     fields: tuple[Field, ...]
-    form: Form
-    payload: RowRecords = field(init=False)
-    free: I64 = field(default_factory=lambda: np.empty(SMALLEST, np.int64))
-    frees: int = 0
-    top: int = 0
-    due: CalendarQueue = field(default_factory=CalendarQueue)
 
     def __post_init__(self) -> None:
-        self.payload = RowRecords(self.fields, SMALLEST)
-
-    @property
-    def ring(self) -> bool:
-        """Return whether rows expire in order of arrival."""
-        return self.form is Form.FIFO
+        self._open(self.fields)
 
     def span(self, tail: int, head: int) -> tuple[int, int]:
         """Return the numbers that a loop over all rows looks at; loops move both ends of a ring."""
@@ -98,37 +72,17 @@ class HeldRows(State):
                 self.payload.write(where, delta.columns, slice(done, done + size))
                 done += size
             return np.arange(head, head + count)
-        reused = min(count, self.frees)
-        self.frees -= reused
-        fresh = np.arange(self.top, self.top + count - reused)
-        numbers = np.concatenate([self.free[self.frees : self.frees + reused], fresh])
-        self.top += count - reused
+        numbers = self.pool_slots(count)
         self.payload.write(numbers, delta.columns, slice(0, count))
         return numbers
-
-    def schedule(self, numbers: I64, keep: I64) -> None:
-        """Note when new rows of a pool are to leave."""
-        if self.form is not Form.CALENDAR:
-            return
-        ends = keep < FOREVER
-        if ends.all():
-            self.due.push(keep, numbers)
-        elif ends.any():
-            self.due.push(keep[ends], numbers[ends])
 
     def ended(self, clock: int, keep: I64) -> I64:
         """Return the rows of a pool that are of no use after `clock`; `keep` is that of all."""
         if self.form is Form.FIFO or not self.top:
             return NONE
-        if self.form is Form.CALENDAR:
+        if self.due is not None:
             return self.due.pop(clock)[1]
         return np.setdiff1d(np.flatnonzero(keep <= clock), self.free[: self.frees])
-
-    def release(self, numbers: I64) -> None:
-        """Reclaim the places of rows that were taken out."""
-        self.free = grown(self.free, self.frees + len(numbers))  # type: ignore[assignment]
-        self.free[self.frees : self.frees + len(numbers)] = numbers
-        self.frees += len(numbers)
 
     def take(self, places: I64) -> dict[str, Vector]:
         """Return the rows at the places, as columns."""
@@ -151,12 +105,6 @@ class HeldRows(State):
         self.schedule(numbers, words[:, KEEP].copy())
         return numbers
 
-    def invariants(self) -> None:
-        """Assert the invariant."""
-        free = self.free[: self.frees]
-        assert len(np.unique(free)) == self.frees, "a place is free twice"
-        assert not len(free) or free.max() < self.top, "a place is free that never was used"
-
     def check_rows(self, numbers: I64, keep: I64) -> None:
         """Assert what is true of rows that are there."""
 
@@ -168,8 +116,6 @@ class RingOfRows(HeldRows):
     Each copy has a number of its own, from a counter that goes round; a departure takes the row
     at the tail, and no row is looked for [MULTI 3.6]. O(changes).
     """
-
-    form: Form = Form.FIFO
 
     def unfolded(self, delta: Delta) -> Delta:
         """Return the changes one copy each."""
@@ -207,24 +153,13 @@ class RingOfRows(HeldRows):
 
 
 @dataclass(slots=True)
-class BagOfRows(State):
-    """The distinct rows of a signed input, in the columns that the join reads.
+class BagOfRows(DistinctRows):
+    """The distinct rows of a signed input: a row's number is its code.
 
-    A row's number is its code. A departure takes away one copy of an equal row. O(changes).
+    A departure takes away one copy of an equal row. O(changes).
     """
 
-    state_fields = (TableField("table", fields="fields"),)
     ring: ClassVar[bool] = False
-
-    fields: tuple[Field, ...]
-    codec: RowCodec = field(init=False)
-    order: dict[str, int] = field(init=False)
-    table: KeyTable = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.codec = RowCodec(self.fields)
-        self.order = {f.name: i for i, f in enumerate(self.fields)}
-        self.table = KeyTable(self.codec.width)
 
     def unfolded(self, delta: Delta) -> Delta:
         """Return the changes as they are: a row has any number of copies."""
@@ -232,8 +167,7 @@ class BagOfRows(State):
 
     def add(self, delta: Delta, tail: int, head: int) -> I64:
         """Return the numbers of changed rows; where rows stand does not matter."""
-        words = self.codec.words([delta.columns[f.name] for f in self.fields], len(delta))
-        return self.table.encode(words)
+        return self.encode(delta)
 
     def span(self, tail: int, head: int) -> tuple[int, int]:
         """Return the numbers that a loop over all rows looks at, now."""
@@ -253,19 +187,7 @@ class BagOfRows(State):
     def take(self, places: I64) -> dict[str, Vector]:
         """Return the rows at the places, as columns."""
         columns = self.codec.columns_at(self.table.words, places)
-        return dict(zip((f.name for f in self.fields), columns, strict=True))
-
-    def columns(self, names: tuple[str, ...], places: I64) -> dict[str, Vector]:
-        """Return some columns of the rows at the places."""
-        words = self.table.words
-        found = {n: self.codec.column_at(words, places, self.order[n]) for n in names}
-        if self.codec.nullable and names:
-            nulls = np.empty(len(places), np.int64)
-            gather_word(words, self.codec.width - 1, places, nulls)
-            if nulls.any():
-                for name in names:
-                    found[name].valid = (nulls >> self.order[name]) & 1 == 0
-        return found
+        return dict(zip(self.places, columns, strict=True))
 
     def sweep(self, numbers: I64, copies: I64) -> I64:
         """Forget those of the rows that have no copies left; return them, each once."""
