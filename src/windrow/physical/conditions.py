@@ -164,14 +164,13 @@ class Compare:
 
 
 @dataclass(frozen=True)
-class MultiCondition:
-    """All equalities, bands and comparisons hold, and the residual on the columns of the result."""
+class MultiTerms:
+    """All equalities, bands and comparisons hold. An operator has a residual as well."""
 
     inputs: tuple[JoinInput, ...]
     equalities: tuple[Equality, ...] = ()
     bands: tuple[PairBand, ...] = ()
     compares: tuple[Compare, ...] = ()
-    residual: Expr | None = None
 
     def __post_init__(self) -> None:
         n = len(self.inputs)
@@ -183,3 +182,10 @@ class MultiCondition:
     def output(self) -> Schema:
         """The inputs' columns as emitted, one input after the other."""
         return Schema(tuple(i.schema[n] for i in self.inputs for n in i.output))
+
+
+@dataclass(frozen=True)
+class MultiCondition(MultiTerms):
+    """The terms, and the residual on the columns of the result."""
+
+    residual: Expr | None = None

@@ -1,22 +1,13 @@
-"""When n rows match: the parameters of a join of many inputs.
-
-    FROM a, b, c WHERE a.k = b.k AND b.k = c.k AND b.x = c.x AND WINDOW(a, b) = 5 SECONDS
-
-    equalities    (k, k, k)  (-, x, x)        classes of columns with one value
-    bands         a ── b
-
-Results are made of one row of each input; they begin with the newest and end with the first.
-"""
+"""When n rows match: the parameters of a join of many inputs (`physical/conditions.py`)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 from windrow.core.schema import Field, Schema
 from windrow.operators.codec import RowCodec
 from windrow.operators.join.match import Residual
-from windrow.physical.conditions import Compare, Equality, JoinInput, PairBand
+from windrow.physical.conditions import Equality, MultiTerms
 
 Order = tuple[int, ...]
 """Positions of inputs, outermost loop first."""
@@ -29,22 +20,7 @@ def equality_codec(equality: Equality, schema: Schema, at: int) -> RowCodec:
 
 
 @dataclass(frozen=True)
-class MultiMatch:
-    """All equalities, bands and comparisons hold, and the residual on the columns of the result."""
+class MultiMatch(MultiTerms):
+    """The terms, and the residual compiled."""
 
-    inputs: tuple[JoinInput, ...]
-    equalities: tuple[Equality, ...] = ()
-    bands: tuple[PairBand, ...] = ()
-    compares: tuple[Compare, ...] = ()
     residual: Residual | None = None
-
-    def __post_init__(self) -> None:
-        n = len(self.inputs)
-        assert n >= 2, "a join has two inputs at least"
-        assert all(len(e.columns) == n for e in self.equalities), "an entry for each input"
-        assert all(len(e.inputs) >= 2 for e in self.equalities), "an equality binds two at least"
-
-    @cached_property
-    def output(self) -> Schema:
-        """The inputs' columns as emitted, one input after the other."""
-        return Schema(tuple(i.schema[n] for i in self.inputs for n in i.output))
