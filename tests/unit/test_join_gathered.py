@@ -9,7 +9,7 @@ from tests.unit.join_reference import a_match
 
 import windrow as wr
 from windrow.kernels.chains import LEFT, RIGHT
-from windrow.operators.join.gathered import FORESIGHT, GatheredPairs
+from windrow.operators.join.results import FORESIGHT, GatheredPairs
 from windrow.operators.join.rows import SPARSE, JoinRows
 from windrow.operators.join.sides import StoredSides
 from windrow.physical.conditions import Form

@@ -26,8 +26,7 @@ from windrow.operators.interner import Interner
 from windrow.operators.join.aggregation.contributing import ContributingJoinTask
 from windrow.operators.join.aggregation.op import AggregationJoin, Compute
 from windrow.operators.join.aggregation.task import AggregationJoinTask
-from windrow.operators.join.match import Residual
-from windrow.operators.join.multi.match import MultiMatch
+from windrow.operators.join.match import MultiMatch, Residual
 from windrow.operators.join.multi.task import MultiJoin, MultiZSetJoin
 from windrow.operators.join.versions import StampTask, VersionsTask
 from windrow.operators.join.wjoin import HashWJoin, MergeWJoin, NestedWJoin, WJoin

@@ -183,6 +183,11 @@ class MultiTerms:
         """The inputs' columns as emitted, one input after the other."""
         return Schema(tuple(i.schema[n] for i in self.inputs for n in i.output))
 
+    def band_times(self, which: int) -> list[str]:
+        """Return the time columns of an input that bands read."""
+        read = [b.band.left for b in self.bands if b.first == which]
+        return read + [b.band.right for b in self.bands if b.second == which]
+
 
 @dataclass(frozen=True)
 class MultiCondition(MultiTerms):

@@ -15,7 +15,7 @@ from windrow.kernels.expiring_joins import (
 from windrow.kernels.joins import MADE
 from windrow.operators.delta import Delta
 from windrow.operators.join.match import Match
-from windrow.operators.join.pairs import PairBuffer
+from windrow.operators.join.results import PairBuffer
 from windrow.operators.join.rows import NONE
 from windrow.operators.join.sides import StoredSides
 from windrow.operators.vector import I64, Vector

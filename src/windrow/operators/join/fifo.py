@@ -8,8 +8,8 @@ import numpy as np
 
 from windrow.kernels.fifo_joins import BLOCK, enter_arrivals, make_pairs
 from windrow.operators.delta import Delta
-from windrow.operators.join.gathered import GatheredPairs
 from windrow.operators.join.match import Match
+from windrow.operators.join.results import GatheredPairs
 from windrow.operators.join.sides import StoredSides
 from windrow.operators.vector import I64
 from windrow.physical.conditions import Form, bands_imply_liveness

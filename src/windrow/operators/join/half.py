@@ -15,7 +15,7 @@ from windrow.operators.delta import Delta
 from windrow.operators.join.bags import BagRows, stored_fields
 from windrow.operators.join.keys import JoinKeys
 from windrow.operators.join.match import Match, Side
-from windrow.operators.join.pairs import PairBuffer, pair_columns
+from windrow.operators.join.results import PairBuffer, pair_columns
 from windrow.operators.join.zset import ZSetPairs
 from windrow.operators.state.fields import (
     ArrayField,

@@ -21,7 +21,7 @@ from windrow.kernels.joins import (
 from windrow.operators.delta import Delta
 from windrow.operators.join.fifo import sliced
 from windrow.operators.join.match import Match
-from windrow.operators.join.pairs import PairBuffer, pair_columns
+from windrow.operators.join.results import PairBuffer, pair_columns
 from windrow.operators.join.rows import NONE
 from windrow.operators.join.sides import StoredSides
 from windrow.operators.state.fields import ScalarField

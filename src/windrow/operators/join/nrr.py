@@ -13,7 +13,7 @@ from windrow.operators.delta import Delta
 from windrow.operators.join.bags import BagRows, Changes, DistinctRows, stored_fields
 from windrow.operators.join.keys import JoinKeys
 from windrow.operators.join.match import Match
-from windrow.operators.join.pairs import PairBuffer, Quad, pair_columns
+from windrow.operators.join.results import PairBuffer, Quad, pair_columns
 from windrow.operators.join.zset import count_in, count_out
 from windrow.operators.state.fields import ArrayField, NestedField, ScalarField, State, StateLayout
 from windrow.operators.state.key_table import grown

@@ -12,7 +12,7 @@ from windrow.operators.delta import NO_TIMES, Delta
 from windrow.operators.join.half import held_keys
 from windrow.operators.join.keys import JoinKeys
 from windrow.operators.join.match import Match
-from windrow.operators.join.pairs import PairBuffer
+from windrow.operators.join.results import PairBuffer
 from windrow.operators.join.rows import JoinRows
 from windrow.operators.join.zset import count_in, count_out
 from windrow.operators.state.fields import ArrayField, NestedField

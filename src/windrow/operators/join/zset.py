@@ -10,7 +10,7 @@ from windrow.operators.delta import Delta
 from windrow.operators.join.bags import BagRows, Changes, stored_fields
 from windrow.operators.join.keys import JoinKeys
 from windrow.operators.join.match import Match
-from windrow.operators.join.pairs import PairBuffer, Quad, pair_columns
+from windrow.operators.join.results import PairBuffer, Quad, pair_columns
 from windrow.operators.state.fields import NestedField, State, StateLayout
 from windrow.operators.stateless import StatefulTask
 from windrow.operators.task import Counters

@@ -25,7 +25,7 @@ from windrow.operators.join.aggregation.op import AggregationJoin
 from windrow.operators.join.aggregation.parts import Contributions, EarlyFold, InputChanges
 from windrow.operators.join.aggregation.task import AggregationJoinTask
 from windrow.operators.join.aggregation.walk import ContributionBatch
-from windrow.operators.join.multi.match import Order
+from windrow.operators.join.match import Order
 from windrow.operators.vector import I64, Vector
 from windrow.physical.conditions import Method
 from windrow.physical.parts import PartColumns, PartKind

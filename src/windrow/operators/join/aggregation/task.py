@@ -23,10 +23,10 @@ from windrow.operators.join.aggregation.keys import ContributionGroups
 from windrow.operators.join.aggregation.op import AggregationJoin
 from windrow.operators.join.aggregation.parts import Contributions, EarlyFold, InputChanges
 from windrow.operators.join.aggregation.walk import ContributionBatch, Walk
+from windrow.operators.join.match import Order
 from windrow.operators.join.multi.arrivals import Arrivals
 from windrow.operators.join.multi.inputs import SignedInputs
 from windrow.operators.join.multi.loops import sliced
-from windrow.operators.join.multi.match import Order
 from windrow.operators.join.multi.stores import BagOfRows
 from windrow.operators.join.multi.task import LoopedTask
 from windrow.operators.join.rows import NONE

@@ -10,11 +10,11 @@ from windrow.core.schema import Field
 from windrow.core.time import BEGINNING
 from windrow.kernels.multi_rows import BASE, HEAD, KEEP, TAIL, pass_tails, take_out
 from windrow.operators.delta import Delta
+from windrow.operators.join.match import MultiMatch, Order
 from windrow.operators.join.multi.arrivals import Arrivals
 from windrow.operators.join.multi.keep import keep_until, waits
 from windrow.operators.join.multi.layout import RowLayout
 from windrow.operators.join.multi.loops import Loops, LoopStatistics
-from windrow.operators.join.multi.match import MultiMatch, Order
 from windrow.operators.join.multi.rows import MultiJoinRows
 from windrow.operators.join.multi.stores import (
     BagOfRows,

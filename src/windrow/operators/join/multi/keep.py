@@ -13,8 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from windrow.core.time import FOREVER
-from windrow.operators.join.match import after
-from windrow.operators.join.multi.match import MultiMatch
+from windrow.operators.join.match import MultiMatch, after
 from windrow.operators.vector import I64
 
 Node = tuple[int, str]

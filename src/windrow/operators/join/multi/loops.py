@@ -25,12 +25,12 @@ from windrow.kernels.multi_joins import (
     join_groups,
 )
 from windrow.operators.delta import Delta
+from windrow.operators.join.match import Order
 from windrow.operators.join.multi.arrivals import Arrivals
-from windrow.operators.join.multi.match import Order
 from windrow.operators.join.multi.program import JoinProgram, compile_orders
-from windrow.operators.join.multi.results import GatheredResults, ResultSink
 from windrow.operators.join.multi.rows import MultiJoinRows
 from windrow.operators.join.multi.stars import Stars
+from windrow.operators.join.results import GatheredResults, ResultSink
 from windrow.operators.state.fields import ListField, State
 from windrow.operators.task import Counters
 from windrow.operators.vector import I64

@@ -29,9 +29,9 @@ from windrow.kernels.multi_ahead import (
     STEP_WORDS,
 )
 from windrow.kernels.multi_joins import BAND, CHECK_WORDS, EQ, GE, GT, LE, LT, NE
+from windrow.operators.join.match import Order
 from windrow.operators.join.multi.keep import reach
 from windrow.operators.join.multi.layout import RowLayout
-from windrow.operators.join.multi.match import Order
 from windrow.operators.vector import I64
 from windrow.physical.conditions import Method
 

@@ -29,9 +29,8 @@ from windrow.kernels.multi_rows import (
     settle,
 )
 from windrow.operators.delta import Delta
-from windrow.operators.join.match import times_of
+from windrow.operators.join.match import equality_codec, times_of
 from windrow.operators.join.multi.layout import RowLayout
-from windrow.operators.join.multi.match import equality_codec
 from windrow.operators.join.multi.stores import InputStore
 from windrow.operators.join.rows import SMALLEST
 from windrow.operators.state.aligned import aligned, row_words
@@ -215,10 +214,11 @@ class MultiJoinRows(State):
             words = stored[:, layout.value(which, name)]
             columns[name] = layout.value_column(which, name, words)
         columns |= self.stores[which].take(numbers & self.shapes[which, MASK])
-        times = [b.band.left for b in match.bands if b.first == which]
-        times += [b.band.right for b in match.bands if b.second == which]
         ordered = {n: columns[n] for n in match.inputs[which].schema.names if n in columns}
-        ts, last = times_of(ordered, times, len(numbers), clock), stored[:, layout.exp].copy()
+        ts, last = (
+            times_of(ordered, match.band_times(which), len(numbers), clock),
+            stored[:, layout.exp].copy(),
+        )
         return Delta(ts, ordered, None, last) if layout.signed else Delta(ts, ordered, last)
 
     def live_codes(self) -> list[I64]:

@@ -18,8 +18,8 @@ from windrow.kernels.multi_stars import (
     write_stars,
 )
 from windrow.operators.join.multi.arrivals import Arrivals
-from windrow.operators.join.multi.results import GatheredResults
 from windrow.operators.join.multi.rows import MultiJoinRows
+from windrow.operators.join.results import GatheredResults
 from windrow.operators.threads import parts, together
 from windrow.operators.vector import I64
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import ClassVar
 
 from windrow.operators.delta import Delta
+from windrow.operators.join.match import MultiMatch, Order
 from windrow.operators.join.multi.inputs import JoinedInputs, SignedInputs, UnsignedInputs
 from windrow.operators.join.multi.layout import RowLayout
 from windrow.operators.join.multi.loops import FEW, Loops, LoopStatistics, sliced
-from windrow.operators.join.multi.match import MultiMatch, Order
-from windrow.operators.join.multi.results import GatheredResults, Weighted
 from windrow.operators.join.multi.rows import MultiJoinRows
+from windrow.operators.join.results import GatheredResults, Weighted
 from windrow.operators.join.zset import count_in, count_out
 from windrow.operators.state.fields import NestedField, StateField
 from windrow.operators.stateless import StatefulTask

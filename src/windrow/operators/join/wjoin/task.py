@@ -30,11 +30,10 @@ from windrow.kernels.wjoin_loops import (
 )
 from windrow.kernels.wjoin_rows import END, FIRST, STOP, link_rows
 from windrow.operators.delta import NO_TIMES, Delta
+from windrow.operators.join.match import MultiMatch, Order
 from windrow.operators.join.multi.loops import sliced
-from windrow.operators.join.multi.match import MultiMatch, Order
-from windrow.operators.join.multi.results import GatheredResults
-from windrow.operators.join.wjoin.index import KeyIndex
-from windrow.operators.join.wjoin.rows import StreamRows
+from windrow.operators.join.results import GatheredResults
+from windrow.operators.join.wjoin.rows import KeyIndex, StreamRows
 from windrow.operators.join.wjoin.terms import Terms
 from windrow.operators.join.wjoin.windows import Windows, reach_of, unfit
 from windrow.operators.state.fields import ListField, NestedField, ScalarField, ScratchField
