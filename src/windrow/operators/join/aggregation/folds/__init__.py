@@ -1,4 +1,4 @@
-"""Early calls: partial values by entry of an aggregation set, values by group [AGGJOIN 4, rule 2]."""
+"""Early calls: partial values by entry of an aggregation set, values by group [AGGJOIN 4]."""
 
 from __future__ import annotations
 
