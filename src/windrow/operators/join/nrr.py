@@ -65,6 +65,7 @@ class NrrJoinTask(StatefulTask):
             codes,
             np.empty((len(updates), 0), np.int64),
         )
+        # Left keys are looked up and not added: a key without rows of the table matches nothing.
         found = self.keys.table.find(self.match.left.key_words(left))
         self.counters.probes += len(left)
         output = (
@@ -85,6 +86,7 @@ class NrrJoinTask(StatefulTask):
         self.buffer.fill(lambda out: nrr_joins.look_up(arrived, table, *rest, out, work), len(left))
         self.counters.comparisons += int(work[nrr_joins.COMPARED])
         lefts, slots, ts, copies = self.buffer.taken(int(work[nrr_joins.MADE]))
+        # A row of the table with n copies makes n results, as unsigned edges have no weights.
         if not (copies == 1).all():
             times = np.maximum(copies, 0)
             lefts, slots, ts = lefts.repeat(times), slots.repeat(times), ts.repeat(times)
@@ -107,6 +109,7 @@ class NrrJoinTask(StatefulTask):
             lambda names: memory.bag.columns(lefts, names),
             lambda names: self.table.columns(slots, names),
         )
+        # After the columns were read, since rows that nothing names are released.
         memory.settle(self.table, left, (lefts, slots, ts, weight))
         if kept is not None:
             ts, weight = ts[kept], weight[kept]
@@ -168,6 +171,7 @@ class Memory(State):
                 state = (self.makings, side, task.keys.heads, self.nodes, self.meta)
                 if nrr_joins.store_and_join(changed, table, *state, out, work):
                     return True
+                # Two rooms may be too small: nodes are made here, results by the buffer.
                 if work[nrr_joins.LACKS] != nrr_joins.NO_NODES:
                     return False
                 self.nodes = grown(self.nodes, 2 * len(self.nodes))  # type: ignore[assignment]

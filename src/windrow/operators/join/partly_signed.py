@@ -71,8 +71,10 @@ class PartlySignedAntiJoin(StatefulTask):
     def _change(self, left: Delta, right: Delta) -> Delta:
         assert left.exp is not None
         lives = left.exp > left.ts
+        # A tuple that ends as it comes shows at no instant.
         left = left if lives.all() else left.take(np.flatnonzero(lives))
         nulls = self.match.left.null_keys(left)
+        # A NULL key meets nothing, so such rows pass at once and are never taken back.
         free = None if nulls is None else left.take(np.flatnonzero(nulls))
         joinable = left if nulls is None else left.take(np.flatnonzero(~nulls))
         made = self._changes(joinable, self.match.right.joinable(right))
@@ -97,6 +99,7 @@ class PartlySignedAntiJoin(StatefulTask):
         self.counters.comparisons += int(work[COMPARED])
         slots, exp, ts, weight = self.buffer.taken(int(work[MADE]))
         taken = self.left.payload.take(slots)
+        # A key stays for its left rows, or for copies on the right.
         self.keys.sweep(codes)
         columns = {n: taken[n] for n in self.match.left.output}
         return Delta(ts, columns, exp.copy(), weight)

@@ -146,6 +146,7 @@ class JoinRows(RowPlaces):
         match, is_left = self.match, self.number == LEFT
         self.side = match.left if is_left else match.right
         self.bands = [b.left if is_left else b.right for b in match.bands]
+        # Times that results have are in their columns; only the others need a place of their own.
         rest = [name for name in dict.fromkeys(self.bands) if name not in self.side.kept]
         self.timed = self.bands if self.compared else rest
         self._open(tuple(self.side.schema[n] for n in self.side.kept))
@@ -184,6 +185,7 @@ class JoinRows(RowPlaces):
             return NewRows(NONE, NONE, NONE, NONE, NONE, np.empty((0, len(self.bands)), np.int64))
         assert delta.exp is not None
         times = (self.match.left_times if is_left else self.match.right_times)(delta)
+        # Bands may let go of a row before it ends: nothing to come can match it any more.
         keep = (self.match.left_keep if is_left else self.match.right_keep)(delta.exp, times)
         codes = keys.encode(self.side.key_words(delta))
         self.payload.admit(delta.columns)
@@ -217,6 +219,7 @@ class JoinRows(RowPlaces):
         assert rows < 2**30, "a slot fits 31 bits"
         capacity = max(rows, int(GROWTH * old))
         wrapped = self.ring and self.tail + self.count > old
+        # Rows from the tail to the old end move up, the wrapped ones at the front stay.
         first, by = (self.tail, capacity - old) if wrapped else (old, 0)
         moves = [
             (slice(0, first), slice(0, first)),
@@ -229,6 +232,7 @@ class JoinRows(RowPlaces):
         self.payload.move(capacity, moves)
         if by:
             older = self.links.older
+            # Links and heads count from 1, so a slot at or behind the tail is above `first`.
             older[older > first] += by
             newest = heads[:, self.number]
             newest[newest > first] += by
@@ -253,6 +257,7 @@ class JoinRows(RowPlaces):
     def expire(self, clock: int, keys: JoinKeys) -> int:
         """Let go of rows of no use after `clock`, and of keys without any row; return how many."""
         if self.ring:
+            # The oldest row says it for all: `keep` never decreases.
             if not self.count or self.keep[self.tail] > clock:
                 return 0
             dead = np.empty(self.count, np.int64)
@@ -326,6 +331,7 @@ class JoinRows(RowPlaces):
         slots = self._used()
         lines = dict(zip(Links._fields, arrays(self.links), strict=True))
         if self.links.exp is self.links.keep:
+            # One array under two names is saved once.
             lines["exp"] = NONE
         return {
             "form": self._saved_form,

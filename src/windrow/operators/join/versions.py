@@ -113,9 +113,11 @@ class VersionsTask(StatefulTask):
     def _versioned(self, delta: Delta, slots: I64) -> Delta:
         """Follow changes; return what they make of versions."""
         weights = delta.weights()
+        # All changes of an instant of a step make one version.
         fresh = np.append(True, delta.ts[1:] != delta.ts[:-1])
         versions = self.version + np.cumsum(fresh)
         self.version = int(versions[-1])
+        # Each deleted copy may close a version, and open what is left of it.
         room = len(delta) - 2 * int(weights[weights < 0].sum())
         out = np.empty((LINES, room), np.int64)
         made = follow_versions(
@@ -135,6 +137,7 @@ class VersionsTask(StatefulTask):
             # a tuple of the very instant may have come before the change, and leave at its end
             due = ts + self.life + 1
             left = np.stack([due, rows, since, until, weight]).take(closed, axis=1)
+            # A row is kept as long as something deleted still names it, though it has no copies.
             np.add.at(self.gone, left[SLOT], 1)
             if len(closed):
                 self.leaving.append(left)
@@ -148,6 +151,7 @@ class VersionsTask(StatefulTask):
 
     def _withdrawn(self, clock: int) -> tuple[Delta, I64]:
         """Return the departures of rows that do not matter any more, and which rows these are."""
+        # Batches are in order, and so are the rows of each: only the first that is not due is cut.
         due: list[I64] = []
         while self.leaving and self.leaving[0][DUE, 0] <= clock:
             first = self.leaving.popleft()

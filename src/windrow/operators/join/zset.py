@@ -45,6 +45,7 @@ class ZSetPairs(State):
         Their slots can be read until `settle`, which must follow.
         """
         match, work = self.match, np.zeros(WORK_WORDS, np.int64)
+        # Codes of both sides before the loops: new keys must have heads.
         codes = self.keys.encode(match.left.key_words(left))
         more = self.keys.encode(match.right.key_words(right))
         lefts = (left.ts, left.weights(), self.left.encode(left), codes, match.left_times(left))
@@ -54,6 +55,7 @@ class ZSetPairs(State):
         self.changed = (lefts, rights)
         sides = (self.left.rows, self.left.links), (self.right.rows, self.right.links)
         rest = (*sides, self.keys.heads, match.bounds, self.as_set)
+        # Often a change makes about one pair; the buffer grows where it makes more.
         self.buffer.fill(
             lambda out: join_changes(lefts, rights, *rest, out, work), len(left) + len(right)
         )
@@ -67,6 +69,7 @@ class ZSetPairs(State):
         (_, _, lefts, codes, _), (_, _, rights, more, _) = self.changed
         self.left.sweep(lefts)
         self.right.sweep(rights)
+        # Keys last: sweeping rows has counted them out of their heads.
         self.keys.sweep(codes, more)
         self.changed = None
 
