@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import signal
 
 import click
 
@@ -85,5 +86,13 @@ def windrow() -> None:
 
 
 def main() -> None:
-    """Run the command line."""
-    windrow(prog_name="windrow")
+    """Run the command line.
+
+    Once the command has ended its exit code is settled: a signal that comes while the interpreter
+    shuts down does not change it.
+    """
+    try:
+        windrow(prog_name="windrow")
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_IGN)

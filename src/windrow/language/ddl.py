@@ -1,4 +1,4 @@
-"""Statements other than queries: CREATE, DROP, SHOW, EXPLAIN, SET."""
+"""Statements other than queries: CREATE, DROP, SHOW, DESCRIBE, EXPLAIN, SET."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from windrow.language.windows import BARE_WINDOW, WINDOW_WORDS
 
 Word = TypeVar("Word", bound=str)
 
-CREATE_FORMS = "CREATE makes a STREAM, a RELATION, a NON RETROACTIVE RELATION or a QUERY."
+CREATE_FORMS = "CREATE makes a STREAM, a RELATION, a NON RETROACTIVE RELATION, a VIEW or a QUERY."
 LEFT_OVER = "Take it out, or end the statement before it with ;."
 AFTER = dict.fromkeys(WINDOW_WORDS, BARE_WINDOW) | {
     "EXISTS": "Write EXISTS (SELECT ... FROM ...).",
@@ -45,7 +45,7 @@ def read_statement(p: QueryParser) -> statements.Statement:
     if read is None and not p.at_query() and not p.at_stream_function():
         p.fail(
             f"{p.found()} does not begin a statement",
-            detail="A statement begins with SELECT, CREATE, DROP, SHOW, EXPLAIN or SET.",
+            detail="A statement begins with SELECT, CREATE, DROP, SHOW, DESCRIBE, EXPLAIN or SET.",
             hint=spans.did_you_mean(p.word(), (*spans.STATEMENT_WORDS, *spans.STREAM_WORDS))
             or no_statement(p.word()),
         )
@@ -104,13 +104,18 @@ def named(p: QueryParser, what: str) -> tuple[str, Span]:
 
 
 def read_create(p: QueryParser, start: Token) -> statements.Statement:
-    """``CREATE STREAM``, ``CREATE [NON RETROACTIVE] RELATION``, ``CREATE [OR REPLACE] QUERY``."""
+    """``CREATE STREAM``, ``[NON RETROACTIVE] RELATION``, ``[OR REPLACE] VIEW | QUERY``."""
     p._advance()
     replace = p.take("OR", "REPLACE")
     if p.take("QUERY"):
         return read_create_query(p, start, or_replace=replace)
+    if p.take("VIEW"):
+        return read_create_view(p, start, or_replace=replace)
     if replace:
-        p.fail("OR REPLACE is for queries only", hint="DROP it first, then CREATE it again.")
+        p.fail(
+            "OR REPLACE is for views and queries only",
+            hint="DROP it first, then CREATE it again.",
+        )
     if p.take("STREAM"):
         return read_create_stream(p, start)
     if p.take("RELATION"):
@@ -120,7 +125,7 @@ def read_create(p: QueryParser, start: Token) -> statements.Statement:
     return p.fail(
         f"cannot CREATE {p.found()}",
         detail=CREATE_FORMS,
-        hint=spans.did_you_mean(p.word(), ("STREAM", "RELATION", "QUERY"))
+        hint=spans.did_you_mean(p.word(), ("STREAM", "RELATION", "VIEW", "QUERY"))
         or ("Write CREATE NON RETROACTIVE RELATION." if p.at("NON") else "")
         or "Write CREATE STREAM for tuples with a time, CREATE RELATION for a table.",
     )
@@ -139,6 +144,23 @@ def read_create_query(p: QueryParser, start: Token, *, or_replace: bool) -> stat
         name_span=name_span,
         query=query,
         text=text,
+        or_replace=or_replace,
+        if_not_exists=if_not_exists,
+        span=so_far(p, start),
+    )
+
+
+def read_create_view(p: QueryParser, start: Token, *, or_replace: bool) -> statements.CreateView:
+    """``CREATE VIEW name [(columns)] AS query``."""
+    if_not_exists = p.take("IF", "NOT", "EXISTS")
+    name, name_span = named(p, "the name of the view")
+    columns = read_names(p, "of the view") if p.at("(") else ()
+    p.need("AS", "CREATE VIEW name AS is followed by the query.")
+    return statements.CreateView(
+        name=name,
+        name_span=name_span,
+        columns=columns,
+        query=read_query(p),
         or_replace=or_replace,
         if_not_exists=if_not_exists,
         span=so_far(p, start),
@@ -223,7 +245,7 @@ def read_columns(
     while True:
         start = p._curr
         if not key and p.take("PRIMARY KEY"):
-            key, key_span = read_names(p), so_far(p, start)
+            key, key_span = read_names(p, "of the key"), so_far(p, start)
         else:
             column, is_key = read_column(p)
             columns.append(column)
@@ -241,13 +263,13 @@ def read_columns(
     return tuple(columns), key, key_span
 
 
-def read_names(p: QueryParser) -> tuple[str, ...]:
+def read_names(p: QueryParser, whose: str) -> tuple[str, ...]:
     """``(a, b)``."""
     opened = p._curr
-    p.need("(", "The columns of the key follow in brackets.")
-    names = [p.name("a column of the key").name]
+    p.need("(", f"The columns {whose} follow in brackets.")
+    names = [p.name(f"a column {whose}").name]
     while p._match(TokenType.COMMA):
-        names.append(p.name("a column of the key").name)
+        names.append(p.name(f"a column {whose}").name)
     p.need_close(TokenType.R_PAREN, opened)
     return tuple(names)
 
@@ -382,6 +404,15 @@ def read_show(p: QueryParser, start: Token) -> statements.Show:
     return statements.Show(what=what, span=so_far(p, start))
 
 
+def read_describe(p: QueryParser, start: Token) -> statements.Describe:
+    """``DESCRIBE name``, ``DESC name``."""
+    p._advance()
+    if p._next:
+        any(p.take(kind) for kind in get_args(statements.ObjectKind))
+    name, place = named(p, "a stream, a relation, a view or a query")
+    return statements.Describe(name=name, name_span=place, span=so_far(p, start))
+
+
 def one_of(p: QueryParser, words: tuple[Word, ...], after: str) -> Word:
     """Take one of `words`, or fail and list them."""
     for word in words:
@@ -488,6 +519,8 @@ READERS: dict[str, Callable[[QueryParser, Token], statements.Statement]] = {
     "CREATE": read_create,
     "DROP": read_drop,
     "SHOW": read_show,
+    "DESCRIBE": read_describe,
+    "DESC": read_describe,
     "EXPLAIN": read_explain,
     "SET": read_set,
 }

@@ -46,6 +46,12 @@ def print_statement(statement: statements.Statement, *, pretty: bool = False) ->
             guard = "IF NOT EXISTS " if statement.if_not_exists else ""
             query = to_sql(statement.query, pretty=pretty)
             return f"{head} {guard}{name_sql(statement.name)} AS{chr(10) if pretty else ' '}{query}"
+        case statements.CreateView():
+            head = "CREATE OR REPLACE VIEW" if statement.or_replace else "CREATE VIEW"
+            guard = "IF NOT EXISTS " if statement.if_not_exists else ""
+            columns = f" ({', '.join(map(name_sql, statement.columns))})" * bool(statement.columns)
+            query = to_sql(statement.query, pretty=pretty)
+            return f"{head} {guard}{name_sql(statement.name)}{columns} AS {query}"
         case statements.Select():
             return to_sql(statement.query, pretty=pretty)
         case statements.Drop():
@@ -53,6 +59,8 @@ def print_statement(statement: statements.Statement, *, pretty: bool = False) ->
             return f"DROP {statement.kind} {guard}{name_sql(statement.name)}"
         case statements.Show():
             return f"SHOW {statement.what}"
+        case statements.Describe():
+            return f"DESCRIBE {name_sql(statement.name)}"
         case statements.Explain():
             return f"EXPLAIN FORMAT {statement.format.upper()} {explained(statement, pretty)}"
         case statements.SetOption():

@@ -12,6 +12,7 @@ from windrow.core.errors import BindError, InputError
 from windrow.core.naming import require_text, shown
 from windrow.core.time import BEGINNING, Clock
 from windrow.kernels.cache import warn_if_cold
+from windrow.language.parameters import with_parameters
 from windrow.language.statements import CreateQuery, Drop, Explain, Select, Statement
 from windrow.operators.queued import Processor
 from windrow.operators.task import Saved
@@ -20,7 +21,7 @@ from windrow.optimize.lower import require_early_inputs
 from windrow.plan.catalog import Relation, Stream
 from windrow.plan.functions.moments import FIRST_MOMENT
 from windrow.plan.nodes import Query
-from windrow.plan.session import QUERY_HINT, SCRIPT_HINT, Session, unregistered
+from windrow.plan.session import DIFFERENT_NAMES, QUERY_HINT, SCRIPT_HINT, Session, unregistered
 from windrow.plan.settings import (
     LOCAL,
     check_setting,
@@ -29,6 +30,7 @@ from windrow.plan.settings import (
     require_unset,
     require_used,
 )
+from windrow.runtime.handles import Declarations
 from windrow.runtime.local import handle
 from windrow.runtime.local.early import followed, measured_placements
 from windrow.runtime.local.explain import explained
@@ -47,7 +49,7 @@ Arrived = tuple[str, I64, FittedRows]
 """The name of a stream, and tuples of it that are in order, with their times."""
 
 
-class Database:
+class Database(Declarations):
     """Streams, relations and standing queries in this process.
 
     Examples
@@ -78,24 +80,37 @@ class Database:
         self._closed = False
         self._drained = False
 
-    def execute(self, text: str) -> str | None:
+    def execute(
+        self, text: str, params: Mapping[str, object] | None = None
+    ) -> str | pa.Table | None:
         """Run a script of statements; CREATE QUERY registers and starts.
 
-        Return what EXPLAIN shows, one text for all of the script's; None if it has none.
+        Return what SHOW or DESCRIBE shows, the last of the script's, as a table; else what EXPLAIN
+        shows, one text for all of the script's; None if it has none of these. ``:name`` in the
+        text stands for a value of `params`.
         """
         self._require_open()
         require_text(text, "a script", SCRIPT_HINT)
         texts: list[str] = []
+        tables: list[pa.Table] = []
 
         def after(statement: Statement, result: object) -> None:
             if isinstance(statement, Explain):
                 assert isinstance(result, Query), "EXPLAIN gives a query"
                 texts.append(explained(self._planned(result), statement.format))
+            elif isinstance(result, pa.Table):
+                tables.append(result)
             else:
                 self._after(statement, result)
 
-        self.session.execute(text, after)
+        self.session.execute(with_parameters(text, params), after)
+        if tables:
+            return tables[-1]
         return "\n\n".join(texts) if texts else None
+
+    def queries(self) -> list[handle.QueryHandle]:
+        """Return a handle of each standing query, in the order of registration."""
+        return [handle.QueryHandle(self, name) for name in self.session.queries]
 
     def _planned(self, query: Query) -> RunningQuery:
         """Return a query as it runs, or as it would if it were registered now."""
@@ -152,16 +167,23 @@ class Database:
         self._relations.pop(key, None)
 
     def query(
-        self, text: str, *, strategy: str | None = None, name: str | None = None, **settings: object
+        self,
+        text: str,
+        params: Mapping[str, object] | None = None,
+        *,
+        strategy: str | None = None,
+        name: str | None = None,
+        **settings: object,
     ) -> handle.QueryHandle:
         """Register a standing query and return the handle to read it by.
 
-        `text` is a query, or the name of one that a script has registered. Any setting may be
-        given for this query alone, as in ``expiry="piggyback"``; what is not given, or None, is as
-        SET says. One that the query has no use for is refused.
+        `text` is a query, or the name of one that a script has registered; ``:name`` in it stands
+        for a value of `params`. Any setting may be given for this query alone, as in
+        ``expiry="piggyback"``; what is not given, or None, is as SET says. One that the query has
+        no use for is refused.
         """
         self._require_open()
-        require_text(text, "a query", QUERY_HINT)
+        text = with_parameters(require_text(text, "a query", QUERY_HINT), params)
         sets = {n: check_setting(n, v) for n, v in settings.items() if v is not None}
         if text.lower() in self._running:
             require_unset(text, sets if strategy is None else {"strategy": strategy, **sets})
@@ -179,10 +201,10 @@ class Database:
         if name is None:
             return
         require_text(name, "the name of a query")
-        if name.lower() in self.session.queries or self.session.catalog.get(name) is not None:
+        if self.session.kind(name) is not None:
             raise BindError(
                 f'"{name}" exists already',
-                detail="Streams, relations and queries have different names.",
+                detail=DIFFERENT_NAMES,
                 hint="Choose another name, or drop what has it.",
             )
 
