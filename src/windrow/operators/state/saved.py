@@ -160,7 +160,11 @@ def _arrow(value: object) -> pa.Array:
             return pa.LargeListArray.from_arrays(pa.array([0, len(rows)], pa.int64()), rows)
         case dict() if value:
             return pa.StructArray.from_arrays([*map(_arrow, value.values())], [*map(str, value)])
-        case list() | tuple() if any(isinstance(v, dict | list | np.ndarray) for v in value):
+        case list() | tuple() if len(set(map(type, value))) > 1 or _nests(value):
             return _arrow(dict(enumerate(value)))
         case _:
             return pa.array([value])
+
+
+def _nests(values: list[object] | tuple[object, ...]) -> bool:
+    return any(isinstance(value, dict | list | tuple | np.ndarray) for value in values)
