@@ -15,6 +15,7 @@ from windrow.plan.nodes import (
     Named,
     NrrJoin,
     Numbered,
+    OuterJoin,
     Plan,
     Project,
     Scan,
@@ -71,7 +72,7 @@ def _narrow(plan: Plan, read: frozenset[str]) -> Plan:
             return replace(plan, source=_only(source, read - {column}))
         case Window(source, spec) if not isinstance(spec, Rows | PartitionRows) or _arrives(source):
             return replace(plan, source=_only(source, read | _read_by_window(plan)))
-        case Join(left, right, on):
+        case Join(left, right, on) | OuterJoin(left, right, on):
             both = read | columns_of_on(on)
             return replace(plan, left=_only(left, both), right=_only(right, both))
         case SemiJoin(left, right, on) | AntiJoin(left, right, on):

@@ -6,14 +6,15 @@ from dataclasses import replace
 
 from windrow.optimize.rewriting import names_of
 from windrow.plan.expressions import Expr, columns_of, conjunction, conjuncts
-from windrow.plan.nodes import AntiJoin, Filter, Join, NrrJoin, Plan, SemiJoin
+from windrow.plan.nodes import AntiJoin, Filter, Join, NrrJoin, OuterJoin, Plan, SemiJoin
 
 
 def push_filter_below_join(plan: Plan) -> Plan:
-    """σ_p(L ⋈ R)  ⇒  σ_p(L) ⋈ R  if p reads only L; likewise R; likewise the left of ⋉, ▷, ⋈NRR.
+    """σ_p(L ⋈ R)  ⇒  σ_p(L) ⋈ R  if p reads only L; likewise R; the left of ⋉, ▷, ⟕, ⋈NRR.
 
     A result holds its left tuple unchanged, so p says of it what it says of that tuple. The
-    right side of ⋉ and ▷ is not in the result, and an NRR is looked up as it is.
+    right side of ⋉ and ▷ is not in the result, that of ⟕ may be NULL there, and an NRR is looked
+    up as it is.
 
     >>> from windrow.optimize.showing import rewritten
     >>> from windrow.optimize.push_filter_below_project import push_filter_below_project
@@ -37,7 +38,7 @@ def push_filter_below_join(plan: Plan) -> Plan:
             of_right, rest = _split(others, right)
             made = replace(join, left=_filtered(left, of_left), right=_filtered(right, of_right))
             return plan if made == join else _filtered(made, rest)
-        case Filter(SemiJoin() | AntiJoin() | NrrJoin() as join, predicate):
+        case Filter(SemiJoin() | AntiJoin() | NrrJoin() | OuterJoin(full=False) as join, predicate):
             of_left, rest = _split(predicate, join.left)
             made_left = replace(join, left=_filtered(join.left, of_left))
             return plan if made_left == join else _filtered(made_left, rest)

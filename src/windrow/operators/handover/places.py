@@ -21,6 +21,7 @@ from windrow.plan.nodes import (
     Join,
     Named,
     NrrJoin,
+    OuterJoin,
     Plan,
     Project,
     SemiJoin,
@@ -100,7 +101,7 @@ def _meaning(plan: Plan, known: dict[int, Plan]) -> Plan:
     """
     if id(plan) not in known:
         below = tuple(_meaning(p, known) for p in inputs_of(plan))
-        if isinstance(plan, Window | Join | SemiJoin | AntiJoin | NrrJoin):
+        if isinstance(plan, Window | Join | SemiJoin | AntiJoin | OuterJoin | NrrJoin):
             below = tuple(p.source if isinstance(p, Project) and _narrows(p) else p for p in below)
         elif isinstance(plan, UnionAll | Intersect | Except):  # columns are matched by position
             both = zip(below, inputs_of(plan), strict=True)

@@ -9,7 +9,12 @@ from windrow.core.schema import Schema
 from windrow.core.time import format_duration
 from windrow.optimize.physical.aggregates import lower_aggregate
 from windrow.optimize.physical.builder import Builder, Requirements, add_distinct
-from windrow.optimize.physical.joins import lower_half_join, lower_join, lower_nrr_join
+from windrow.optimize.physical.joins import (
+    lower_half_join,
+    lower_join,
+    lower_nrr_join,
+    lower_outer_join,
+)
 from windrow.optimize.physical.streams import lower_recent_answers, lower_window, ordered
 from windrow.physical.node import PhysicalNode
 from windrow.physical.operators import (
@@ -38,6 +43,7 @@ from windrow.plan.nodes import (
     Join,
     Named,
     NrrJoin,
+    OuterJoin,
     Plan,
     Project,
     RecentAnswers,
@@ -84,6 +90,8 @@ def _lowered(builder: Builder, plan: Plan, wanted: Requirements) -> PhysicalNode
         case Stamped():
             edge = lower_stamped(builder, plan, wanted, lower_relation)
             return _held(builder, edge, wanted.slide)
+        case OuterJoin():
+            return lower_outer_join(builder, plan, wanted, lower_relation)
         case SemiJoin() | AntiJoin():
             return lower_half_join(builder, plan, wanted, lower_relation)
         case Aggregate():

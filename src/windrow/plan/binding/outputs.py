@@ -392,6 +392,8 @@ def _replacing(plan: nodes.Plan) -> tuple[str, bool] | None:
             return "DISTINCT over an external window", False
         case nodes.AntiJoin() | nodes.Except():
             return "a negation", False
+        case nodes.OuterJoin():
+            return "an outer join", False
         case nodes.TopN():
             return "LIMIT", False
         case nodes.SemiJoin(left=left):  # the right side is not in the output

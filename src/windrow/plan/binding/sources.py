@@ -207,6 +207,7 @@ def _keeps_all(plan: nodes.Plan) -> bool:
             | nodes.NrrJoin()
             | nodes.SemiJoin()
             | nodes.AntiJoin()
+            | nodes.OuterJoin()
             | nodes.UnionAll()
         ):
             return any(_keeps_all(below) for below in nodes.inputs_of(plan))
