@@ -132,6 +132,7 @@ class Dataflow(State):
         # A lag adds up from the leaves; where inputs differ in it, the faster ones wait.
         for i, stage in enumerate(self.stages):
             below = [lags[j] for j in stage.inputs]
+            # Only where inputs differ in how far they have come must the faster one wait.
             if len(below) > 1 and any(below):
                 self._aligned_stages.add(i)
             lags[i] = stage.lags + max(below, default=0)
@@ -156,6 +157,7 @@ class Dataflow(State):
         """
         if self.begun:
             return self._round(sources, clock, start=start, ends=ends)
+        # Rows of relations from before the first event are an answer of their own, at its instant.
         before, sources = parted(sources, start, self.stages)
         first = self.opened(before, start)
         return Delta.concat([first, self._round(sources, clock, start=start, ends=ends)])

@@ -115,6 +115,7 @@ class Interner(State):
         return codes
 
     def _encode_dictionary(self, array: pa.DictionaryArray) -> I64:
+        # Each text of the dictionary once; the place behind the last is for NULL.
         codes = np.zeros(len(array.dictionary) + 1, np.int64)
         codes[:-1] = self.encode(array.dictionary)
         places = array.indices.cast(pa.int64()).fill_null(len(codes) - 1)
@@ -129,6 +130,7 @@ class Interner(State):
     def encode_strings(self, data: U8, offsets: I64) -> I64:
         """Return the code of each string data[offsets[i] : offsets[i + 1]]. O(bytes)."""
         codes = np.empty(len(offsets) - 1, np.int64)
+        # The kernel stops at the first string that has no room, and goes on behind it.
         done = 0
         while True:
             table = StringTable(
@@ -195,10 +197,12 @@ class Interner(State):
     def sweep(self, live: list[I64]) -> None:
         """Forget every string whose code is not in `live`. O(entries + bytes kept + live)."""
         keep = np.zeros(int(self.meta[ENTRIES]), np.bool_)
+        # NULLs refer to the empty string without being listed anywhere.
         keep[0] = True
         for codes in live:
             keep[codes] = True
         gone = self.live()
+        # Free codes stay free: only live ones can go.
         gone = gone[~keep[gone]]
         freed = int(self.meta[FREE])
         self.free[freed : freed + len(gone)] = gone
@@ -214,10 +218,12 @@ class Interner(State):
         """Close the gaps of the arena."""
         live = self.live()
         data, offsets = self.decode_strings(live)
+        # With half as much again, so that the next texts do not copy all of it at once.
         self.arena = np.zeros(max(1024, len(data) + len(data) // 2), np.uint8)
         self.arena[: len(data)] = data
         self.starts[:] = 0
         self.starts[live] = offsets[:-1]
+        # Free codes have no text any more.
         dead = np.ones(len(self.lengths), np.bool_)
         dead[live] = False
         self.lengths[dead] = 0

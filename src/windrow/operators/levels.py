@@ -129,6 +129,7 @@ class LeveledFlow(State):
         start = reach.start
         self._first = self.begun <= level
         # A level's first step: what relations have before the first event comes first.
+        # A level sees what relations had before the first event once, and apart from the rest.
         if self._first:
             before, given = parted(given, start, self.physical.stages)
             self.flow.begun = False
@@ -148,6 +149,7 @@ class LeveledFlow(State):
         """Return what a level reads of lower ones, up to `clock`; the rest waits on."""
         made = [self._nothing(i) for i in range(len(self.levels))]
         for j in [j for above, j in self._kept if above == level]:
+            # What a lower level has given of later instants waits for the step that reaches them.
             made[j], later = Delta.concat(self._kept.pop((level, j))).split(clock)
             if len(later):
                 self._kept[level, j] = [later]

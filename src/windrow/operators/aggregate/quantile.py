@@ -94,6 +94,7 @@ class SortedBags(State):
 
     def keys(self) -> I64:
         """Return all keys that are compared with others: of values, and between blocks."""
+        # Separators may be keys that no value has any more, but are compared all the same.
         between = np.empty(int(self.meta[USED]) >> LARGEST, np.int64)
         count = list_separators(self.arrays, len(self.roots), between)
         return np.concatenate([self.entries(len(self.roots))[1], between[:count]])

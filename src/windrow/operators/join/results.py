@@ -88,6 +88,7 @@ class Growing:
         kept = start + np.flatnonzero(held)
         self.made = start + len(kept)
         for lines in (self.times, self.words, self.valid):
+            # What is dropped leaves a gap: the rest of this part moves up.
             lines[:, start : self.made] = lines[:, kept]
 
     def copy(self, places: Iterable[I64], count: int, start: int) -> None:

@@ -47,9 +47,11 @@ class Announced(State):
         if not len(exp):
             return
         last = self._ordered[-1][-1] if self._ordered else BEGINNING
+        # The common case, of windows of one length: no sorting, no merging.
         if exp[0] >= last and (exp[1:] >= exp[:-1]).all():
             self._ordered.append(exp)
             return
+        # Results that end together are announced by one message.
         run = _once(np.sort(exp))
         self._add(run[: run.searchsorted(FOREVER)])
 

@@ -57,6 +57,7 @@ class Delays(State):
         >>> (stretch.count, stretch.most), (delays.count, delays.most)
         ((1, 2), (2, 9))
         """
+        # Whoever asked before keeps what was counted; from now on it counts no more.
         self._stretch = Delays()
         return self._stretch
 
@@ -111,6 +112,7 @@ class Delays(State):
         """
         if not self.count:
             return 0.0
+        # The class in which the wanted change lies; its upper bound is never too small.
         place = int(np.searchsorted(np.cumsum(self._classes), share * self._count))
         above = BOUNDS[place + 1] if place and place + 1 < CLASSES else 0.0
         return min(float(above), float(self._most))

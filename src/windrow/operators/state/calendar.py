@@ -90,6 +90,7 @@ class CalendarQueue(State):
             return
         first = int(exp.min())
         self.soonest = min(self.soonest, first)
+        # An empty queue has no past: its circle may begin anywhere.
         if not len(self):
             self._anchor(first)
         self._put(exp, rows)
@@ -228,6 +229,7 @@ def fitting_shift(exp: I64, circle: int) -> int:
 
     Judged by a sample, and without its last twentieth, so that a few far ends do not widen all.
     """
+    # A sample is enough: the width is rounded up to a power of two anyway.
     sample = np.sort(exp[:: max(1, len(exp) // 512)])
     spread = int(sample[len(sample) * 19 // 20 if len(sample) > 20 else -1]) - int(sample[0])
     width = -(-5 * spread // (4 * circle))

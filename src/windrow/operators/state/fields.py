@@ -164,12 +164,14 @@ class ArrayField(StateField):
             raise misfit(owner, self.name, f"{found} instead of {fresh.dtype}")
         if saved.ndim != fresh.ndim or not (self.any_width or saved.shape[1:] == fresh.shape[1:]):
             raise misfit(owner, self.name, f"shape {saved.shape} instead of {fresh.shape}")
+        # No more than was saved: all arrays of one owner must grow alike from here.
         size = 0 if self.length is OF_OWNER else len(fresh)
         if self.room is not None:
             size = attrgetter(self.room)(owner)
         made = aligned((max(len(saved), size), *saved.shape[1:]), saved.dtype)
         made[: len(saved)] = saved
         if self.fill:
+            # Room beyond the saved rows looks as if it had never been used.
             made[len(saved) :] = self.fill
         setattr(owner, self.name, made)
 

@@ -114,6 +114,7 @@ class KeyTable(State):
 
     def live(self) -> I64:
         """Return all live codes, ascending."""
+        # Free codes are listed, live ones are not.
         used = np.ones(int(self.meta[ENTRIES]), np.bool_)
         used[self.free[: self.meta[FREE]]] = False
         return np.flatnonzero(used)
@@ -124,6 +125,7 @@ class KeyTable(State):
             self.words = grown(self.words, entries)  # type: ignore[assignment]
             self.hashes = grown(self.hashes, entries)  # type: ignore[assignment]
             self.free = grown(self.free, entries)  # type: ignore[assignment]
+        # Half full at most, if all rows are new, so that probes end soon.
         if 2 * (len(self) + more) > len(self.slots):
             size = len(self.slots)
             while size < 2 * (len(self) + more):

@@ -63,6 +63,7 @@ class KeyParts(State):
             self.parts = grown(self.parts, capacity)  # type: ignore[assignment]
             self.parts[known:] = -1
         fresh = np.empty(len(entries), np.int64)
+        # Most changes are about entries that have a part already.
         fresh = fresh[: unnamed(entries, self.parts, fresh)]
         if not len(fresh):
             return
@@ -127,6 +128,7 @@ class ContributionGroups(State):
         """Return events for contributions, with their groups, weights and times."""
         events = np.empty((5, len(part)), np.int64)
         line, parts = -1, NO_PARTS
+        # The part is the group: no second table, and no hashing a contribution.
         if len(self.parts) == 1:
             line, parts = self.parts[0].which, self.parts[0].parts
         make_events(part.lines, part.start, line, parts, log, ts, events)

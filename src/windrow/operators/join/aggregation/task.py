@@ -96,6 +96,7 @@ class AggregationJoinTask(LoopedTask):
             for i, source in enumerate(inputs)
         )
         part = ContributionBatch(np.zeros((len(inputs) + 2, 1), np.int64), 1, 0, 1, 1.0)
+        # It counts nothing, but makes every call say what it is of no values.
         events = np.zeros((5, 1), np.int64)  # an event of weight 0, about a row of NULLs
         events[TIME] = start
         changes, row_changes = (
@@ -145,6 +146,7 @@ class AggregationJoinTask(LoopedTask):
         self.counters.probes += counters.probes
         self.looked += counters.comparisons
         self._settle(arrivals, np.concatenate(idle))
+        # An instant cut in two shows a row between its halves that no answer has.
         return net_per_instant(made) if self.walk.parted else made
 
     def _changes(

@@ -57,6 +57,7 @@ class JoinedInputs(State):
         """Store changed rows; return what the loops read of them."""
         rows, layout = self.rows, self.layout
         arrivals = Arrivals.of([len(d) for d in deltas], layout.most_ports, layout.most_values)
+        # Rings and pools have room before their rows come, as these get their places at once.
         self._reserve(deltas)
         for i, (store, delta) in enumerate(zip(self.stores, deltas, strict=True)):
             if not len(delta):

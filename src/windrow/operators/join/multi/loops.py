@@ -49,6 +49,7 @@ ROOM = 16_384
 def sliced(inputs: list[Delta], clock: int) -> Iterator[tuple[list[Delta], int]]:
     """Yield the arrivals of all inputs up to an instant, and the instant, in time order."""
     while max(len(d) for d in inputs) > SLICE:
+        # All inputs up to one instant, so that no input runs ahead of another.
         until = int(min(d.ts[SLICE - 1] for d in inputs if len(d) >= SLICE))
         parts = [d.split(until) for d in inputs]
         inputs = [rest for _, rest in parts]
@@ -119,6 +120,7 @@ class Loops(State):
         """Let arrivals in, and hand over the results that they make, a bounded part at a time."""
         total, looked = len(arrivals.ts), int(self.counts[:, LOOKED].sum())
         self._reserve(total)
+        # Without loops inside loops two passes do: the first counts, the second writes.
         if isinstance(results, GatheredResults) and self._is_star(arrivals):
             self._run_stars(arrivals, results)
         else:
@@ -143,6 +145,7 @@ class Loops(State):
         work[AT] = work[STOP] = 0
         going = True
         while going:
+            # How many arrivals are in says how many results the rest may make.
             done = int(arrivals.spans[0].sum() - arrivals.first.sum())
             results.reserve(self.places.shape[1], done / total)
             work[MADE], work[START] = 0, results.made
@@ -159,6 +162,7 @@ class Loops(State):
             )
             if work[MADE]:
                 results.take(self.places, int(work[MADE]))
+            # The walk stops amid its loops where there is no room, and goes on at that depth.
             going = work[DEPTH] >= 0
 
     def _reserve(self, total: int) -> None:

@@ -115,6 +115,7 @@ class MultiJoinRows(State):
     def _place(self, capacities: list[int]) -> None:
         self.capacities = capacities
         self.shapes[:, BASE] = np.cumsum([0, *capacities[:-1]])
+        # A ring's capacity is a power of two; -1 as mask leaves the numbers of a pool as they are.
         masks = [c - 1 if ring else -1 for c, ring in zip(capacities, self.rings, strict=True)]
         self.shapes[:, MASK] = masks
 
@@ -131,6 +132,7 @@ class MultiJoinRows(State):
         self._place(new)
         self.rows, self.born = self._emptied(sum(new)), np.zeros(sum(new), np.int64)
         for i, source in enumerate(sources):
+            # Rows keep their numbers, so chains, which hold numbers, need no change.
             target = self.shapes[i, BASE] + self.slots(i, new[i])
             self.rows[target] = rows[before[i, BASE] + source]
             self.born[target] = born[before[i, BASE] + source]
@@ -163,6 +165,7 @@ class MultiJoinRows(State):
 
     def reserve_dead(self, more: int) -> None:
         """Make room for a code of each row and port, so many rows to come included."""
+        # A code may be listed once for each row and port that it loses within a step.
         size = (len(self.rows) + more) * max(1, self.layout.most_ports) + 1
         if len(self.dead) < size:
             self.dead = np.empty(size, np.int64)
@@ -187,6 +190,7 @@ class MultiJoinRows(State):
         numbers: I64 = np.arange(shape[TAIL], shape[HEAD])
         if self.rings[which]:
             return numbers
+        # What a free slot has as `keep`: of signed rows that is the number of copies.
         free = 0 if self.layout.signed else GONE
         there: I64 = numbers[self.rows[shape[BASE] + numbers, KEEP] != free]
         return there
@@ -261,6 +265,7 @@ class MultiJoinRows(State):
         for i, (store, part) in enumerate(zip(self.stores, parts, strict=True)):
             words, shape = cast("I64", part["words"]), self.shapes[i]
             tail = cast("int", part["tail"])
+            # How much room distinct rows need is known when they are there: one by one.
             needed = list(self.capacities)
             needed[i] = len(words)
             capacity = self.reserve(needed)[i]
@@ -269,6 +274,7 @@ class MultiJoinRows(State):
             self.reserve(needed)
             shape[TAIL], shape[HEAD] = store.span(tail, tail + len(words))
             self.rows[self.at(i, numbers), : self.layout.width] = words
+            # Oldest first, so that the newest row of each key ends up as its head.
             self.link(i, numbers)
 
     def invariants(self) -> None:

@@ -111,10 +111,12 @@ class StreamRows(State):
             return moved
         need = 2 * (stop - first + count)
         local = slice(first - int(self.base[i]), stop - int(self.base[i]))
+        # Twice the rows of use: then moving them to the front costs O(1) a row, amortised.
         if need > self.room[i]:
             self._grow(i, 1 << (need - 1).bit_length(), moved)
             first, stop = int(self.spans[i, FIRST]), int(self.spans[i, STOP])
         target = int(self.base[i])
+        # Rows of use move to the front of their stretch, over those that are gone.
         for lines in self._lines:
             lines[..., target : target + stop - first] = lines[..., first:stop].copy()
         self._shift(i, first - target, moved)
@@ -133,6 +135,7 @@ class StreamRows(State):
             target = int(self.base[j])
             for source, lines in zip(old, self._lines, strict=True):
                 lines[..., target : target + size] = source[..., start : start + size]
+            # Positions count over all streams, so a longer stretch moves those behind.
             self._shift(j, start - target, moved)
 
     def _shift(self, i: int, by: int, moved: I64) -> None:
@@ -143,6 +146,7 @@ class StreamRows(State):
     def let_go(self, i: int, before: int) -> None:
         """Forget a stream's rows before an instant."""
         first, stop = int(self.spans[i, FIRST]), int(self.spans[i, STOP])
+        # Times ascend, so what is too old is a prefix: found by halving, not by looking at rows.
         gone = int(np.searchsorted(self.times[first:stop], before, side="left"))
         self.spans[i, FIRST] += gone
 

@@ -131,6 +131,7 @@ class WJoin(StatefulTask):
         for i, delta in enumerate(arrived):
             if len(delta):
                 where, moved = self.rows.add(i, delta)
+                # Stretches are positions as well, and move with their rows.
                 self.starts -= moved
                 self.stops -= moved
                 if self.index is not None:
@@ -149,6 +150,7 @@ class WJoin(StatefulTask):
                 windows, terms, self._order_lines, self.stack, self.out, self.work,
             )  # fmt: skip
             if self.work[MADE]:
+                # The first arrivals of a step may make results while none is through.
                 share = max(1 - self._coming() / coming, LEAST_SHARE)
                 self._gather(int(self.work[MADE]), results, share)
         self.counters.comparisons += int(self.work[LOOKED])
@@ -163,6 +165,7 @@ class WJoin(StatefulTask):
         results.reserve(made, share)
         results.times[0, results.made : results.made + made] = self.out[-1, :made]
         results.times[1, results.made : results.made + made] = FOREVER
+        # Columns are stored by place within the stream; loops speak of positions of all.
         places = self.out[:-1, :made] - self.rows.base[:, None]
         results.take(places, made)
 
@@ -289,6 +292,7 @@ def usual_orders(match: MultiMatch) -> list[Order]:
         order = [i]
         while len(order) < len(match.inputs):
             rest = [j for j in everyone if j not in order]
+            # A condition leaves fewer rows than a window, and a window fewer than nothing.
             order.append(min(rest, key=lambda j: (not _ties(tied, order, j),
                                                   not _ties(windows, order, j), j)))  # fmt: skip
         orders.append(tuple(order))

@@ -78,8 +78,10 @@ class EarlyExtreme(EarlyFold):
         moves = np.empty((len(part.changes), 4), np.int64)
         bags = self.values
         bags.pool.reserve(len(part.changes))
+        # First how the extreme of each changed entry moves, as groups only see those.
         move_extremes(log, call, *rows, bags.trees, self.bests, moves)
         cursor, bags = np.zeros(2, np.int64), self.extremes
+        # The kernel stops where groups' bags are full, and goes on with more nodes.
         while cursor[CONTRIBUTION] < len(part) or cursor[CHANGE] < len(part.changes):
             bags.pool.reserve(max(MORE_NODES, len(bags.pool)))
             early_extremes(

@@ -149,6 +149,7 @@ class EarlyReals(EarlyFold):
         width = self.sums.limbs.shape[1]
         if width:
             low, high = min(low, self.base), max(high, self.base + width)
+        # A value of another magnitude: all sums get the limbs that it spans.
         if high - low > width:
             for sums in (self.partials, self.own, self.sums):
                 sums.widen(self.base - low if width else 0, high - low)
