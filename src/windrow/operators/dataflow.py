@@ -51,7 +51,7 @@ class Stage:
     """One task, where its inputs come from, and what its output looks like.
 
     A source has no task: its changes are given to `Dataflow.step`. `structure` says in what state
-    is kept and, after "; ", why that was chosen. `node` is the part of the logical plan that the
+    is kept. `node` is the part of the logical plan that the
     stage was made for. `watch` looks at the task after each step, if there is something to watch.
     `begins`: whether a change of a source is an event with which a query can begin. `form`: how
     the operator does its work (`physical/identity.py`).
@@ -74,11 +74,6 @@ class Stage:
     def edge_kind(self) -> tuple[bool, bool]:
         """Which expirations are emitted on the edge above it."""
         return self.signed, self.partly_signed
-
-    @property
-    def structure_alone(self) -> str:
-        """The structure without the reasons, for the reader."""
-        return self.structure.partition("; ")[0]
 
     def counts(self) -> dict[str, Any]:
         """Return what its task stores, and has counted; {} of a source."""

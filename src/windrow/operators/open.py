@@ -44,7 +44,7 @@ from windrow.operators.task import Task
 from windrow.operators.topn import TopNTask
 from windrow.operators.vector import Vector
 from windrow.operators.watching import OrderWatch
-from windrow.optimize.notes import ChoiceNotes, EarlyNote, EarlyNotes, OrderNotes
+from windrow.optimize.notes import EarlyNotes, JoinNotes, OrderNotes
 from windrow.physical import operators as ops
 from windrow.physical.conditions import JoinCondition, JoinSide, MultiCondition
 from windrow.physical.identity import form_of
@@ -188,7 +188,7 @@ def _watch(
             feeds = {id(s.node): s.task for s in stages if id(s.node) in inputs}  # the topmost
             tasks = tuple(task for task in feeds.values() if task is not None)
             return EarlyWatch.of(notes, interner, tasks)
-        case ChoiceNotes() | EarlyNote() as notes:
+        case JoinNotes() as notes:
             return notes
         case _:
             return None

@@ -36,9 +36,12 @@ from windrow.operators.task import Saved
 from windrow.operators.vector import I64, Vector
 from windrow.operators.view import View, net_per_instant
 from windrow.optimize.choose_join import TREE
+from windrow.optimize.context import PlanContext
 from windrow.optimize.early_estimates import NONE
-from windrow.optimize.lower import lower
+from windrow.optimize.passes import optimize
 from windrow.optimize.statistics import UNKNOWN, Statistics
+from windrow.physical.node import PlanNotes
+from windrow.physical.plan import PhysicalPlan
 from windrow.physical.sources import SourceScan
 from windrow.plan.catalog import Stream
 from windrow.plan.expiring import Expiry
@@ -85,7 +88,7 @@ class RunningQuery:
     _watches: list[EarlyWatch] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.physical = self.lowered()
+        self.physical = open_plan(self._optimized(), self.interner)
         self.placements = dict(self.physical.plan.placements)
         self.flow = Dataflow(self.physical.stages)
         self.time_type = clock_of(self.query.root)
@@ -113,16 +116,20 @@ class RunningQuery:
             return Pipeline(self.flow, how)
         return TimedPipeline(self.flow, how, processor=self.processor.copied())
 
-    def lowered(self) -> OpenPlan:
-        """Return a fresh physical plan, of the same form."""
-        plan = lower(
-            self._whole,
+    def _optimized(self) -> PhysicalPlan:
+        context = PlanContext(
             self.strategy,
-            statistics=self.statistics,
-            placements=self.placements,
+            self.statistics,
             queued=self.processor is not None,
+            placements={self.query.name: self.placements},
         )
-        return open_plan(plan, self.interner)
+        (plan,) = optimize([self._whole], context)
+        return plan
+
+    def choice(self, at: int) -> PlanNotes | None:
+        """Return what is known of the choice of an operator: by now, if it is watched."""
+        watch = self.flow.stages[at].watch
+        return self.physical.plan.nodes[at].notes if watch is None else watch
 
     @property
     def schema(self) -> Schema:
