@@ -74,7 +74,7 @@ class PartlySignedAntiJoin(StatefulTask):
         # A tuple that ends as it comes shows at no instant.
         left = left if lives.all() else left.take(np.flatnonzero(lives))
         nulls = self.match.left.null_keys(left)
-        # A NULL key meets nothing, so such rows pass at once and are never taken back.
+        # A NULL key meets nothing, so such rows pass at once and are never retracted.
         free = None if nulls is None else left.take(np.flatnonzero(nulls))
         joinable = left if nulls is None else left.take(np.flatnonzero(~nulls))
         made = self._changes(joinable, self.match.right.joinable(right))

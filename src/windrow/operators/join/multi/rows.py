@@ -246,7 +246,7 @@ class MultiJoinRows(State):
         numbers = self.taken(which)
         slots = self.at(which, numbers)
         if not (self.rings[which] or self.layout.signed):
-            # Places of a pool are given out again: only the group of arrivals tells the age.
+            # Places of a pool are given out again: only the group of arrivals has the age.
             age = np.argsort(self.born[slots], kind="stable")
             numbers, slots = numbers[age], slots[age]
         return {
