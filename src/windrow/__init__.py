@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from windrow.core.errors import WindrowError
+from windrow.core.errors import (
+    BindError,
+    FullDiskError,
+    InputError,
+    LimitError,
+    ParseError,
+    RunError,
+    SemanticError,
+    StateError,
+    UnboundedStateError,
+    WindrowError,
+)
 from windrow.core.processor import Costs, Processor
 from windrow.core.scheduling import LongestQueue, OldestFirst, RoundRobin
 
@@ -19,15 +30,35 @@ if TYPE_CHECKING:
     from windrow.runtime.spark.database import SparkDatabase
 
 __all__ = [
+    "BindError",
     "Costs",
+    "FullDiskError",
+    "InputError",
+    "LimitError",
     "LongestQueue",
     "OldestFirst",
+    "ParseError",
     "Processor",
     "RoundRobin",
+    "RunError",
+    "SemanticError",
+    "StateError",
+    "UnboundedStateError",
     "WindrowError",
+    "__version__",
     "connect",
     "register_aggregate",
+    "register_function",
 ]
+
+
+def __getattr__(name: str) -> str:
+    """Return ``windrow.__version__``: that of the package as it is installed."""
+    if name != "__version__":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib.metadata import version  # noqa: PLC0415 - most programs never ask
+
+    return version("windrow")
 
 
 @overload
@@ -59,6 +90,18 @@ def connect(engine: str = "local", **options: object) -> Database | SparkDatabas
     from windrow.runtime.engine import open_database  # noqa: PLC0415 - compilers load when needed
 
     return open_database(engine, options)
+
+
+def register_function(
+    name: str,
+    function: Callable[..., Any],
+    arguments: tuple[pa.DataType, ...],
+    result: pa.DataType,
+) -> None:
+    """Let queries call a function of your own: Arrow arrays in, as many values out."""
+    from windrow.operators.evaluate.user_defined import register_function as register  # noqa: PLC0415 - the same
+
+    register(name, function, arguments, result)
 
 
 def register_aggregate(

@@ -25,6 +25,7 @@ OPERATORS = (
     "filter",
     "join",
     "theta",
+    "outer join",
     "band",
     "relation",
     "nrr",
@@ -54,6 +55,7 @@ OUTPUTS = ("view", "istream", "dstream", "rstream", "wstream", "restore")
 STRICT_WINDOWS = {"rows", "rows slide", "partition"}
 STRICT_OPERATORS = {
     *("relation", "not exists", "not in", "except", "except all", "group", "having", "limit"),
+    "outer join",
 }
 MONOTONE_WINDOWS = {"unbounded", "none", "since"}
 

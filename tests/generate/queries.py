@@ -64,6 +64,7 @@ class Block:
     style: str  # of its windows: "external", "internal" or "mixed"
     predicates: tuple[str, ...] = ()
     bands: tuple[str, ...] = ()
+    outer: tuple[str, ...] = ()  # the join that each source is right of; "" for a comma
     sources: list[Source] = field(default_factory=list)
 
     @property
@@ -176,12 +177,13 @@ class QueryWriter:
         distinct = replaces and choices.has("distinct") and choices.wants(2)
         block.predicates = self.predicate_kinds(block)
         self.draw_sources(block)
+        self.draw_outer_joins(block)
         terms = [*self.join_terms(block), *block.bands]
         terms += [self.predicate(kind, block) for kind in block.predicates]
         selected = (grouped_select if grouped else plain_select)(choices, ask, block.columns)
         free = [] if grouped or distinct else block.columns
         cut = ordering(choices, selected.columns, free) if ask.order and replaces else ""
-        sources = ", ".join(source.text for source in block.sources)
+        sources = self.joined_sources(block)
         head = f"SELECT {'DISTINCT ' if distinct else ''}{selected.items} FROM {sources}"
         return Body(head + where(terms) + selected.tail + cut, selected.columns)
 
@@ -334,11 +336,50 @@ class QueryWriter:
         terms = []
         for position, source in enumerate(block.sources[1:], 1):
             before = [c for s in block.sources[:position] for c in s.columns]
+            if block.outer[position] and not choices.chance(1):
+                continue
             if kinds and not (block.bands and choices.chance(3)):
                 terms.append(choices.tie(before, source.columns, choices.pick(kinds)))
         if choices.has("filter"):
             terms += [choices.condition(block.columns) for _ in range(choices.few_more())]
         return terms
+
+    def draw_outer_joins(self, block: Block) -> None:
+        """Choose which sources are right of an outer join; NULLs may stand for those it may miss.
+
+        No tuple of an outer join may be INTERNAL, windowed again, or looked up in an NRR.
+        """
+        choices = self.choices
+        plain = block.style == "external" and not block.ask.windowable and block.ask.negation
+        free = plain and not block.bands and all(s.kind != "nrr" for s in block.sources)
+        sides = ["LEFT", "RIGHT", "FULL"] if free and choices.has("outer join") else []
+        drawn = [""] * len(block.sources)
+        for position in range(1, len(drawn)):
+            if sides and choices.wants(3):
+                drawn[position] = choices.pick(sides)
+                block.sources = [
+                    replace(s, columns=tuple(replace(c, nullable=True) for c in s.columns))
+                    for s in block.sources
+                ]
+        block.outer = tuple(drawn)
+
+    def joined_sources(self, block: Block) -> str:
+        """Write FROM: commas and outer joins, whose ON may say anything of what stands before."""
+        choices, text = self.choices, block.sources[0].text
+        begin = 0
+        for position, source in enumerate(block.sources[1:], 1):
+            side = block.outer[position]
+            if not side:
+                text, begin = f"{text}, {source.text}", position
+                continue
+            before = [c for s in block.sources[begin:position] for c in s.columns]
+            kinds = choices.offered("join") * 6 + choices.offered("theta") or ["join"]
+            terms = [choices.tie(before, source.columns, choices.pick(kinds))]
+            terms += [
+                choices.condition([*before, *source.columns]) for _ in range(choices.few_more())
+            ]
+            text += f" {side} JOIN {source.text} ON {' AND '.join(terms)}"
+        return text
 
     def band_everywhere(self, block: Block, kinds: list[str]) -> tuple[str, ...]:
         """Draw ``WINDOW = w`` for sources that are streams all, so that no window is needed."""

@@ -57,7 +57,17 @@ MARKS = (
     *("ISTREAM(", "DSTREAM(", "RSTREAM(", "WSTREAM(", " RESTORE", "INTERNAL", "WITH ", "[NOW]"),
     *(" SLIDE ", "TUMBLE ", "PARTITION BY ", "SINCE ", "UNBOUNDED", "WINDOW(", "DWINDOW("),
     *("WINDOW = ", "HAVING ", "ORDER BY ", "LIMIT ", "OFFSET ", "NOT IN (", "NOT EXISTS ("),
-    *(" IN (SELECT", "UNION ALL", "EXCEPT ALL", "INTERSECT ALL", "(SELECT ", " n "),
+    *(
+        " LEFT JOIN ",
+        " RIGHT JOIN ",
+        " FULL JOIN ",
+        " IN (SELECT",
+        "UNION ALL",
+        "EXCEPT ALL",
+        "INTERSECT ALL",
+        "(SELECT ",
+        " n ",
+    ),
 )
 
 

@@ -35,6 +35,10 @@ FORMS = (
     "SELECT MIN(v), MAX(x) FILTER (WHERE k > 0), MEDIAN(v), COUNT(DISTINCT k) FROM a [{w1}]",
     "SELECT k, MAX(v) FROM (SELECT k, v FROM a [{w1}] UNION ALL SELECT k, v FROM b [{w2}]) AS u "
     "GROUP BY k",
+    "SELECT a.v, b.v FROM a [{w1}] LEFT JOIN b [{w2}] ON a.k = b.k",
+    "SELECT a.v, b.v FROM a [{w1}] FULL JOIN b [{w2}] ON a.k + 1 = b.k AND a.v < b.v",
+    "SELECT z.k, COUNT(c.v) FROM (SELECT a.k FROM a [{w1}], b [{w2}] WHERE a.k = b.k) AS z "
+    "LEFT JOIN c [{w3}] ON z.k = c.k GROUP BY z.k",
     "SELECT k, v FROM a [{w1}] INTERSECT ALL SELECT k, v FROM b [{w2}]",
     "SELECT k FROM a [{w1}] EXCEPT SELECT k FROM b [{w2}]",
     "SELECT v FROM a [{w1}] WHERE k IN (SELECT k FROM b [{w2}])",

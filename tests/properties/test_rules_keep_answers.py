@@ -12,10 +12,9 @@ from tests.generate.streams import worlds
 from tests.reference.histories import Row, World
 from tests.reference.oracle import Oracle, same_rows
 
-from windrow.optimize.merge_projections import merge_projections
-from windrow.optimize.pull_negation_above_join import pull_negation_above_join
-from windrow.optimize.push_filter_below_project import push_filter_below_project
-from windrow.optimize.push_negation_below_join import push_negation_below_join
+from windrow.optimize.filters import push_filter_below_project
+from windrow.optimize.negations import pull_negation_above_join, push_negation_below_join
+from windrow.optimize.projections import merge_projections
 from windrow.optimize.rewriting import Rule
 from windrow.optimize.rules import PREPARING, RULES, apply_rules
 from windrow.plan.nodes import Plan
@@ -75,6 +74,17 @@ BY_HAND = (
     "SELECT x.w FROM (SELECT a.k, b.k AS j, a.v, b.v AS w FROM a [RANGE 5], b [RANGE 3]) AS x "
     "WHERE (k = j AND v > 0) OR (j = k AND w < 3)",
     "SELECT x.w FROM (SELECT a.v, n.w FROM a [RANGE 5], n WHERE a.k = n.k) AS x WHERE v = w",
+    *(
+        f"SELECT a.v, b.v FROM a [RANGE 5] {side} JOIN b [RANGE 3] ON a.k = b.k AND a.v < b.v "
+        f"WHERE {condition}"
+        for side in ("LEFT", "RIGHT", "FULL")
+        for condition in (
+            *("a.v > 0", "b.v > 0", "a.v + b.v > 0", "b.v IN (1, NULL)", "NOT b.v > 1"),
+            *("b.k IS NULL AND a.v > 0", "b.v IS NULL", "b.id IS NULL", "a.k IS NULL"),
+            *("b.s IS NULL", "COALESCE(b.v, 1) > 0", "a.v > 0 OR b.v > 0", "b.v IS NOT NULL"),
+            "a.id IS NULL",
+        )
+    ),
     f"SELECT a.v FROM {JOIN} AND {NEGATION.format('a')}",
     f"SELECT a.v FROM {JOIN} AND {NEGATION.format('b')}",
     f"SELECT a.v FROM {JOIN} AND a.v NOT IN (SELECT v FROM c [RANGE 4])",

@@ -26,6 +26,7 @@ from windrow.plan.nodes import (
     Join,
     JoinOn,
     NrrJoin,
+    OuterJoin,
     Plan,
     Project,
     SemiJoin,
@@ -179,6 +180,17 @@ def join_select(node: Join | SemiJoin | AntiJoin, left: str, right: str) -> str:
             return f"{kept} NOT EXISTS {among} {on})"
         case _:
             assert_never(node)
+
+
+def outer_join_select(node: OuterJoin, left: str, right: str) -> str:
+    """⟕ and ⟗ of L(τ) and R(τ): DuckDB's own."""
+    on = _on_sql(node.on, node.left.schema, node.right.schema)
+    columns = listed(columns_sql(node.left.schema, "l"), columns_sql(node.right.schema, "r"))
+    times = "coalesce(l.__at, r.__at) AS __at", "greatest(l.__ts, r.__ts) AS __ts"
+    word = "FULL" if node.full else "LEFT"
+    return f"""
+        SELECT {listed(*times, columns)}
+        FROM {left} l {word} JOIN {right} r ON l.__at = r.__at AND ({on})"""
 
 
 def nrr_join_select(node: NrrJoin, left: str, versions: str) -> str:

@@ -31,6 +31,7 @@ from windrow.plan.nodes import (
     Join,
     NrrJoin,
     Numbered,
+    OuterJoin,
     Plan,
     Produced,
     Project,
@@ -313,6 +314,10 @@ class Tables:
             case Filter(source) | Project(source):
                 tuples = self._answers if _is_made(source) else self.relation
                 return sql.tuplewise_select(node, tuples(source, at), "__at, __ts")
+            case OuterJoin(left, right):
+                return sql.outer_join_select(
+                    node, self.relation(left, at), self.relation(right, at)
+                )
             case Join(left, right) | SemiJoin(left, right) | AntiJoin(left, right):
                 return sql.join_select(node, self.relation(left, at), self.relation(right, at))
             case NrrJoin(left, table):

@@ -6,6 +6,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -84,6 +85,30 @@ def test_every_kind_of_damage_costs_its_own_file(
         progress = run.progress()
         assert progress.unreadable == {"s": len(reasons)}
         assert db.query("q").stats()["unreadable"] == {"s": len(reasons)}
+
+
+def test_a_restart_at_which_only_drifted_files_are_left_goes_on(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """The files of before are gone: none that is there says what the source holds."""
+    folder = Folder(tmp_path / "in", "parquet")
+    script = folder.declaration() + f"CREATE QUERY q AS {COUNTS};"
+    kept = folder.add([(1, 1, "a"), (2, 2, "b")])
+
+    def run() -> Counter[tuple[Any, ...]]:
+        with opened(spark, tmp_path, script) as db:
+            assert db.start(f"parquet:{tmp_path}/out").wait()
+            return bag(db.query("q").answer())
+
+    expected = Counter({(1, 1, "a"): 1, (2, 1, "b"): 1})
+    assert run() == expected
+    kept.unlink()
+    for n, kind in enumerate((partial(damage.rewritten, k=pa.array(["x"])), damage.garbage)):
+        folder.add([(n + 3, 1, "c")], kind)
+        assert run() == expected
+        assert len(letters(tmp_path)) == n + 1
+    folder.add([(50, 1, "d")])
+    assert run() == Counter({(1, 2, "a"): 1, (2, 1, "b"): 1})
 
 
 def sink_of(kind: str, place: Path, postgres: str) -> Any:

@@ -116,6 +116,6 @@ def test_what_cannot_be_pickled_is_told() -> None:
 def test_what_an_executor_lacks_is_told() -> None:
     # What pickle writes for a class of a module that is not there.
     lost = Shipped("gone", "Y25vX3N1Y2hfbW9kdWxlCkEKLg==", "")
-    with pytest.raises(StateError, match='aggregate "gone" cannot be loaded here') as caught:
+    with pytest.raises(StateError, match='"gone" cannot be loaded here') as caught:
         lost.install()
     assert "No module named 'no_such_module'" in caught.value.detail

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import importlib
 import os
+import signal
 
 import click
 
+from windrow.cli.signals import leave
 from windrow.core.errors import WindrowError
 
 COMMANDS: dict[str, str] = {
@@ -85,5 +87,18 @@ def windrow() -> None:
 
 
 def main() -> None:
-    """Run the command line."""
-    windrow(prog_name="windrow")
+    """Run the command line.
+
+    Once the command has ended its exit code is settled: a signal that comes while the interpreter
+    shuts down does not change it, nor does Python, which ends itself by SIGINT if an interrupt has
+    passed through code that C has called, as the import of a library may be.
+    """
+    try:
+        windrow(prog_name="windrow")
+    except SystemExit as ending:
+        if ending.code == INTERRUPTED:
+            leave(INTERRUPTED)
+        raise
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_IGN)

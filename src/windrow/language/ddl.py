@@ -1,4 +1,4 @@
-"""Statements other than queries: CREATE, DROP, SHOW, EXPLAIN, SET."""
+"""Statements other than queries: CREATE, DROP, SHOW, DESCRIBE, EXPLAIN, SET."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from windrow.language.windows import BARE_WINDOW, WINDOW_WORDS
 
 Word = TypeVar("Word", bound=str)
 
-CREATE_FORMS = "CREATE makes a STREAM, a RELATION, a NON RETROACTIVE RELATION or a QUERY."
+CREATE_FORMS = "CREATE makes a STREAM, a RELATION, a NON RETROACTIVE RELATION, a VIEW or a QUERY."
 LEFT_OVER = "Take it out, or end the statement before it with ;."
 AFTER = dict.fromkeys(WINDOW_WORDS, BARE_WINDOW) | {
     "EXISTS": "Write EXISTS (SELECT ... FROM ...).",
@@ -45,7 +45,8 @@ def read_statement(p: QueryParser) -> statements.Statement:
     if read is None and not p.at_query() and not p.at_stream_function():
         p.fail(
             f"{p.found()} does not begin a statement",
-            detail="A statement begins with SELECT, CREATE, DROP, SHOW, EXPLAIN or SET.",
+            detail="A statement begins with SELECT, CREATE, DROP, INSERT, SHOW, DESCRIBE, EXPLAIN "
+            "or SET.",
             hint=spans.did_you_mean(p.word(), (*spans.STATEMENT_WORDS, *spans.STREAM_WORDS))
             or no_statement(p.word()),
         )
@@ -56,8 +57,8 @@ def read_statement(p: QueryParser) -> statements.Statement:
 
 def no_statement(word: str) -> str:
     """Return a next step for somebody who writes a statement of another SQL."""
-    if word in ("INSERT", "UPDATE", "DELETE", "MERGE"):
-        return "Tuples and updates are not written in the language: push them from Python."
+    if word in ("UPDATE", "DELETE", "MERGE"):
+        return "Push changes of a relation from Python: db.push(name, rows), _sign -1 deletes."
     return "For example SELECT * FROM s [RANGE 1 MINUTE]."
 
 
@@ -104,13 +105,18 @@ def named(p: QueryParser, what: str) -> tuple[str, Span]:
 
 
 def read_create(p: QueryParser, start: Token) -> statements.Statement:
-    """``CREATE STREAM``, ``CREATE [NON RETROACTIVE] RELATION``, ``CREATE [OR REPLACE] QUERY``."""
+    """``CREATE STREAM``, ``[NON RETROACTIVE] RELATION``, ``[OR REPLACE] VIEW | QUERY``."""
     p._advance()
     replace = p.take("OR", "REPLACE")
     if p.take("QUERY"):
         return read_create_query(p, start, or_replace=replace)
+    if p.take("VIEW"):
+        return read_create_view(p, start, or_replace=replace)
     if replace:
-        p.fail("OR REPLACE is for queries only", hint="DROP it first, then CREATE it again.")
+        p.fail(
+            "OR REPLACE is for views and queries only",
+            hint="DROP it first, then CREATE it again.",
+        )
     if p.take("STREAM"):
         return read_create_stream(p, start)
     if p.take("RELATION"):
@@ -120,7 +126,7 @@ def read_create(p: QueryParser, start: Token) -> statements.Statement:
     return p.fail(
         f"cannot CREATE {p.found()}",
         detail=CREATE_FORMS,
-        hint=spans.did_you_mean(p.word(), ("STREAM", "RELATION", "QUERY"))
+        hint=spans.did_you_mean(p.word(), ("STREAM", "RELATION", "VIEW", "QUERY"))
         or ("Write CREATE NON RETROACTIVE RELATION." if p.at("NON") else "")
         or "Write CREATE STREAM for tuples with a time, CREATE RELATION for a table.",
     )
@@ -139,6 +145,23 @@ def read_create_query(p: QueryParser, start: Token, *, or_replace: bool) -> stat
         name_span=name_span,
         query=query,
         text=text,
+        or_replace=or_replace,
+        if_not_exists=if_not_exists,
+        span=so_far(p, start),
+    )
+
+
+def read_create_view(p: QueryParser, start: Token, *, or_replace: bool) -> statements.CreateView:
+    """``CREATE VIEW name [(columns)] AS query``."""
+    if_not_exists = p.take("IF", "NOT", "EXISTS")
+    name, name_span = named(p, "the name of the view")
+    columns = read_names(p, "of the view") if p.at("(") else ()
+    p.need("AS", "CREATE VIEW name AS is followed by the query.")
+    return statements.CreateView(
+        name=name,
+        name_span=name_span,
+        columns=columns,
+        query=read_query(p),
         or_replace=or_replace,
         if_not_exists=if_not_exists,
         span=so_far(p, start),
@@ -223,7 +246,7 @@ def read_columns(
     while True:
         start = p._curr
         if not key and p.take("PRIMARY KEY"):
-            key, key_span = read_names(p), so_far(p, start)
+            key, key_span = read_names(p, "of the key"), so_far(p, start)
         else:
             column, is_key = read_column(p)
             columns.append(column)
@@ -241,13 +264,13 @@ def read_columns(
     return tuple(columns), key, key_span
 
 
-def read_names(p: QueryParser) -> tuple[str, ...]:
+def read_names(p: QueryParser, whose: str) -> tuple[str, ...]:
     """``(a, b)``."""
     opened = p._curr
-    p.need("(", "The columns of the key follow in brackets.")
-    names = [p.name("a column of the key").name]
+    p.need("(", f"The columns {whose} follow in brackets.")
+    names = [p.name(f"a column {whose}").name]
     while p._match(TokenType.COMMA):
-        names.append(p.name("a column of the key").name)
+        names.append(p.name(f"a column {whose}").name)
     p.need_close(TokenType.R_PAREN, opened)
     return tuple(names)
 
@@ -375,11 +398,51 @@ def read_drop(p: QueryParser, start: Token) -> statements.Drop:
     )
 
 
+def read_insert(p: QueryParser, start: Token) -> statements.Insert:
+    """``INSERT INTO name [(columns)] VALUES (...), (...)``."""
+    p._advance()
+    p.need("INTO", "INSERT INTO is followed by a stream or a relation.")
+    name, place = named(p, "the stream or relation")
+    columns = read_names(p, "to insert into") if p.at("(") else ()
+    if p.at_query():
+        p.fail(
+            "INSERT INTO takes no query",
+            detail="A query stands: its answer changes, and rows inserted once would not.",
+            hint=f"Let others read it by a name: CREATE VIEW {name} AS SELECT ....",
+        )
+    p.need("VALUES", "INSERT INTO name is followed by VALUES (...), (...).")
+    rows = [read_row(p)]
+    while p._match(TokenType.COMMA):
+        rows.append(read_row(p))
+    return statements.Insert(
+        name=name, name_span=place, columns=columns, rows=tuple(rows), span=so_far(p, start)
+    )
+
+
+def read_row(p: QueryParser) -> tuple[exp.Expr, ...]:
+    """``(value, ...)``."""
+    if not p._curr or p._curr.token_type != TokenType.L_PAREN:
+        p.fail(f"expected a row in brackets, found {p.found()}", hint="For example (1, 'a').")
+    row = p._parse_paren()
+    assert row is not None, "it begins with a bracket"
+    check(row)
+    return tuple(row.expressions) if isinstance(row, exp.Tuple) else (row,)
+
+
 def read_show(p: QueryParser, start: Token) -> statements.Show:
     """``SHOW what``."""
     p._advance()
     what = one_of(p, get_args(statements.ShowKind), "SHOW")
     return statements.Show(what=what, span=so_far(p, start))
+
+
+def read_describe(p: QueryParser, start: Token) -> statements.Describe:
+    """``DESCRIBE name``, ``DESC name``."""
+    p._advance()
+    if p._next:
+        any(p.take(kind) for kind in get_args(statements.ObjectKind))
+    name, place = named(p, "a stream, a relation, a view or a query")
+    return statements.Describe(name=name, name_span=place, span=so_far(p, start))
 
 
 def one_of(p: QueryParser, words: tuple[Word, ...], after: str) -> Word:
@@ -487,7 +550,10 @@ def braced_text(p: QueryParser) -> str:
 READERS: dict[str, Callable[[QueryParser, Token], statements.Statement]] = {
     "CREATE": read_create,
     "DROP": read_drop,
+    "INSERT": read_insert,
     "SHOW": read_show,
+    "DESCRIBE": read_describe,
+    "DESC": read_describe,
     "EXPLAIN": read_explain,
     "SET": read_set,
 }

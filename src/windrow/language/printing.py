@@ -46,13 +46,25 @@ def print_statement(statement: statements.Statement, *, pretty: bool = False) ->
             guard = "IF NOT EXISTS " if statement.if_not_exists else ""
             query = to_sql(statement.query, pretty=pretty)
             return f"{head} {guard}{name_sql(statement.name)} AS{chr(10) if pretty else ' '}{query}"
+        case statements.CreateView():
+            head = "CREATE OR REPLACE VIEW" if statement.or_replace else "CREATE VIEW"
+            guard = "IF NOT EXISTS " if statement.if_not_exists else ""
+            columns = f" ({', '.join(map(name_sql, statement.columns))})" * bool(statement.columns)
+            query = to_sql(statement.query, pretty=pretty)
+            return f"{head} {guard}{name_sql(statement.name)}{columns} AS {query}"
         case statements.Select():
             return to_sql(statement.query, pretty=pretty)
+        case statements.Insert():
+            names = f" ({', '.join(map(name_sql, statement.columns))})" * bool(statement.columns)
+            rows = (f"({', '.join(map(to_sql, row))})" for row in statement.rows)
+            return f"INSERT INTO {name_sql(statement.name)}{names} VALUES {', '.join(rows)}"
         case statements.Drop():
             guard = "IF EXISTS " if statement.if_exists else ""
             return f"DROP {statement.kind} {guard}{name_sql(statement.name)}"
         case statements.Show():
             return f"SHOW {statement.what}"
+        case statements.Describe():
+            return f"DESCRIBE {name_sql(statement.name)}"
         case statements.Explain():
             return f"EXPLAIN FORMAT {statement.format.upper()} {explained(statement, pretty)}"
         case statements.SetOption():

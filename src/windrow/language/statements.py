@@ -10,8 +10,8 @@ from sqlglot import exp
 from windrow.core.errors import Span
 from windrow.language.syntax import Duration
 
-ObjectKind: TypeAlias = Literal["STREAM", "RELATION", "QUERY"]
-ShowKind: TypeAlias = Literal["STREAMS", "RELATIONS", "QUERIES", "SETTINGS"]
+ObjectKind: TypeAlias = Literal["STREAM", "RELATION", "VIEW", "QUERY"]
+ShowKind: TypeAlias = Literal["STREAMS", "RELATIONS", "VIEWS", "QUERIES", "SETTINGS"]
 ExplainFormat: TypeAlias = Literal["text", "json", "dot", "mermaid"]
 OptionValue: TypeAlias = str | int | float | bool
 
@@ -80,6 +80,19 @@ class CreateQuery:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CreateView:
+    """``CREATE VIEW name [(columns)] AS query``: a name for a query that others read in FROM."""
+
+    name: str
+    name_span: Span = field(compare=False)
+    columns: tuple[str, ...] = ()
+    query: exp.Expr
+    or_replace: bool = False
+    if_not_exists: bool = False
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Select:
     """A query by itself."""
 
@@ -88,8 +101,19 @@ class Select:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Insert:
+    """``INSERT INTO name [(columns)] VALUES (...), (...)``: rows to push."""
+
+    name: str
+    name_span: Span = field(compare=False)
+    columns: tuple[str, ...] = ()
+    rows: tuple[tuple[exp.Expr, ...], ...]
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Drop:
-    """``DROP STREAM|RELATION|QUERY [IF EXISTS] name``."""
+    """``DROP STREAM|RELATION|VIEW|QUERY [IF EXISTS] name``."""
 
     kind: ObjectKind
     name: str
@@ -100,9 +124,18 @@ class Drop:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Show:
-    """``SHOW STREAMS|RELATIONS|QUERIES|SETTINGS``."""
+    """``SHOW STREAMS|RELATIONS|VIEWS|QUERIES|SETTINGS``."""
 
     what: ShowKind
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Describe:
+    """``DESCRIBE name``: the columns of a stream, a relation, a view or a query."""
+
+    name: str
+    name_span: Span = field(compare=False)
     span: Span = field(compare=False)
 
 
@@ -128,5 +161,15 @@ class SetOption:
 
 
 Statement: TypeAlias = (
-    CreateStream | CreateRelation | CreateQuery | Select | Drop | Show | Explain | SetOption
+    CreateStream
+    | CreateRelation
+    | CreateView
+    | CreateQuery
+    | Select
+    | Insert
+    | Drop
+    | Show
+    | Describe
+    | Explain
+    | SetOption
 )

@@ -39,6 +39,7 @@ from windrow.plan.nodes import (
     Named,
     NrrJoin,
     Numbered,
+    OuterJoin,
     Plan,
     Produced,
     Project,
@@ -189,7 +190,7 @@ def place(plan: Plan, need: Need) -> Placed:
             return _over(plan, supply(source, _by_row(plan, need)))
         case Rstream(source=refresh) | RecentAnswers(source=refresh):
             return _over(plan, place(refresh, need))
-        case Join() | SemiJoin() | AntiJoin():
+        case Join() | SemiJoin() | AntiJoin() | OuterJoin():
             return _join(plan, need)
         case NrrJoin(left=left, table=table):
             below, spread = supply(left, need if _reads_only(need, left) else ANYWHERE)
@@ -296,8 +297,13 @@ def _aggregate(plan: Aggregate) -> Placed:
     return replace(plan, source=below), _renamed(spread, made, named)
 
 
-def _join(plan: Join | SemiJoin | AntiJoin, need: Need) -> Placed:
-    if reads_relation(plan.right):
+Joining = Join | SemiJoin | AntiJoin | OuterJoin
+
+
+def _join(plan: Joining, need: Need) -> Placed:
+    """A relation is copied to all shards, unless its own rows stay without a partner."""
+    full = isinstance(plan, OuterJoin) and plan.full
+    if reads_relation(plan.right) and not full:
         return _copied(plan, need, right=True)
     if isinstance(plan, Join) and reads_relation(plan.left):
         return _copied(plan, need, right=False)
@@ -310,10 +316,12 @@ def _join(plan: Join | SemiJoin | AntiJoin, need: Need) -> Placed:
     if chosen and isinstance(plan, Join):
         both = zip(spread.keys, other.keys, strict=True)
         spread = replace(spread, keys=tuple(a | b for a, b in both))
+    if chosen and full:
+        spread = SCATTERED  # the left keys of a row without a left tuple are NULL
     return with_inputs(plan, (left, right)), spread
 
 
-def _copied(plan: Join | SemiJoin | AntiJoin, need: Need, *, right: bool) -> Placed:
+def _copied(plan: Joining, need: Need, *, right: bool) -> Placed:
     """Join with a relation that every shard has whole: the other side may lie as is best above."""
     spread_side = plan.left if right else plan.right
     if reads_relation(spread_side):  # two relations: nobody moves a clock, and both are at hand
@@ -324,7 +332,7 @@ def _copied(plan: Join | SemiJoin | AntiJoin, need: Need, *, right: bool) -> Pla
     return with_inputs(plan, sides), spread
 
 
-def _pairs(plan: Join | SemiJoin | AntiJoin) -> list[tuple[Expr, Expr]]:
+def _pairs(plan: Joining) -> list[tuple[Expr, Expr]]:
     """Return the key pairs that bring matching rows together.
 
     NOT IN must know of every NULL of the other side, so its rows stay together if there may be any.

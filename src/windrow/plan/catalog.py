@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+
+from sqlglot import exp
 
 from windrow.core.schema import Schema
 from windrow.core.time import Clock, format_duration, wall_time
@@ -80,11 +83,27 @@ class Relation:
         return options.get("updates", "").lower() == "stream"
 
 
+@dataclass(frozen=True, slots=True)
+class NamedQuery:
+    """A query that others read in FROM: a view, or of WITH.
+
+    `columns`: their names, if given; `known`: the named queries that it may read itself. A view
+    has its name as declared in `view`, and the schema of its answer.
+    """
+
+    query: exp.Expr
+    columns: tuple[str, ...]
+    known: Mapping[str, NamedQuery]
+    view: str = ""
+    schema: Schema = field(default_factory=lambda: Schema(()))
+
+
 @dataclass(slots=True)
 class Catalog:
     """All declared names. Names are case-insensitive, as in SQL."""
 
     entries: dict[str, Stream | Relation] = field(default_factory=dict)
+    views: dict[str, NamedQuery] = field(default_factory=dict)
 
     def add(self, entry: Stream | Relation) -> None:
         """Declare a stream or relation, replacing what had its name."""
@@ -95,10 +114,25 @@ class Catalog:
         del self.entries[name.lower()]
 
     def get(self, name: str) -> Stream | Relation | None:
-        """Return what has this name, if anything."""
+        """Return the stream or relation of this name, if there is one."""
         return self.entries.get(name.lower())
+
+    def read_by(self, tree: exp.Expr) -> Iterator[tuple[exp.Table, str]]:
+        """Yield what a query reads, by name in lower case; what its views read, after them.
+
+        Each comes with the place in the query's own text where it is read.
+        """
+        named = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
+        for table in tree.find_all(exp.Table):
+            name = table.name.lower()
+            if name in named:
+                continue
+            yield table, name
+            if name in self.views:
+                yield from ((table, inner) for _, inner in self.read_by(self.views[name].query))
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All names as declared, in the order of declaration."""
-        return tuple(entry.name for entry in self.entries.values())
+        """All names as declared: streams and relations in the order of declaration, then views."""
+        views = (named.view for named in self.views.values())
+        return (*(entry.name for entry in self.entries.values()), *views)

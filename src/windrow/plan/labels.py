@@ -55,7 +55,9 @@ def label_of(plan: nodes.Plan, clock: Clock) -> str:
             return f"Versions of {table.relation.name}"
         case nodes.Stamped(versions=versions):
             return f"Version of {versions.source.relation.name} met"
-        case nodes.Join() | nodes.SemiJoin() | nodes.AntiJoin() | nodes.NrrJoin():
+        case (
+            nodes.Join() | nodes.SemiJoin() | nodes.AntiJoin() | nodes.OuterJoin() | nodes.NrrJoin()
+        ):
             return _join(plan, clock)
 
 
@@ -158,7 +160,10 @@ def _sort_key(key: nodes.SortKey) -> str:
     return f"{text} NULLS {'FIRST' if key.nulls_first else 'LAST'}"
 
 
-def _join(plan: nodes.Join | nodes.SemiJoin | nodes.AntiJoin | nodes.NrrJoin, clock: Clock) -> str:
+def _join(
+    plan: nodes.Join | nodes.SemiJoin | nodes.AntiJoin | nodes.OuterJoin | nodes.NrrJoin,
+    clock: Clock,
+) -> str:
     on = _join_on(plan.on, clock)
     match plan:
         case nodes.Join():
@@ -169,6 +174,8 @@ def _join(plan: nodes.Join | nodes.SemiJoin | nodes.AntiJoin | nodes.NrrJoin, cl
             word = "SemiJoin"
         case nodes.AntiJoin(null_aware=null_aware):
             word = "AntiJoin (NOT IN)" if null_aware else "AntiJoin"
+        case nodes.OuterJoin(full=full):
+            word = "Full join" if full else "Left join"
     return f"{word} on {on}" if on else word
 
 

@@ -311,6 +311,35 @@ class AntiJoin:
 
 
 @dataclass(frozen=True)
+class OuterJoin:
+    """L ⟕ R = (L ⋈ R) ⊎ (L ▷ R) × {NULL}: tuples without a partner stay, NULLs in place of it.
+
+    `full` is L ⟗ R, which has (R ▷ L) × {NULL} as well. What says so in ON is about which tuples
+    are partners; it drops none of the side that is kept. L RIGHT JOIN R is R ⟕ L.
+    """
+
+    left: Plan
+    right: Plan
+    on: JoinOn = JoinOn()
+    full: bool = False
+
+    def __post_init__(self) -> None:
+        assert not self.on.bands, "the windows of both sides bound an outer join"
+        _require_on(self.left, self.right, self.on)
+
+    @cached_property
+    def schema(self) -> Schema:
+        """Left columns, then right columns; those of a side that may be missing may be NULL."""
+        left = nullable(self.left.schema) if self.full else self.left.schema
+        return left + nullable(self.right.schema)
+
+
+def nullable(schema: Schema) -> Schema:
+    """Return the same columns, each of which may be NULL."""
+    return Schema(tuple(Field(f.name, f.type) for f in schema))
+
+
+@dataclass(frozen=True)
 class UnionAll:
     """L ⊎ R ...: the multiset sum (merge-union)."""
 
@@ -572,6 +601,7 @@ Plan: TypeAlias = (
     | Stamped
     | SemiJoin
     | AntiJoin
+    | OuterJoin
     | UnionAll
     | Intersect
     | Except
@@ -612,7 +642,7 @@ def inputs_of(plan: Plan) -> tuple[Plan, ...]:
             return ()
         case NrrJoin(left=left, table=table):
             return (left, table)
-        case Join() | SemiJoin() | AntiJoin() | Intersect() | Except():
+        case Join() | SemiJoin() | AntiJoin() | OuterJoin() | Intersect() | Except():
             return (plan.left, plan.right)
         case UnionAll(inputs=inputs):
             return inputs

@@ -105,8 +105,8 @@ def pattern_of(plan: nodes.Plan) -> Pattern:
             return _union(tuple(pattern_of(p) for p in inputs))
         case nodes.Distinct(source=source):
             return _distinct(pattern_of(source))
-        case nodes.AntiJoin() | nodes.Except():
-            return strict("rule 4: a later arrival on the right retracts a result")
+        case nodes.AntiJoin() | nodes.Except() | nodes.OuterJoin():
+            return strict(f"rule 4: {_retracting(plan)}")
         case nodes.Hold():
             return strict(
                 "emitted once it has lasted, at most that much later; may yet be retracted"
@@ -117,6 +117,12 @@ def pattern_of(plan: nodes.Plan) -> Pattern:
             return strict("rule 4: a later arrival pushes a result out")
         case nodes.Refresh():
             return _refresh(plan)
+
+
+def _retracting(plan: nodes.AntiJoin | nodes.Except | nodes.OuterJoin) -> str:
+    if isinstance(plan, nodes.OuterJoin):
+        return "a later match retracts a result that NULLs complete"
+    return "a later arrival on the right retracts a result"
 
 
 def _window(window: nodes.Window) -> Pattern:

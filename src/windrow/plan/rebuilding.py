@@ -17,7 +17,12 @@ def with_inputs(plan: nodes.Plan, inputs: tuple[nodes.Plan, ...]) -> nodes.Plan:
             assert isinstance(table, nodes.Table), "an NRR is looked up as it is"
             return replace(plan, left=left, table=table)
         case (
-            nodes.Join() | nodes.SemiJoin() | nodes.AntiJoin() | nodes.Intersect() | nodes.Except()
+            nodes.Join()
+            | nodes.SemiJoin()
+            | nodes.AntiJoin()
+            | nodes.OuterJoin()
+            | nodes.Intersect()
+            | nodes.Except()
         ):
             return replace(plan, left=inputs[0], right=inputs[1])
         case nodes.UnionAll():

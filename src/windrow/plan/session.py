@@ -11,7 +11,15 @@ from windrow.core.errors import BindError, Span, WindrowError
 from windrow.core.naming import near, require_text
 from windrow.core.schema import Field, Schema
 from windrow.core.time import Clock
-from windrow.core.types import TIMESTAMP, is_integer, sql_name
+from windrow.core.types import (
+    NULL,
+    STRING,
+    TIMESTAMP,
+    is_integer,
+    is_numeric,
+    is_temporal,
+    sql_name,
+)
 from windrow.language.parse import parse_query, parse_script
 from windrow.language.printing import to_sql
 from windrow.language.spans import span_of
@@ -20,8 +28,11 @@ from windrow.language.statements import (
     CreateQuery,
     CreateRelation,
     CreateStream,
+    CreateView,
+    Describe,
     Drop,
     Explain,
+    Insert,
     Select,
     SetOption,
     Show,
@@ -29,11 +40,17 @@ from windrow.language.statements import (
 )
 from windrow.plan.binding import bind_query
 from windrow.plan.binding.durations import bind_duration
-from windrow.plan.binding.expressions import bind_type, has_parts
-from windrow.plan.catalog import Catalog, Relation, Stream, Unread
+from windrow.plan.binding.expressions import ExpressionBinder, bind_type, has_parts
+from windrow.plan.binding.scope import Scope
+from windrow.plan.catalog import Catalog, NamedQuery, Relation, Stream, Unread
+from windrow.plan.expressions import Expr, Literal
+from windrow.plan.functions import resolve_cast
+from windrow.plan.functions.signature import read_moment
+from windrow.plan.listing import described, listed
 from windrow.plan.nodes import Query
 from windrow.plan.settings import SETTINGS, check_setting
 
+DIFFERENT_NAMES = "Streams, relations, views and queries have different names."
 After = Callable[[Statement, object], None]
 
 SCRIPT_HINT = 'Give a str such as "CREATE STREAM s (ts TIMESTAMP, k BIGINT)".'
@@ -51,6 +68,15 @@ def unregistered(statement: Select) -> BindError:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Inserted:
+    """What an INSERT pushes: the values of some columns, row by row."""
+
+    name: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Expr, ...], ...]
+
+
 @dataclass(slots=True)
 class Session:
     """Declarations and queries so far. Plans only: nothing runs here."""
@@ -64,7 +90,7 @@ class Session:
     def free_name(self) -> str:
         """Return a name for a query that was given none."""
         n = 1
-        while f"query_{n}" in self.queries or self.catalog.get(f"query_{n}"):
+        while self.kind(f"query_{n}") is not None:
             n += 1
         return f"query_{n}"
 
@@ -94,10 +120,14 @@ class Session:
                 self._create(statement, bind_stream_declaration(statement))
             case CreateRelation():
                 self._create(statement, bind_relation_declaration(statement))
+            case CreateView():
+                self._create_view(statement)
             case CreateQuery():
                 return self._register(statement, text)
             case Select(query=tree):
                 return self.bind(tree, text=to_sql(tree))
+            case Insert():
+                return self._inserted(statement)
             case SetOption(name=name, value=value):
                 self.settings[name.lower()] = check_setting(name, value, statement.name_span)
             case Drop():
@@ -105,7 +135,9 @@ class Session:
             case Explain():
                 return self._explained(statement)
             case Show(what=what):
-                return self._listing(what)
+                return listed(what, self.catalog, self.queries, self.settings)
+            case Describe(name=name, name_span=span):
+                return described(self._schema_of(name, span))
         return None
 
     def bind(self, tree: exp.Expr, *, text: str = "", name: str = "", **sets: object) -> Query:
@@ -135,35 +167,140 @@ class Session:
         return found
 
     def _create(self, statement: CreateStream | CreateRelation, entry: Stream | Relation) -> None:
-        kind = self._kind(entry.name)
+        kind = self.kind(entry.name)
         if kind == _kind_of(entry) and statement.if_not_exists:
             return
         if kind is not None:
             raise BindError(
                 f'"{entry.name}" is a {kind} already',
-                detail="Streams, relations and queries have different names.",
+                detail=DIFFERENT_NAMES,
                 hint=f"DROP {kind.upper()} {entry.name} first, or choose another name.",
                 span=statement.name_span,
             )
         self.catalog.add(entry)
 
-    def _kind(self, name: str) -> str | None:
-        """Return what has this name: a stream, a relation, a query or nothing."""
+    def _create_view(self, statement: CreateView) -> None:
+        """Declare a view; it is bound, so that what is wrong with it is said now."""
+        name = statement.name
+        kind = self.kind(name)
+        if kind == "view" and statement.if_not_exists:
+            return
+        if kind is not None and not (kind == "view" and statement.or_replace):
+            replaced = f"Write CREATE OR REPLACE VIEW {name}, or choose another name."
+            raise BindError(
+                f'"{name}" is a {kind} already',
+                detail=DIFFERENT_NAMES,
+                hint=replaced if kind == "view" else "Choose another name.",
+                span=statement.name_span,
+            )
+        if kind == "view":
+            self._require_unread_view(name, "replaced", statement.name_span)
+        others = {key: view for key, view in self.catalog.views.items() if key != name.lower()}
+        before, self.catalog.views = self.catalog.views, others
+        try:
+            schema = self.bind(statement.query).root.schema
+        except WindrowError:
+            self.catalog.views = before
+            raise
+        names = statement.columns or schema.names
+        if len(names) != len(schema) or len({n.lower() for n in names}) != len(names):
+            self.catalog.views = before
+            raise BindError(
+                f'"{name}" names {len(names)} columns, its query has {len(schema)}'
+                if len(names) != len(schema)
+                else f'"{name}" names a column twice',
+                detail=f"The query's columns are {', '.join(schema.names)}.",
+                hint="Give each column a name of its own.",
+                span=statement.name_span,
+            )
+        shown = Schema(tuple(replace(f, name=n) for f, n in zip(schema, names, strict=True)))
+        view = NamedQuery(statement.query, statement.columns, others, name, shown)
+        self.catalog.views = {**others, name.lower(): view}
+
+    def _require_unread_view(self, name: str, what: str, span: Span) -> None:
+        """Refuse to take a view from those who read it."""
+        trees = {view.view: view.query for view in self.catalog.views.values()}
+        trees |= {query.name: parse_query(query.text) for query in self.queries.values()}
+        readers = [
+            reader
+            for reader, tree in trees.items()
+            if any(read == name.lower() for _, read in self.catalog.read_by(tree))
+        ]
+        if readers:
+            kind = "VIEW" if readers[0].lower() in self.catalog.views else "QUERY"
+            raise BindError(
+                f'view "{name}" cannot be {what}: it is read by {", ".join(readers)}',
+                detail="What reads a view was planned with its query.",
+                hint=f"DROP {kind} {readers[0]} first.",
+                span=span,
+            )
+
+    def _inserted(self, statement: Insert) -> Inserted:
+        """Return the rows of an INSERT, bound; each has a value for each column."""
+        try:
+            entry = self.entry(statement.name)
+        except BindError as error:
+            error.span = statement.name_span
+            raise
+        known = {f.name.lower(): f.name for f in entry.schema}
+        wrong = [name for name in statement.columns if name.lower() not in known]
+        if wrong:
+            raise BindError(
+                f'"{entry.name}" has no column "{wrong[0]}"',
+                detail=f"Its columns are {', '.join(entry.schema.names)}.",
+                hint=near(wrong[0], list(entry.schema.names)) or "Leave it out.",
+                span=statement.name_span,
+            )
+        names = tuple(known[n.lower()] for n in statement.columns) or entry.schema.names
+        binder = ExpressionBinder(Scope(), "VALUES")
+        rows = []
+        for row in statement.rows:
+            if len(row) != len(names):
+                raise BindError(
+                    f"a row has {len(row)} values, for {len(names)} columns",
+                    detail=f"The columns are {', '.join(names)}.",
+                    hint="Give each row a value for each column, NULL where there is none.",
+                    span=span_of(row[0]),
+                )
+            fitted = (
+                _fitted(binder.bind(value), entry.schema[name], span_of(value))
+                for name, value in zip(names, row, strict=True)
+            )
+            rows.append(tuple(fitted))
+        return Inserted(entry.name, names, tuple(rows))
+
+    def _schema_of(self, name: str, span: Span) -> Schema:
+        """Return the columns of what has this name."""
+        if name.lower() in self.queries:
+            return self.queries[name.lower()].root.schema
+        view = self.catalog.views.get(name.lower())
+        if view is not None:
+            return view.schema
+        try:
+            return self.entry(name).schema
+        except BindError as error:
+            error.span = span
+            raise
+
+    def kind(self, name: str) -> str | None:
+        """Return what has this name: a stream, a relation, a view, a query or nothing."""
         if name.lower() in self.queries:
             return "query"
+        if name.lower() in self.catalog.views:
+            return "view"
         entry = self.catalog.get(name)
         return None if entry is None else _kind_of(entry)
 
     def _register(self, statement: CreateQuery, text: str) -> Query:
         key = statement.name.lower()
-        kind = self._kind(key)
+        kind = self.kind(key)
         if kind == "query" and statement.if_not_exists:
             return self.queries[key]
         if kind is not None and not (kind == "query" and statement.or_replace):
             replaced = f"Write CREATE OR REPLACE QUERY {statement.name}, or choose another name."
             raise BindError(
                 f'"{statement.name}" is a {kind} already',
-                detail="Streams, relations and queries have different names.",
+                detail=DIFFERENT_NAMES,
                 hint=replaced if kind == "query" else "Choose another name.",
                 span=statement.name_span,
             )
@@ -172,9 +309,12 @@ class Session:
         return query
 
     def _drop(self, statement: Drop) -> None:
-        wanted, kind = statement.kind.lower(), self._kind(statement.name)
+        wanted, kind = statement.kind.lower(), self.kind(statement.name)
         if kind == wanted == "query":
             del self.queries[statement.name.lower()]
+        elif kind == wanted == "view":
+            self._require_unread_view(statement.name, "dropped", statement.name_span)
+            del self.catalog.views[statement.name.lower()]
         elif kind == wanted:
             self.catalog.drop(statement.name)
         elif kind is not None:
@@ -184,7 +324,7 @@ class Session:
                 span=statement.name_span,
             )
         elif not statement.if_exists:
-            known = self._listing({"query": "QUERIES"}.get(wanted, f"{statement.kind}S"))
+            known = self.names(wanted)
             raise BindError(
                 f'unknown {wanted} "{statement.name}"',
                 detail=_known(known),
@@ -205,24 +345,42 @@ class Session:
         if found is None:
             raise BindError(
                 f'unknown query "{name}"',
-                detail=_known(self._listing("QUERIES")),
-                hint=near(name, self._listing("QUERIES"))
+                detail=_known(self.names("query")),
+                hint=near(name, self.names("query"))
                 or f"Register it: CREATE QUERY {name} AS SELECT ...;",
                 span=span,
             )
         return found
 
-    def _listing(self, what: str) -> list[str]:
-        entries = self.catalog.entries.values()
-        match what.upper():
-            case "STREAMS":
-                return [e.name for e in entries if isinstance(e, Stream)]
-            case "RELATIONS":
-                return [e.name for e in entries if isinstance(e, Relation)]
-            case "QUERIES":
-                return [q.name for q in self.queries.values()]
+    def names(self, kind: str) -> list[str]:
+        """Return the names of all that is a "stream", a "relation", a "view" or a "query"."""
+        match kind:
+            case "view":
+                return [view.view for view in self.catalog.views.values()]
+            case "query":
+                return [query.name for query in self.queries.values()]
             case _:
-                return [f"{name} = {value}" for name, value in self.settings.items()]
+                entries = self.catalog.entries.values()
+                return [entry.name for entry in entries if _kind_of(entry) == kind]
+
+
+def _fitted(value: Expr, column: Field, span: Span | None) -> Expr:
+    """Return a value of VALUES in the type of its column."""
+    given, wanted = value.type, column.type
+    if given in (wanted, NULL):
+        return value
+    alike = (is_numeric(given) and is_numeric(wanted)) or (
+        is_temporal(given) and is_temporal(wanted)
+    )
+    if alike:
+        return resolve_cast(value, wanted)
+    if is_temporal(wanted) and given == STRING and isinstance(value, Literal):
+        return read_moment(value, wanted)
+    raise BindError(
+        f'column "{column.name}" is {sql_name(wanted)}, and its value {sql_name(given)}',
+        hint=f"Write CAST(... AS {sql_name(wanted)}) if that is meant.",
+        span=span,
+    )
 
 
 def _kind_of(entry: Stream | Relation) -> str:

@@ -127,6 +127,15 @@ class Shell:
             case s.CreateRelation(name=name):
                 self.db.execute(text)
                 self.say(f"relation {name}")
+            case s.CreateView(name=name):
+                self.db.execute(text)
+                self.say(f"view {name}")
+            case s.Insert(name=name, rows=rows):
+                self.db.execute(text)
+                self.say(f"{len(rows)} row{'' if len(rows) == 1 else 's'} into {name}")
+                self.show_watched()
+            case s.Describe():
+                self._describe(text)
             case s.Drop(kind=kind, name=name):
                 self.db.execute(text)
                 self._forget(name.lower())
@@ -178,14 +187,21 @@ class Shell:
                 lines = [f"{q.name}: {' '.join(q.text.split())}" for q in session.queries.values()]
             case "SETTINGS":
                 lines = [f"{name} = {value}" for name, value in session.settings.items()]
+            case "VIEWS":
+                views = session.catalog.views.values()
+                lines = [f"{view.view} ({', '.join(map(str, view.schema))})" for view in views]
             case what:
-                names = session.apply(statement)
-                assert isinstance(names, list), f"SHOW {what} gives names"
+                names = session.names(what.removesuffix("S").lower())
                 lines = [
                     f"{name} ({', '.join(map(str, session.entry(name).schema))})" for name in names
                 ]
         for line in lines or ["none"]:
             self.say(line, style="")
+
+    def _describe(self, text: str) -> None:
+        from windrow.cli.shell.tables import print_answer  # noqa: PLC0415 - loads Arrow
+
+        print_answer(self.console, self.db.execute(text))
 
     # -- answers -------------------------------------------------------------------------------
 

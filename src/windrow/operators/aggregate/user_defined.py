@@ -23,11 +23,12 @@ import pyarrow as pa
 
 from windrow.core.errors import BindError
 from windrow.core.naming import require_text, shown
-from windrow.core.types import sql_name
 from windrow.kernels.groups import CLOSES, EMISSION, GROUP, WEIGHT
 from windrow.operators.aggregate.batch import Accumulator, EventBatch
 from windrow.operators.arrow import vector_from_arrow, vector_to_arrow
+from windrow.operators.evaluate.user_defined import require_type
 from windrow.operators.interner import Interner
+from windrow.operators.state.fields import StateLayout
 from windrow.operators.task import Saved
 from windrow.operators.vector import I64, Bools
 from windrow.physical.calls import AccumulatorCall
@@ -54,6 +55,15 @@ class Registered:
     aggregate: type[UserAggregate]
     arguments: tuple[pa.DataType, ...]
     result: pa.DataType
+
+    def register(self, name: str) -> None:
+        """Let queries of this process call it."""
+        register_aggregate(name, self.aggregate, self.arguments, self.result)
+
+    @property
+    def code(self) -> type[UserAggregate]:
+        """What is sent to shards, and digested."""
+        return self.aggregate
 
 
 REGISTERED: dict[str, Registered] = {}
@@ -86,21 +96,9 @@ def register_aggregate(
             hint="Give their types: (pa.int64(),), for example.",
         )
     for type_ in (*arguments, result):
-        _require_type(name, type_)
+        require_type(name, type_)
     declare_aggregate(name.lower(), arguments, result)
     REGISTERED[name.lower()] = Registered(aggregate, arguments, result)
-
-
-def _require_type(name: str, type_: object) -> None:
-    """Refuse what is no type of the language."""
-    try:
-        sql_name(type_)
-    except Exception as error:
-        raise BindError(
-            f"{name} cannot take or give {shown(type_)}",
-            detail="Types are those of columns, as pyarrow has them.",
-            hint="For example pa.int64(), pa.float64() or pa.string().",
-        ) from error
 
 
 @dataclass(slots=True)
@@ -115,7 +113,7 @@ class UserGroup:
 class UserDefined(Accumulator):
     """A user's aggregate at work. NULL arguments are skipped, as by all aggregates."""
 
-    layout = "user-defined", 1
+    stored_as = StateLayout("user-defined")
 
     def __init__(
         self, call: AccumulatorCall, aggregate: type[UserAggregate], interner: Interner

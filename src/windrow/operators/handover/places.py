@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from windrow.operators.dataflow import Stage
 from windrow.operators.rowwise import ProjectTask
-from windrow.optimize.pull_negation_above_join import pull_negation_above_join
+from windrow.optimize.negations import pull_negation_above_join
 from windrow.optimize.rules import apply_rules
 from windrow.plan.expressions import Column
 from windrow.plan.nodes import (
@@ -21,6 +21,7 @@ from windrow.plan.nodes import (
     Join,
     Named,
     NrrJoin,
+    OuterJoin,
     Plan,
     Project,
     SemiJoin,
@@ -100,7 +101,7 @@ def _meaning(plan: Plan, known: dict[int, Plan]) -> Plan:
     """
     if id(plan) not in known:
         below = tuple(_meaning(p, known) for p in inputs_of(plan))
-        if isinstance(plan, Window | Join | SemiJoin | AntiJoin | NrrJoin):
+        if isinstance(plan, Window | Join | SemiJoin | AntiJoin | OuterJoin | NrrJoin):
             below = tuple(p.source if isinstance(p, Project) and _narrows(p) else p for p in below)
         elif isinstance(plan, UnionAll | Intersect | Except):  # columns are matched by position
             both = zip(below, inputs_of(plan), strict=True)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from windrow.core.schema import Schema
+from windrow.core.schema import Field, Schema
+from windrow.optimize.notes import FormNotes
 from windrow.optimize.physical.builder import Builder, Requirements, add_distinct
 from windrow.optimize.physical.conditions import leaves_in_order, residual_of, time_lag
 from windrow.optimize.physical.multi import considered, lower_many, tree_notes
+from windrow.optimize.physical.streams import ordered
 from windrow.optimize.rewriting import rows_appear, times_under
 from windrow.physical.conditions import (
     Form,
@@ -26,9 +28,10 @@ from windrow.physical.operators import (
     Op,
     PartlySignedAntiJoinOp,
     SemiJoinOp,
+    UnionOp,
     ZSetJoinOp,
 )
-from windrow.plan.expressions import columns_of
+from windrow.plan.expressions import Expr, Literal, columns_of
 from windrow.plan.nodes import (
     AntiJoin,
     Band,
@@ -37,10 +40,12 @@ from windrow.plan.nodes import (
     JoinOn,
     Named,
     NrrJoin,
+    OuterJoin,
     Plan,
     Project,
     SemiJoin,
     Table,
+    as_column,
 )
 from windrow.plan.patterns import PatternKind
 
@@ -62,9 +67,22 @@ def lower_join(builder: Builder, plan: Join, wanted: Requirements, lower: Lower)
 
 
 def _binary_join(builder: Builder, plan: Join, wanted: Requirements, lower: Lower) -> PhysicalNode:
+    left, right = _both(builder, plan, wanted, lower)
+    return _joined(builder, plan, wanted, left, right)
+
+
+def _both(
+    builder: Builder, plan: Join | OuterJoin, wanted: Requirements, lower: Lower
+) -> tuple[PhysicalNode, PhysicalNode]:
     needs = wanted.plus(_reads(plan.on))
     left = lower(builder, plan.left, needs.within(plan.left.schema))
-    right = lower(builder, plan.right, needs.within(plan.right.schema))
+    return left, lower(builder, plan.right, needs.within(plan.right.schema))
+
+
+def _joined(
+    builder: Builder, plan: Join, wanted: Requirements, left: PhysicalNode, right: PhysicalNode
+) -> PhysicalNode:
+    """Return ⋈ over the edges of its inputs."""
     unsigned = left.unsigned and right.unsigned
     if not unsigned:
         left, right = builder.signed(left), builder.signed(right)
@@ -116,6 +134,43 @@ def _hash_join(
     return builder.add(op, (left, right), condition.output, kind, label=label, structure=structure)
 
 
+def lower_outer_join(
+    builder: Builder, plan: OuterJoin, wanted: Requirements, lower: Lower
+) -> PhysicalNode:
+    """Lower L ⟕ R as (L ⋈ R) ⊎ (L ▷ R) × {NULL}: each input is lowered once, and read by all.
+
+    The join emits the expirations of its results where it can; what completes them with NULLs is
+    retracted anyway, so the edge is signed.
+    """
+    left, right = _both(builder, plan, wanted, lower)
+    if not (left.unsigned and right.unsigned):
+        left, right = builder.signed(left), builder.signed(right)
+    pairs = Join(plan.left, plan.right, plan.on)
+    made = [_joined(builder.under(pairs), pairs, wanted, left, right)]
+    # A twin that emits expirations would compute an input that is a join a second time.
+    once = replace(builder, emits_expirations=False)
+    ends = once.signed(left), once.signed(right)
+    lone = [(AntiJoin(plan.left, plan.right, plan.on), left, *ends)]
+    if plan.full:
+        swapped = replace(plan.on, left_keys=plan.on.right_keys, right_keys=plan.on.left_keys)
+        lone.append((AntiJoin(plan.right, plan.left, swapped), right, *ends[::-1]))
+    schema = Schema(tuple(f for f in plan.schema if f.name in wanted.columns))
+    for anti, unsigned, signed, other in lone:
+        choice = builder.negation(anti, unsigned)
+        kept = unsigned if choice is not None and choice.partly_signed else signed
+        below = wanted.within(anti.left.schema)
+        edge = _half_joined(once.under(anti), anti, below, kept, other)
+        columns = tuple(Named(f.name, _or_null(f, anti.left.schema)) for f in schema)
+        made.append(builder.under(Project(anti, columns)).project(edge, columns, label="Project"))
+    edges = tuple(builder.signed(ordered(builder, edge, schema)) for edge in made)
+    return builder.add(UnionOp(), edges, schema, PatternKind.STR, label="Union all")
+
+
+def _or_null(field: Field, side: Schema) -> Expr:
+    """Return a column of a side; NULL if it is one of the other side."""
+    return as_column(side[field.name]) if field.name in side else Literal(None, field.type)
+
+
 def lower_half_join(
     builder: Builder, plan: SemiJoin | AntiJoin, wanted: Requirements, lower: Lower
 ) -> PhysicalNode:
@@ -125,6 +180,17 @@ def lower_half_join(
     right = lower(builder, plan.right, wanted.of(reads).within(plan.right.schema))
     if isinstance(plan, SemiJoin) and _is_weak(builder, plan.on, left, right):
         return _weak_semi_join(builder, plan, wanted, left, right)
+    return _half_joined(builder, plan, wanted, left, right)
+
+
+def _half_joined(
+    builder: Builder,
+    plan: SemiJoin | AntiJoin,
+    wanted: Requirements,
+    left: PhysicalNode,
+    right: PhysicalNode,
+) -> PhysicalNode:
+    """Return ⋉ or ▷ over the edges of its inputs, of which one at least is to be signed."""
     choice = builder.negation(plan, left)
     partly_signed = choice is not None and choice.partly_signed
     left, right = left if partly_signed else builder.signed(left), builder.signed(right)
@@ -144,15 +210,16 @@ def lower_half_join(
         op = PartlySignedAntiJoinOp(condition, _form(left))
     else:
         op = AntiJoinOp(condition, plan.null_aware)
-    return builder.add(
+    made = builder.add(
         op,
         (left, right),
         schema,
         PatternKind.STR,
         label=type(plan).__name__,
-        structure="counters by key" + ("" if choice is None else choice.shown),
+        structure="counters by key" + ", natural ends by timestamp" * partly_signed,
         partly_signed=partly_signed,
     )
+    return made if choice is None else replace(made, notes=FormNotes(choice))
 
 
 def _is_weak(builder: Builder, on: JoinOn, left: PhysicalNode, right: PhysicalNode) -> bool:

@@ -9,8 +9,14 @@ from windrow.core.schema import Schema
 from windrow.core.time import format_duration
 from windrow.optimize.physical.aggregates import lower_aggregate
 from windrow.optimize.physical.builder import Builder, Requirements, add_distinct
-from windrow.optimize.physical.joins import lower_half_join, lower_join, lower_nrr_join
+from windrow.optimize.physical.joins import (
+    lower_half_join,
+    lower_join,
+    lower_nrr_join,
+    lower_outer_join,
+)
 from windrow.optimize.physical.streams import lower_recent_answers, lower_window, ordered
+from windrow.optimize.rewriting import refreshes_again
 from windrow.physical.node import PhysicalNode
 from windrow.physical.operators import (
     BagOp,
@@ -38,6 +44,7 @@ from windrow.plan.nodes import (
     Join,
     Named,
     NrrJoin,
+    OuterJoin,
     Plan,
     Project,
     RecentAnswers,
@@ -50,8 +57,6 @@ from windrow.plan.nodes import (
     Versions,
     Window,
     as_column,
-    inputs_of,
-    is_stream,
 )
 from windrow.plan.patterns import PatternKind
 
@@ -84,6 +89,8 @@ def _lowered(builder: Builder, plan: Plan, wanted: Requirements) -> PhysicalNode
         case Stamped():
             edge = lower_stamped(builder, plan, wanted, lower_relation)
             return _held(builder, edge, wanted.slide)
+        case OuterJoin():
+            return lower_outer_join(builder, plan, wanted, lower_relation)
         case SemiJoin() | AntiJoin():
             return lower_half_join(builder, plan, wanted, lower_relation)
         case Aggregate():
@@ -245,18 +252,11 @@ def _top(builder: Builder, plan: TopN, wanted: Requirements) -> PhysicalNode:
 
 
 def _refresh(builder: Builder, plan: Refresh, wanted: Requirements) -> PhysicalNode:
-    if not plan.restore and not _reads_derived_time(plan.source):
+    if not plan.restore and not refreshes_again(plan.source):
         return lower_relation(builder, plan.source, Requirements(wanted.columns, plan.slide))
     columns = frozenset(plan.schema.names) if plan.restore else wanted.columns
     edge = lower_relation(builder, plan.source, Requirements(columns))
     return _held(builder, edge, plan.slide, restore=plan.restore)
-
-
-def _reads_derived_time(plan: Plan) -> bool:
-    """Return whether SLIDE cannot pass: a refresh inside a refresh."""
-    if isinstance(plan, Refresh):
-        return True
-    return not is_stream(plan) and any(_reads_derived_time(p) for p in inputs_of(plan))
 
 
 Lower = Callable[[Builder, Plan, Requirements], PhysicalNode]

@@ -15,6 +15,7 @@ from windrow.plan import nodes
 from windrow.plan.binding.context import Context
 from windrow.plan.binding.expressions import ExpressionBinder, condition, misplaced
 from windrow.plan.binding.factor_disjunctions import factor_disjunctions
+from windrow.plan.binding.from_joins import Condition, bind_joins, conjuncts_of
 from windrow.plan.binding.grouping import BlockGrouping, has_aggregate, owners_of_star
 from windrow.plan.binding.imply_conditions import imply_conditions
 from windrow.plan.binding.infer_equalities import infer_constants
@@ -36,9 +37,6 @@ from windrow.plan.windows import Range, Rows, Until
 BindExpr = Callable[[exp.Expr], Expr]
 SLIDE_COLUMN = "#slide"
 """The column with the instant at which a count window slides."""
-
-Condition = tuple[str, exp.Expr]
-"""A term of WHERE or ON, after the name of its clause."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +88,11 @@ def _slide_instants(
 
     Each stream is bound once more: that it is counted does not depend on who else reads it.
     """
-    items, _ = _from_items(select)
-    moving = [n for n, s in zip(items, sources, strict=True) if s.kind in ("stream", "query")]
+    moving = [
+        n
+        for n, s in zip(_from_items(select), sources, strict=True)
+        if s.kind in ("stream", "query")
+    ]
     if not all(s.count_slides for s in sources if s.kind in ("stream", "query")):
         return ()
     windows = [bind_source(node, context, binders).plan for node in moving]
@@ -165,33 +166,46 @@ def bind_from_where(
             hint="Name a stream: SELECT ... FROM s [RANGE 1 MINUTE].",
             span=span_of(select),
         )
-    items, conditions = _from_items(select)
-    sources = tuple(bind_source(node, context, binders) for node in items)
+    sources = tuple(bind_source(node, context, binders) for node in _from_items(select))
     _require_distinct_aliases(sources)
     sources = _with_expiry(sources)
     bare_words = context.settings.get("bare_words") == "strings"
-    scope = Scope(sources, outer, bare_words, context.around)
+    clause = bind_joins(select, sources, Scope((), outer, bare_words, context.around))
+    scope, units = clause.scope, clause.units
     where = select.args.get("where")
-    conditions += [("WHERE", n) for n in _conjuncts(where.this if where else None)]
+    terms = conjuncts_of(where.this if where else None)
+    conditions = [*clause.conditions, *(("WHERE", n) for n in terms)]
     pairs = [n for _, n in conditions if isinstance(n, PairWindow)]
     predicates = tuple(p for _, n in conditions if (p := subquery_term(n)) is not None)
     plain = [
         (c, n) for c, n in conditions if not isinstance(n, PairWindow) and subquery_term(n) is None
     ]
+    if pairs and clause.outer_joins:
+        raise _window_beside_outer_join(pairs[0])
     inside, correlated = _bind_terms(plain, scope)
+    inside += clause.terms
     known = (*correlated, *(() if outer is None else outer.terms))
-    inside += _implied(inside, known, sources)
+    inside += _implied(inside, known, units)
     scope = replace(scope, terms=tuple(inside))
-    plan = build_joins(sources, inside, pair_bands(pairs, sources, context), known)
+    plan = build_joins(units, inside, pair_bands(pairs, sources, context), known)
     for term in sorted(predicates, key=lambda p: p.negated):
         plan = apply_subquery(plan, scope, term, _bind_inner(term, context, binders, scope))
     plan = _until_external_end(plan, sources)
     return Joined(plan, scope, tuple(correlated), predicates)
 
 
+def _window_beside_outer_join(node: exp.Expr) -> SemanticError:
+    return SemanticError(
+        "WINDOW(...) does not go with an outer join",
+        detail="It bounds a pair of tuples, and a tuple that stays without a partner is in none.",
+        hint="Give each stream a window, for example s [RANGE 10 MINUTES].",
+        span=span_of(node),
+    )
+
+
 def _bind_terms(conditions: list[Condition], scope: Scope) -> tuple[list[Expr], list[Expr]]:
     """Bind plain terms; return those about this block and those that reach outwards."""
-    known = frozenset(name for s in scope.sources for name in s.plan.schema.names)
+    known = scope.own_columns
     inside: list[Expr] = []
     correlated: list[Expr] = []
     for clause, node in conditions:
@@ -248,7 +262,7 @@ def _inner_column(columns: tuple[nodes.Named, ...], scope: Scope, term: Subquery
     if len(columns) != 1:
         raise too_many_columns(len(columns), term.node)
     [column] = columns
-    outward = columns_of(column.expr) - {n for s in scope.sources for n in s.plan.schema.names}
+    outward = columns_of(column.expr) - scope.own_columns
     if outward:
         raise BindError(
             f"the sub-query of IN selects {scope.written(min(outward))} of the query around it",
@@ -259,48 +273,8 @@ def _inner_column(columns: tuple[nodes.Named, ...], scope: Scope, term: Subquery
     return column.expr
 
 
-def _from_items(select: exp.Select) -> tuple[list[exp.Expr], list[Condition]]:
-    """Return the items of FROM and the terms of all ONs."""
-    items = [select.args["from_"].this]
-    terms: list[Condition] = []
-    for join in select.args.get("joins") or ():
-        _refuse_other_joins(join)
-        items.append(join.this)
-        terms += [("ON", node) for node in _conjuncts(join.args.get("on"))]
-    return items, terms
-
-
-def _refuse_other_joins(join: exp.Join) -> None:
-    words = [str(join.args.get(part) or "").upper() for part in ("method", "side", "kind")]
-    kind = " ".join(word for word in words if word not in ("", "INNER", "CROSS"))
-    if not kind and not join.args.get("using"):
-        return
-    if "SEMI" in kind:
-        hint = "Write WHERE EXISTS (SELECT * FROM ... WHERE ...)."
-    elif "ANTI" in kind:
-        hint = "Write WHERE NOT EXISTS (SELECT * FROM ... WHERE ...)."
-    elif kind in ("", "NATURAL"):
-        hint = "Write ON with the columns that have to be equal."
-    else:
-        hint = "For tuples without a partner, UNION ALL a query with NOT EXISTS."
-    raise BindError(
-        f"{f'{kind} JOIN' if kind else 'USING'} is not supported",
-        detail="Joins are inner joins: FROM a, b WHERE ... or a JOIN b ON ...",
-        hint=hint,
-        span=span_of(join),
-    )
-
-
-def _conjuncts(node: exp.Expr | None) -> list[exp.Expr]:
-    match node:
-        case None:
-            return []
-        case exp.And():
-            return _conjuncts(node.this) + _conjuncts(node.expression)
-        case exp.Paren(this=exp.And() | exp.Paren() | PairWindow()):
-            return _conjuncts(node.this)
-        case _:
-            return [node]
+def _from_items(select: exp.Select) -> list[exp.Expr]:
+    return [select.args["from_"].this, *(join.this for join in select.args.get("joins") or ())]
 
 
 def _require_distinct_aliases(sources: tuple[FromItem, ...]) -> None:
@@ -393,19 +367,23 @@ def _expand_stars(select: exp.Select, scope: Scope) -> list[exp.Expr]:
     items: list[exp.Expr] = []
     for item in select.expressions:
         if isinstance(item, exp.Star):
-            items += _star(scope.sources, item)
+            items += _star(scope.shown, item)
         elif isinstance(item, exp.Column) and isinstance(item.this, exp.Star):
-            items += _star(owners_of_star(item, scope), item)
+            items += _star(owners_of_star(item, scope), item, everything=True)
         else:
             items.append(item)
     return items
 
 
-def _star(sources: tuple[FromItem, ...], star: exp.Expr) -> list[exp.Expr]:
+def _star(
+    sources: tuple[FromItem, ...], star: exp.Expr, *, everything: bool = False
+) -> list[exp.Expr]:
     """Return the columns of the sources, each standing where the star stands."""
     columns: list[exp.Expr] = []
     for source in sources:
         for name, _ in source.columns:
+            if name.lower() in source.hidden and not everything:
+                continue
             column = exp.column(name, table=source.alias, quoted=True)
             column.meta.update(star.meta)
             columns.append(column)

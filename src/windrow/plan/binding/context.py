@@ -11,7 +11,7 @@ from windrow.core.errors import BindError, SemanticError, Span
 from windrow.core.time import Clock
 from windrow.language.spans import span_of
 from windrow.plan.binding.scope import Scope
-from windrow.plan.catalog import Catalog, Stream
+from windrow.plan.catalog import Catalog, NamedQuery, Stream
 
 MAX_SOURCES = 256
 """Sources of one query, its sub-queries' included: a query of WITH counts each time it is read."""
@@ -42,15 +42,6 @@ class RefreshScope:
         return None if self.rows else self.slide
 
 
-@dataclass(frozen=True, slots=True)
-class NamedQuery:
-    """A query of WITH, the names of its columns if given, and the names that it may read."""
-
-    query: exp.Expr
-    columns: tuple[str, ...]
-    known: Mapping[str, NamedQuery]
-
-
 @dataclass(slots=True)
 class Context:
     """Catalog, settings, and what has been seen of the query so far.
@@ -67,6 +58,9 @@ class Context:
     named_queries: Mapping[str, NamedQuery] = field(default_factory=dict)
     around: Scope | None = None
     unnamed: int = 0
+
+    def __post_init__(self) -> None:
+        self.named_queries = {**self.catalog.views, **self.named_queries}
 
     def unique_alias(self, alias: str, span: Span | None) -> str:
         """Return a name for a source that no other source of the whole query has."""
@@ -94,10 +88,9 @@ class Context:
 
         A window over a relation's changes may come first in the text.
         """
-        named = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
-        for table in tree.find_all(exp.Table):
-            entry = self.catalog.get(table.name)
-            if isinstance(entry, Stream) and table.name.lower() not in named:
+        for table, name in self.catalog.read_by(tree):
+            entry = self.catalog.get(name)
+            if isinstance(entry, Stream):
                 self.agree_on_clock(entry.clock, entry.name, span_of(table))
                 return
 

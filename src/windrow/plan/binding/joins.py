@@ -197,12 +197,13 @@ def _oriented(tree: JoinTree, names: frozenset[str]) -> tuple[nodes.Band, ...]:
 
 
 def _require_no_negation_below(left: nodes.Plan, source: FromItem) -> None:
-    if _negates(left):
+    negation = _negation(left)
+    if negation is not None:
         raise SemanticError(
-            f'non-retroactive relation "{source.alias}" is joined above a negation',
+            f'non-retroactive relation "{source.alias}" is joined above {negation}',
             detail="A retraction may have to undo a join with a row of the relation that has "
             "been updated or deleted since, so the result to retract could not be found.",
-            hint="Join the relation with the stream below the negation: put both into one SELECT.",
+            hint="Join the relation with the stream below it: put both into one sub-query.",
             span=source.span,
         )
 
@@ -229,10 +230,15 @@ def _comes_and_goes(plan: nodes.Plan) -> bool:
             return False
 
 
-def _negates(plan: nodes.Plan) -> bool:
+def _negation(plan: nodes.Plan) -> str | None:
+    """Return what retracts results that have not expired, if something below does."""
     if isinstance(plan, nodes.AntiJoin | nodes.Except):
-        return True
-    return not nodes.is_stream(plan) and any(_negates(p) for p in nodes.inputs_of(plan))
+        return "a negation"
+    if isinstance(plan, nodes.OuterJoin):
+        return "an outer join"
+    if nodes.is_stream(plan):
+        return None
+    return next((n for p in nodes.inputs_of(plan) if (n := _negation(p)) is not None), None)
 
 
 def require_bounded_state(sources: tuple[FromItem, ...], bands: list[nodes.Band]) -> None:

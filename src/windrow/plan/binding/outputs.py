@@ -27,13 +27,13 @@ from windrow.language.spans import span_of
 from windrow.language.syntax import StreamFunction, StreamWindow, Windowed
 from windrow.plan import nodes
 from windrow.plan.binding.blocks import Body, bind_block, internal_refused, internal_window
-from windrow.plan.binding.context import Context, NamedQuery, RefreshScope
+from windrow.plan.binding.context import Context, RefreshScope
 from windrow.plan.binding.durations import expiry_of, said_length
 from windrow.plan.binding.ordering import keyed_cut, order_outputs
 from windrow.plan.binding.scope import FromItem
 from windrow.plan.binding.sources import QueryBinders, bind_window
 from windrow.plan.binding.subqueries import is_bracket
-from windrow.plan.catalog import Catalog
+from windrow.plan.catalog import Catalog, NamedQuery
 from windrow.plan.expressions import Cast
 from windrow.plan.patterns import PatternKind, pattern_of
 from windrow.plan.rebuilding import with_inputs
@@ -392,6 +392,8 @@ def _replacing(plan: nodes.Plan) -> tuple[str, bool] | None:
             return "DISTINCT over an external window", False
         case nodes.AntiJoin() | nodes.Except():
             return "a negation", False
+        case nodes.OuterJoin():
+            return "an outer join", False
         case nodes.TopN():
             return "LIMIT", False
         case nodes.SemiJoin(left=left):  # the right side is not in the output

@@ -21,7 +21,8 @@ class FromItem:
 
     `columns` maps the names a user writes to columns of `plan`. `time_column` is set for a base
     stream; `expiry_column` for an external window beside an INTERNAL one. `count_slides`: its
-    window is ``[ROWS n SLIDE m]``.
+    window is ``[ROWS n SLIDE m]``. `hidden`: names, in lower case, that mean this source's columns
+    only after its alias: those of USING.
     """
 
     alias: str
@@ -36,6 +37,7 @@ class FromItem:
     expiry_column: str | None = None
     count_slides: bool = False
     unread: Unread = ()
+    hidden: frozenset[str] = frozenset()
 
     def find(self, name: str) -> Column | None:
         """Return the column of that name, in any case."""
@@ -48,7 +50,8 @@ class Scope:
     """The sources of a SELECT block, inside those of the blocks around it.
 
     `outer` may be read; what is `beyond` is in sight, but the block may not refer to it. `terms`
-    hold in every result of the block.
+    hold in every result of the block. `merged` are the columns of USING and NATURAL, each list of
+    them as an item of its own; `shown` has these and the sources in the order of ``*``.
     """
 
     sources: tuple[FromItem, ...] = ()
@@ -56,6 +59,14 @@ class Scope:
     bare_words: bool = False
     beyond: Scope | None = None
     terms: tuple[Expr, ...] = ()
+    merged: tuple[FromItem, ...] = ()
+    shown: tuple[FromItem, ...] = ()
+
+    @property
+    def own_columns(self) -> frozenset[str]:
+        """The names of this block's columns in its plan."""
+        made = (column.name for item in self.merged for _, column in item.columns)
+        return frozenset(made).union(*(s.plan.schema.names for s in self.sources))
 
     def resolve(self, node: exp.Column) -> Column | None:
         """Return the column that `node` names, looking outwards; None if there is none."""
@@ -75,8 +86,8 @@ class Scope:
         table = node.table.lower()
         found = [
             (source, column)
-            for source in self.sources
-            if not table or source.alias.lower() == table
+            for source in (*self.sources, *self.merged)
+            if (source.alias.lower() == table if table else node.name.lower() not in source.hidden)
             if (column := source.find(node.name)) is not None
         ]
         if len(found) > 1:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from windrow.core.errors import BindError, SemanticError, Span
+from windrow.core.errors import BindError, SemanticError, Span, WindrowError
 from windrow.core.naming import near
 from windrow.core.schema import Schema
 from windrow.core.time import Clock
@@ -15,10 +15,10 @@ from windrow.language.printing import to_sql
 from windrow.language.spans import span_of
 from windrow.language.syntax import Duration, StreamWindow, Windowed
 from windrow.plan import nodes
-from windrow.plan.binding.context import Context, NamedQuery
+from windrow.plan.binding.context import Context
 from windrow.plan.binding.durations import bind_count, bind_duration, bind_instant
 from windrow.plan.binding.scope import FromItem, Scope, unknown_column
-from windrow.plan.catalog import Relation, Stream
+from windrow.plan.catalog import NamedQuery, Relation, Stream
 from windrow.plan.expressions import Column
 from windrow.plan.windows import PartitionRows, Range, Rows, Since, Unbounded, WindowSpec
 
@@ -70,12 +70,20 @@ def _with_source(
     context: Context,
     binders: QueryBinders,
 ) -> FromItem:
-    """Bind a query of WITH where it is read: it knows the names written before its own."""
+    """Bind a view or a query of WITH where it is read: it knows the names written before its own.
+
+    An error inside a view is shown where the view is read: its own text is elsewhere.
+    """
     known, context.named_queries = context.named_queries, named.known
     around, context.around = context.around, None
     body = exp.Subquery(this=named.query)
     body.meta.update(node.meta)
-    source = _query_source(body, window, node.alias_or_name, context, binders)
+    try:
+        source = _query_source(body, window, node.alias_or_name, context, binders)
+    except WindrowError as error:
+        if named.view:
+            error.span = span_of(node)
+        raise
     context.named_queries, context.around = known, around
     return _renamed(replace(source, span=span_of(node)), named.columns)
 
@@ -113,7 +121,9 @@ def _named_source(node: exp.Table, window: StreamWindow | None, context: Context
                 )
             return _relation_source(entry, node.alias_or_name, context, span)
         case None:
-            known = [*context.catalog.names, *context.named_queries]
+            views = context.catalog.views
+            named = [name for name in context.named_queries if name not in views]
+            known = [*context.catalog.names, *named]
             raise BindError(
                 f'unknown stream or relation "{node.name}"',
                 detail=f"Declared are {', '.join(known)}." if known else "Nothing is declared yet.",
@@ -197,6 +207,7 @@ def _keeps_all(plan: nodes.Plan) -> bool:
             | nodes.NrrJoin()
             | nodes.SemiJoin()
             | nodes.AntiJoin()
+            | nodes.OuterJoin()
             | nodes.UnionAll()
         ):
             return any(_keeps_all(below) for below in nodes.inputs_of(plan))

@@ -93,7 +93,7 @@ def _with_membership(
     assert term.value is not None
     assert inner.column is not None, "the block binder gives IN its column"
     value = ExpressionBinder(scope, "IN").bind(term.value)
-    here = frozenset(name for s in scope.sources for name in s.plan.schema.names)
+    here = scope.own_columns
     if not columns_of(value) <= here:
         raise _two_levels_up(columns_of(value) - here, scope, term)
     try:

@@ -22,6 +22,7 @@ import pyarrow as pa
 
 from windrow.core.errors import BindError
 from windrow.core.naming import close_names
+from windrow.core.types import common_type, sql_name
 from windrow.plan.expressions import Expr
 from windrow.plan.functions import aggregates as _aggregates
 from windrow.plan.functions import arithmetic, comparison, datetime, logic, text
@@ -32,7 +33,7 @@ from windrow.plan.functions.aggregates import (
     canonical_aggregate,
 )
 from windrow.plan.functions.casts import can_cast, resolve_cast
-from windrow.plan.functions.signature import Function, coerce, unify
+from windrow.plan.functions.signature import Function, coerce, partial, unify
 
 __all__ = [
     "AGGREGATES",
@@ -44,6 +45,7 @@ __all__ = [
     "can_cast",
     "canonical_aggregate",
     "coerce",
+    "declare_function",
     "is_aggregate",
     "resolve_aggregate",
     "resolve_call",
@@ -75,6 +77,29 @@ def resolve_call(name: str, args: tuple[Expr, ...]) -> Expr:
         raise _unknown(name)
     function.check_count(len(args))
     return function.resolve(args)
+
+
+def declare_function(
+    name: str, arguments: tuple[pa.DataType, ...], result: pa.DataType, *, again: bool
+) -> None:
+    """Let queries call a function of the user's own; the evaluator looks its code up."""
+    known = not again and (ALIASES.get(name, name) in FUNCTIONS or is_aggregate(name))
+    if known:
+        raise BindError(f"there is already a function {name}", hint="Give it a name of its own.")
+    usage = f"{name}({', '.join(map(sql_name, arguments))})"
+
+    def resolve(args: tuple[Expr, ...]) -> Expr:
+        fitted = []
+        for arg, type_ in zip(args, arguments, strict=True):
+            if common_type(arg.type, type_) != type_:
+                raise BindError(
+                    f"{name} takes {usage}, not {sql_name(arg.type)}",
+                    hint=f"Write CAST(... AS {sql_name(type_)}) if that is meant.",
+                )
+            fitted.append(coerce(arg, type_))
+        return partial(name, tuple(fitted), result)
+
+    FUNCTIONS[name] = Function(name, usage, len(arguments), len(arguments), resolve, strict=False)
 
 
 def is_aggregate(name: str) -> bool:

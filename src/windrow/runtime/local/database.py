@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -12,15 +11,23 @@ from windrow.core.errors import BindError, InputError
 from windrow.core.naming import require_text, shown
 from windrow.core.time import BEGINNING, Clock
 from windrow.kernels.cache import warn_if_cold
-from windrow.language.statements import CreateQuery, Drop, Explain, Select, Statement
+from windrow.language.parameters import with_parameters
+from windrow.language.statements import CreateQuery, Drop, Explain, Insert, Select, Statement
 from windrow.operators.queued import Processor
 from windrow.operators.task import Saved
 from windrow.operators.vector import I64
-from windrow.optimize.lower import require_early_inputs
+from windrow.optimize.passes import require_early_inputs
 from windrow.plan.catalog import Relation, Stream
 from windrow.plan.functions.moments import FIRST_MOMENT
 from windrow.plan.nodes import Query
-from windrow.plan.session import QUERY_HINT, SCRIPT_HINT, Session, unregistered
+from windrow.plan.session import (
+    DIFFERENT_NAMES,
+    QUERY_HINT,
+    SCRIPT_HINT,
+    Inserted,
+    Session,
+    unregistered,
+)
 from windrow.plan.settings import (
     LOCAL,
     check_setting,
@@ -29,6 +36,7 @@ from windrow.plan.settings import (
     require_unset,
     require_used,
 )
+from windrow.runtime.handles import Declarations
 from windrow.runtime.local import handle
 from windrow.runtime.local.early import followed, measured_placements
 from windrow.runtime.local.explain import explained
@@ -38,7 +46,7 @@ from windrow.runtime.local.ingest import FittedRows, Timed, to_batch
 from windrow.runtime.local.inputs import StreamInput
 from windrow.runtime.local.memory import keep_freed_memory
 from windrow.runtime.local.query import RunningQuery
-from windrow.runtime.local.reading import Pushed, read_columns
+from windrow.runtime.local.reading import Pushed, inserted_rows, read_columns
 from windrow.runtime.local.relations import RelationInput, change_fields, clock_of_times
 
 STRATEGIES = ("auto", "upa", "direct", "negative")
@@ -47,7 +55,7 @@ Arrived = tuple[str, I64, FittedRows]
 """The name of a stream, and tuples of it that are in order, with their times."""
 
 
-class Database:
+class Database(Declarations):
     """Streams, relations and standing queries in this process.
 
     Examples
@@ -78,24 +86,37 @@ class Database:
         self._closed = False
         self._drained = False
 
-    def execute(self, text: str) -> str | None:
+    def execute(
+        self, text: str, params: Mapping[str, object] | None = None
+    ) -> str | pa.Table | None:
         """Run a script of statements; CREATE QUERY registers and starts.
 
-        Return what EXPLAIN shows, one text for all of the script's; None if it has none.
+        Return what SHOW or DESCRIBE shows, the last of the script's, as a table; else what EXPLAIN
+        shows, one text for all of the script's; None if it has none of these. ``:name`` in the
+        text stands for a value of `params`.
         """
         self._require_open()
         require_text(text, "a script", SCRIPT_HINT)
         texts: list[str] = []
+        tables: list[pa.Table] = []
 
         def after(statement: Statement, result: object) -> None:
             if isinstance(statement, Explain):
                 assert isinstance(result, Query), "EXPLAIN gives a query"
                 texts.append(explained(self._planned(result), statement.format))
+            elif isinstance(result, pa.Table):
+                tables.append(result)
             else:
                 self._after(statement, result)
 
-        self.session.execute(text, after)
+        self.session.execute(with_parameters(text, params), after)
+        if tables:
+            return tables[-1]
         return "\n\n".join(texts) if texts else None
+
+    def queries(self) -> list[handle.QueryHandle]:
+        """Return a handle of each standing query, in the order of registration."""
+        return [handle.QueryHandle(self, name) for name in self.session.queries]
 
     def _planned(self, query: Query) -> RunningQuery:
         """Return a query as it runs, or as it would if it were registered now."""
@@ -112,6 +133,8 @@ class Database:
             case CreateQuery(name=name) if isinstance(result, Query):
                 if not (statement.if_not_exists and name.lower() in self._running):
                     self._start(result, None)
+            case Insert() if isinstance(result, Inserted):
+                self.push(result.name, inserted_rows(result))
             case Drop(kind="QUERY", name=name):
                 self._retire(name.lower())
             case Drop(name=name):
@@ -152,45 +175,53 @@ class Database:
         self._relations.pop(key, None)
 
     def query(
-        self, text: str, *, strategy: str | None = None, name: str | None = None, **settings: object
+        self,
+        text: str,
+        params: Mapping[str, object] | None = None,
+        *,
+        strategy: str | None = None,
+        name: str | None = None,
+        **settings: object,
     ) -> handle.QueryHandle:
         """Register a standing query and return the handle to read it by.
 
-        `text` is a query, or the name of one that a script has registered. Any setting may be
-        given for this query alone, as in ``expiry="piggyback"``; what is not given, or None, is as
-        SET says. One that the query has no use for is refused.
+        `text` is a query, or the name of one that a script has registered; ``:name`` in it stands
+        for a value of `params`. Any setting may be given for this query alone, as in
+        ``expiry="piggyback"``; what is not given, or None, is as SET says. One that the query has
+        no use for is refused.
         """
         self._require_open()
-        require_text(text, "a query", QUERY_HINT)
+        text = with_parameters(require_text(text, "a query", QUERY_HINT), params)
         sets = {n: check_setting(n, v) for n, v in settings.items() if v is not None}
         if text.lower() in self._running:
             require_unset(text, sets if strategy is None else {"strategy": strategy, **sets})
             return handle.QueryHandle(self, text.lower())
         self._require_free(name)
         bound = self.session.bind_text(text, name or self.session.free_name(), **sets)
-        if "early_aggregation" in sets:
-            require_early_inputs(bound, self._strategy(strategy))
         require_used(bound, sets, LOCAL)
         self.session.queries[bound.name.lower()] = bound
-        self._start(bound, strategy)
+        self._start(bound, strategy, names_inputs="early_aggregation" in sets)
         return handle.QueryHandle(self, bound.name.lower())
 
     def _require_free(self, name: str | None) -> None:
         if name is None:
             return
         require_text(name, "the name of a query")
-        if name.lower() in self.session.queries or self.session.catalog.get(name) is not None:
+        if self.session.kind(name) is not None:
             raise BindError(
                 f'"{name}" exists already',
-                detail="Streams, relations and queries have different names.",
+                detail=DIFFERENT_NAMES,
                 hint="Choose another name, or drop what has it.",
             )
 
-    def _start(self, query: Query, strategy: str | None) -> None:
+    def _start(self, query: Query, strategy: str | None, *, names_inputs: bool = False) -> None:
+        """Run a query. `names_inputs`: whether what it aggregates early is said for it alone."""
         try:
             chosen = self._strategy(strategy)
             warn_if_cold()
             running = RunningQuery(query, chosen, processor=self._processor)
+            if names_inputs:
+                require_early_inputs(query, running.physical.plan)
         except BaseException:
             self.session.queries.pop(query.name.lower(), None)
             self._retire(query.name.lower())
@@ -471,8 +502,6 @@ class Database:
         chosen = _checked_strategy(old.strategy if strategy is None else strategy)
         joined_by = None if algorithm is None else checked_algorithm(algorithm)
         folded = None if early is None else checked_early(early)
-        if folded is not None:
-            require_early_inputs(replace(old.query, early_aggregation=folded), chosen)
         best = measured_placements(old)
         new = handed_over(old, chosen, measured(old), joined_by, folded, placements=best)
         self._running[name] = new

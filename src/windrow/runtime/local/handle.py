@@ -9,6 +9,7 @@ import pyarrow as pa
 from windrow.core.errors import InputError, StateError
 from windrow.core.naming import shown
 from windrow.operators.state.saved import from_bytes, to_bytes
+from windrow.runtime.handles import Tabular
 from windrow.runtime.local.explain import explained
 from windrow.runtime.local.recipient import Recipient, To, period_of
 
@@ -68,12 +69,17 @@ def _moment(instant: object) -> int | None:
     return parse_timestamp(instant) if isinstance(instant, str) else None
 
 
-class QueryHandle:
+class QueryHandle(Tabular):
     """Reads one standing query of a database."""
 
     def __init__(self, db: Database, name: str) -> None:
         self._db = db
         self.name = name
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of the answer; changes have `_ts` and `_sign` before them."""
+        return self._db.standing(self.name).query.root.schema.arrow()
 
     def changes(self) -> pa.Table:
         """Return the changelog since the last call: _ts, _sign (+1, -1), then the columns.

@@ -1,4 +1,4 @@
-"""What a user's class does, in a digest: another one may not go on with its state.
+"""What a user's class or function does, in a digest: another one may not go on with its state.
 
     class ─► its bases ─► methods, attributes ─► constants, defaults, closures
                                    └─► what its modules have under the names in the code
@@ -13,7 +13,7 @@ from __future__ import annotations
 import dis
 import hashlib
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property, partial
 from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 
@@ -32,10 +32,11 @@ UNSAID = {
 LOOKUPS = {"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"}
 
 
-def digest_of(aggregate: type) -> str:
-    """Return a digest of what a class does; the same in every process of one Python."""
-    modules = {c.__module__ for c in aggregate.__mro__ if not _is_standard(c)}
-    said = _Description(frozenset(modules | {aggregate.__module__})).of(aggregate)
+def digest_of(code: Callable[..., object]) -> str:
+    """Return a digest of what a class or a function does; the same in every process of a Python."""
+    bases = code.__mro__ if isinstance(code, type) else ()
+    modules = {c.__module__ for c in bases if not _is_standard(c)}
+    said = _Description(frozenset(modules | {code.__module__})).of(code)
     return hashlib.sha256(repr(said).encode()).hexdigest()[:16]
 
 

@@ -1,15 +1,15 @@
 """What all shards of a run execute: text, so that it can be sent, kept and compared.
 
-Aggregates of the user's own are part of that text. The class goes by value, pickled by who starts
-the run, so that executors need not have the module that it stands in; what it imports they must
-have. State depends on what it does: a changed one is another program.
+Aggregates and functions of the user's own are part of that text. Their code goes by value, pickled
+by who starts the run, so that executors need not have the module that it stands in; what it imports
+they must have. State depends on what it does: a changed one is another program.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -36,32 +36,33 @@ from windrow.runtime.shards.digest import digest_of
 
 @dataclass(frozen=True, slots=True)
 class Shipped:
-    """An aggregate: its name, its pickled class and types in base64, and what it does, digested."""
+    """An aggregate or a function: its name, its pickled code and types in base64, and a digest."""
 
     name: str
     code: str
     digest: str
 
     @classmethod
-    def of(cls, name: str, aggregate: type, pickled: bytes) -> Shipped:
-        """Return a registered aggregate, which the caller has pickled."""
-        return cls(name, base64.b64encode(pickled).decode(), digest_of(aggregate))
+    def of(cls, name: str, code: Callable[..., object], pickled: bytes) -> Shipped:
+        """Return what is registered under a name, which the caller has pickled."""
+        return cls(name, base64.b64encode(pickled).decode(), digest_of(code))
 
     def install(self) -> None:
-        """Register the aggregate in this process, unless it is registered."""
-        from windrow.operators.aggregate.user_defined import REGISTERED, register_aggregate  # noqa: PLC0415 - it compiles
+        """Register it in this process, unless it is registered."""
+        from windrow.operators.aggregate.user_defined import REGISTERED  # noqa: PLC0415 - it compiles
+        from windrow.operators.evaluate.user_defined import USER_FUNCTIONS  # noqa: PLC0415 - the same
 
-        if self.name in REGISTERED:
+        if self.name in REGISTERED or self.name in USER_FUNCTIONS:
             return
         try:
             found = pickle.loads(base64.b64decode(self.code))
         except Exception as error:
             raise StateError(
-                f'the aggregate "{self.name}" cannot be loaded here',
+                f'"{self.name}" cannot be loaded here',
                 detail=f"{type(error).__name__}: {error}. Python is {sys.version.split()[0]}.",
                 hint="Install what it imports on every executor, in the Python that has made it.",
             ) from error
-        register_aggregate(self.name, found.aggregate, found.arguments, found.result)
+        found.register(self.name)
 
 
 FORMAT = 8
@@ -155,7 +156,7 @@ class Program:
         if self.begun is not None:
             return self
         self._install()
-        return replace(self, begun=Begun(_placements(self), here().early, _expected(self)))
+        return replace(self, begun=_begun(self, here().early))
 
     def placements_of(self, query: str) -> dict[str, str]:
         """Return what a query aggregates early under `auto`, by the names of what it joins."""
@@ -173,7 +174,7 @@ class Program:
         from windrow.runtime.shards.optimized import plans_of  # noqa: PLC0415 - it compiles
 
         self._install()
-        return plans_of(self).plans
+        return plans_of(self)
 
     def plans(self) -> list[str]:
         """Return what state depends on, a query each: not where tuples come from, nor how fast."""
@@ -240,16 +241,10 @@ def _bound(program: Program) -> tuple[Query, ...]:
 
 
 @lru_cache(maxsize=16)
-def _placements(program: Program) -> Placements:
-    from windrow.optimize.lower import placed_on_shards  # noqa: PLC0415 - it compiles
+def _begun(program: Program, constants: EarlyConstants) -> Begun:
+    from windrow.runtime.shards.optimized import begun  # noqa: PLC0415 - it compiles
 
-    return tuple(
-        (query.name, joined, early)
-        for query in _bound(program)
-        for joined, early in placed_on_shards(
-            query, program.strategy, folding=_folding(program)
-        ).items()
-    )
+    return begun(program, Begun((), constants, _expected(program)))
 
 
 @lru_cache(maxsize=16)

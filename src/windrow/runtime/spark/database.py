@@ -8,12 +8,14 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from windrow.core.errors import BindError, InputError, RunError
 from windrow.core.naming import require_text, shown
+from windrow.language.parameters import with_parameters
 from windrow.language.printing import name_sql
-from windrow.language.statements import CreateQuery, Drop, Select, Statement
+from windrow.language.statements import CreateQuery, Drop, Insert, Select, Statement
 from windrow.plan.catalog import Stream
 from windrow.plan.explain import explain_text
 from windrow.plan.nodes import Query
@@ -25,6 +27,7 @@ from windrow.plan.settings import (
     require_unset,
     require_used,
 )
+from windrow.runtime.handles import Declarations
 from windrow.runtime.shards.checkpoint import placed_by, require_folder, require_place
 from windrow.runtime.shards.client import Shards
 from windrow.runtime.shards.lease import Lease, take_lease
@@ -60,7 +63,7 @@ class RunOptions:
     drain: bool | None
 
 
-class SparkDatabase:
+class SparkDatabase(Declarations):
     """Streams and queries that run on Spark.
 
     Nothing runs before `start`; Spark itself is started when it is first needed. Without a
@@ -142,15 +145,31 @@ class SparkDatabase:
 
     # What there is
 
-    def execute(self, text: str) -> None:
-        """Run a script of statements. CREATE QUERY registers; `start` runs."""
+    def execute(self, text: str, params: Mapping[str, object] | None = None) -> pa.Table | None:
+        """Run a script of statements. CREATE QUERY registers; `start` runs.
+
+        Return what SHOW or DESCRIBE shows, the last of the script's, as a table; None if it has
+        none. ``:name`` in the text stands for a value of `params`.
+        """
         self._require_open()
         require_text(text, "a script", SCRIPT_HINT)
-        self.session.execute(text, self._after)
+        results = self.session.execute(with_parameters(text, params), self._after)
+        return next((r for r in reversed(results) if isinstance(r, pa.Table)), None)
+
+    def queries(self) -> list[SparkQuery]:
+        """Return a handle of each query, in the order of registration."""
+        return [SparkQuery(self, name) for name in self.session.queries]
 
     def _after(self, statement: Statement, result: object) -> None:
         if isinstance(statement, Select):
             raise unregistered(statement)
+        if isinstance(statement, Insert):
+            raise BindError(
+                f'rows cannot be inserted into "{statement.name}" on Spark',
+                detail="There the rows of streams and relations come from their sources.",
+                hint='Write them where USING reads them, or use engine="local".',
+                span=statement.name_span,
+            )
         if isinstance(statement, Drop):
             self._require_unread(statement)
         self._script.note(statement)
@@ -199,15 +218,22 @@ class SparkDatabase:
         self._frames[entry.name] = frame
 
     def query(
-        self, text: str, *, strategy: str | None = None, name: str | None = None, **settings: object
+        self,
+        text: str,
+        params: Mapping[str, object] | None = None,
+        *,
+        strategy: str | None = None,
+        name: str | None = None,
+        **settings: object,
     ) -> SparkQuery:
         """Register a query, or find one by its name, and return the handle to run it by.
 
-        Any setting may be given for this query alone, as in ``hold="2 seconds"``; what is not
-        given, or None, is as SET says. One that the query has no use for is refused.
+        ``:name`` in the text stands for a value of `params`. Any setting may be given for this
+        query alone, as in ``hold="2 seconds"``; what is not given, or None, is as SET says. One
+        that the query has no use for is refused.
         """
         self._require_open()
-        require_text(text, "a query", QUERY_HINT)
+        text = with_parameters(require_text(text, "a query", QUERY_HINT), params)
         if name is not None:
             require_text(name, "the name of a query")
         sets = {n: str(check_setting(n, v)) for n, v in settings.items() if v is not None}
@@ -234,9 +260,11 @@ class SparkDatabase:
         bound = self.session.bind_text(text, "", **sets)
         require_used(bound, sets, SPARK)
         if "early_aggregation" in sets:
-            from windrow.optimize.lower import require_early_inputs  # noqa: PLC0415 - it compiles
+            from windrow.optimize.context import PlanContext  # noqa: PLC0415 - it compiles
+            from windrow.optimize.passes import optimize, require_early_inputs  # noqa: PLC0415 - it compiles
 
-            require_early_inputs(bound, strategy)
+            (plan,) = optimize([bound], PlanContext(strategy))
+            require_early_inputs(bound, plan)
 
     def _create(self, text: str, sets: dict[str, str]) -> None:
         """Register a query with settings of its own; those of the session stay as they are."""

@@ -44,6 +44,7 @@ from windrow.runtime.shards.program import Program
 from windrow.runtime.spark import worker
 from windrow.runtime.spark.dead import POISON, DeadLetters, Letter
 from windrow.runtime.spark.entry_sql import LETTER, Reading, checked_sql, shard_sql, spread_sql
+from windrow.runtime.spark.folder import RunFolder
 from windrow.runtime.spark.guessing import arrow_type
 from windrow.runtime.spark.inspection import WatchedInput
 from windrow.runtime.spark.plan import SparkPlan, plan_of
@@ -230,7 +231,8 @@ def _opened(
     if isinstance(entry, Relation):
         ports = plan.ports_of(entry)
         return open_relation(spark, entry, ports, checkpoint, frame, without)
-    return open_source(spark, entry, frame, streaming=True, without=without)
+    begun = RunFolder(checkpoint).last_batch() >= 0
+    return open_source(spark, entry, frame, streaming=True, without=without, begun=begun)
 
 
 def watched_input(plan: SparkPlan, number: int, opened: Opened, source: int) -> WatchedInput:

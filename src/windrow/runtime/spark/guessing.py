@@ -1,7 +1,9 @@
 """Which columns an input has: those of a DataFrame, or of the files that are there at the start.
 
 The schema of one file is used for all. If it is damaged, or does not have what is declared, another
-one that does is looked for: a bad file must not decide how the good ones are read.
+one that does is looked for: a bad file must not decide how the good ones are read. Where none fits,
+a first start is refused by the one found; a later one reads what is declared, so that files that
+have drifted become dead letters.
 
 The schema of Parquet files is read from the footer of one of them, as Spark would infer it. Spark
 reads that footer in a job of its own: over two seconds at the start of a run, most of them for the
@@ -218,9 +220,17 @@ def _declared(entry: Stream | Relation) -> list[str]:
 
 
 def schema_found(
-    spark: SparkSession, format_: str, options: dict[str, str], entry: Stream | Relation
+    spark: SparkSession,
+    format_: str,
+    options: dict[str, str],
+    entry: Stream | Relation,
+    *,
+    begun: bool,
 ) -> st.StructType | None:
-    """Return the schema of the files that are there; None if there are none yet."""
+    """Return the schema of the files that are there; None if what is declared should be read.
+
+    There are no files yet then, or none fits and the run has `begun` before.
+    """
     known = footer_schema(format_, options, LIMITS)
     if known is not None and _is_declared(known, entry):
         return _widened(known, entry)
@@ -233,7 +243,9 @@ def schema_found(
         most = FEW_TRIED if _fits(found, entry) else TRIED
         files = islice(_files(spark, format_, passed, entry), most)
         found = _schema_of_best(spark, format_, passed, entry, files) or found
-    return _widened(found, entry) if len(found) else None
+    if not len(found) or (begun and not _fits(found, entry)):
+        return None
+    return _widened(found, entry)
 
 
 def _schema_of_best(

@@ -13,6 +13,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from windrow.core.errors import RunError, SemanticError
+from windrow.runtime.handles import Tabular
 from windrow.runtime.spark.sinks.choose import Sink, SinkSpecs
 from windrow.runtime.spark.sinks.folder import FolderSink
 from windrow.runtime.spark.sinks.memory import MemorySink
@@ -26,12 +27,17 @@ from windrow.language import statements
 from windrow.language.printing import name_sql, print_statement
 
 
-class SparkQuery:
+class SparkQuery(Tabular):
     """Starts and reads one query of a database on Spark."""
 
     def __init__(self, db: SparkDatabase, name: str) -> None:
         self._db = db
         self.name = name
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of the answer; changes have `_ts` and `_sign` before them."""
+        return self._db.session.query(self.name).root.schema.arrow()
 
     def start(
         self,
@@ -117,6 +123,10 @@ class Script:
         """Keep a statement that the session has accepted."""
         match statement:
             case statements.CreateStream(name=name) | statements.CreateRelation(name=name):
+                self.lines.setdefault(("input", name.lower()), print_statement(statement))
+            case statements.CreateView(name=name):
+                if statement.or_replace:
+                    self.lines.pop(("input", name.lower()), None)
                 self.lines.setdefault(("input", name.lower()), print_statement(statement))
             case statements.CreateQuery(name=name):
                 if statement.or_replace:

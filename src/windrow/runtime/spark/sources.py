@@ -111,8 +111,12 @@ def open_source(
     *,
     streaming: bool,
     without: Collection[str] = (),
+    begun: bool = False,
 ) -> Opened:
-    """Open an input: a stream of rows, or all of them at once; `without` some of its files."""
+    """Open an input: a stream of rows, or all of them at once; `without` some of its files.
+
+    `begun`: whether a run on this checkpoint has read it before.
+    """
     if frame is not None:
         if frame.isStreaming != streaming:
             raise InputError(
@@ -126,7 +130,7 @@ def open_source(
             hint="Write USING parquet OPTIONS (path '...'), or give a DataFrame.",
         )
     else:
-        loaded = _loaded(spark, entry, entry.format.lower(), streaming=streaming)
+        loaded = _loaded(spark, entry, entry.format.lower(), streaming=streaming, begun=begun)
         return _taken_apart(replace(loaded, frame=_passing_over(loaded.frame, without)))
     return _taken_apart(Opened(entry, frame))
 
@@ -153,7 +157,7 @@ def _passing_over(frame: DataFrame, files: Collection[str]) -> DataFrame:
 
 
 def _loaded(
-    spark: SparkSession, entry: Stream | Relation, format_: str, *, streaming: bool
+    spark: SparkSession, entry: Stream | Relation, format_: str, *, streaming: bool, begun: bool
 ) -> Opened:
     options = {name: value for name, value in entry.options if name.lower() not in OURS}
     fails_on_unreadable(entry)
@@ -168,7 +172,7 @@ def _loaded(
             _require_plain_columns(entry, header)
         schema = _ddl(entry.schema, header or list(entry.schema.names))
     elif format_ in WITH_FILES and streaming:
-        schema = schema_found(spark, format_, options, entry)
+        schema = schema_found(spark, format_, options, entry, begun=begun)
         schema = _ddl(entry.schema, None) if schema is None else schema
 
     def described(reader: DataFrameReader | DataStreamReader) -> Any:
