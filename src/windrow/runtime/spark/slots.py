@@ -157,10 +157,14 @@ def without_nulls(wide: Wide, schemas: Mapping[int, Schema]) -> Wide:
     '_ts BIGINT NOT NULL, s0 BIGINT NOT NULL, s1 BIGINT'
     """
     filled = [
-        {place for place, field in zip(wide.places[n], schema, strict=True) if not field.nullable}
+        frozenset(
+            place
+            for place, field in zip(wide.places[n], schema, strict=True)
+            if place is not None and not field.nullable
+        )
         for n, schema in schemas.items()
     ]
-    slots = frozenset.intersection(*map(frozenset, filled)) - {None}
+    slots = frozenset[str]().union(*filled).intersection(*filled)
     return replace(wide, required=slots | {name for name, _ in wide.head})
 
 
