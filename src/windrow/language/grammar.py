@@ -111,6 +111,9 @@ ALLOWED: dict[type[exp.Expr], frozenset[str]] = {
 }  # fmt: skip
 
 
+KEYED: dict[type[exp.Expr], str] = {exp.Group: "GROUP BY", exp.Order: "ORDER BY"}
+
+
 def check(tree: exp.Expr) -> None:
     """Refuse a tree that holds something else than the language has."""
     level = [tree]
@@ -144,16 +147,13 @@ def check_node(node: exp.Expr) -> None:
                 hint="Write SELECT * for all columns.",
                 span=span_of(node),
             )
-        case exp.Group() | exp.Order() if not (node.expressions or node.args.get("all")):
+        case exp.Group() | exp.Order() | exp.Rollup() | exp.Cube() if not (
+            node.expressions or node.args.get("all")
+        ):
+            word = KEYED.get(type(node), node.key.upper())
             raise ParseError(
-                f"{node.key.upper()} BY without columns",
-                hint=f"Name columns after it, or leave {node.key.upper()} BY out.",
-                span=span_of(node),
-            )
-        case exp.Rollup() | exp.Cube() | exp.GroupingSets() if not node.expressions:
-            raise ParseError(
-                f"{node.key.upper()} without columns",
-                hint="Name columns in its brackets: ROLLUP (a, b), for example.",
+                f"{word} without columns",
+                hint=f"Name columns after it, or leave {word} out.",
                 span=span_of(node),
             )
         case exp.DataType():

@@ -396,7 +396,7 @@ ALIASES = {
 
 
 def is_grouping(name: str) -> bool:
-    """Return whether a call tells which keys of GROUP BY a row's set has.
+    """Return whether a call asks which keys of GROUP BY a row's set has.
 
     >>> is_grouping("GROUPING_ID")
     True
