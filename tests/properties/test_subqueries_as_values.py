@@ -47,7 +47,8 @@ TEXTS = (
     f"SELECT a.id, (SELECT b.v FROM {B} ORDER BY b.id DESC LIMIT 1) AS n FROM {A}",
     f"SELECT a.id, (SELECT SUM(b.v) FROM {B} HAVING COUNT(*) > 2) AS n FROM {A}",
     f"SELECT a.id, (SELECT COUNT(*) FROM {B} WHERE b.v > (SELECT MIN(c.v) FROM {C})) AS n FROM {A}",
-    f"SELECT a.id, (SELECT q.n FROM (SELECT COUNT(*) AS n FROM {B}) AS q WHERE q.n > 1) AS m FROM {A}",
+    f"SELECT a.id, (SELECT q.n FROM (SELECT COUNT(*) AS n FROM {B}) AS q WHERE q.n > 1) AS m"
+    f" FROM {A}",
     f"SELECT a.id, EXISTS (SELECT * FROM {B} WHERE b.k = a.k) AS e FROM {A}",
     f"SELECT a.id FROM {A} WHERE a.v > 2 OR EXISTS (SELECT * FROM {B} WHERE b.k = a.k)",
     f"SELECT a.id FROM {A} WHERE a.v > 2 OR NOT EXISTS (SELECT * FROM {B})",
