@@ -48,7 +48,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "2",
         "an NRR is read at the time of a relation's row",
-        (replacing("windrow.optimize.lower.prepared", lambda plan: plan),),
+        (replacing("windrow.optimize.passes.prepared", lambda plan: plan),),
     ),
     Mutant(
         "3",
@@ -58,7 +58,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "4",
         "RESTORE counts rows by value, not results",
-        (replacing("windrow.optimize.lower.identify_results", bugs.identify_but_restored),),
+        (replacing("windrow.optimize.passes.identify_results", bugs.identify_but_restored),),
     ),
     Mutant(
         "4b",

@@ -11,7 +11,7 @@ from tests.generate.effort import examples
 from tests.generate.streams import worlds_of
 from tests.properties.test_engine_matches_oracle import assert_same, drives
 
-from windrow.optimize.choose_form import FormChoice, choose_form
+from windrow.optimize.negations import FormChoice, choose_form
 from windrow.optimize.statistics import Statistics
 from windrow.plan.nodes import AntiJoin
 

@@ -12,10 +12,9 @@ from tests.generate.streams import worlds
 from tests.reference.histories import Row, World
 from tests.reference.oracle import Oracle, same_rows
 
-from windrow.optimize.merge_projections import merge_projections
-from windrow.optimize.pull_negation_above_join import pull_negation_above_join
-from windrow.optimize.push_filter_below_project import push_filter_below_project
-from windrow.optimize.push_negation_below_join import push_negation_below_join
+from windrow.optimize.filters import push_filter_below_project
+from windrow.optimize.negations import pull_negation_above_join, push_negation_below_join
+from windrow.optimize.projections import merge_projections
 from windrow.optimize.rewriting import Rule
 from windrow.optimize.rules import PREPARING, RULES, apply_rules
 from windrow.plan.nodes import Plan

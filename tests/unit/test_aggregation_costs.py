@@ -12,7 +12,7 @@ from windrow.optimize.aggregation_costs import (
     name_of,
     placements,
 )
-from windrow.optimize.early_calls import Placement
+from windrow.optimize.early_grouping import Placement
 
 ONE = Tuning()
 DEFAULT = (AggregationStream(300, 5000, 150, 0.1), AggregationStream(300, 5000, 1, 0.1))

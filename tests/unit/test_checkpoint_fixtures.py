@@ -30,7 +30,7 @@ from windrow.operators.state.saved import from_bytes, to_bytes
 from windrow.physical import operators
 from windrow.physical.operators import StateLayout
 from windrow.runtime.shards import program
-from windrow.runtime.shards.optimized import _optimized
+from windrow.runtime.shards.optimized import _made
 from windrow.runtime.shards.program import FORMAT
 
 LAST = (BEFORE + AFTER) * INSTANTS - 1
@@ -124,9 +124,9 @@ def test_another_format_is_refused_in_words(
 @pytest.fixture
 def another_layout_of_groups(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(operators.GroupByOp, "layout", StateLayout("groups", 99))
-    _optimized.cache_clear()
+    _made.clear()
     yield
-    _optimized.cache_clear()
+    _made.clear()
 
 
 @pytest.mark.usefixtures("another_layout_of_groups")

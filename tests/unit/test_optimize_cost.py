@@ -10,10 +10,10 @@ from windrow.operators.interner import Interner
 from windrow.operators.join import AntiJoinTask, PartlySignedAntiJoin
 from windrow.operators.measure import measured_statistics
 from windrow.operators.open import OpenPlan, open_plan
-from windrow.optimize.choose_form import choose_form
+from windrow.optimize.context import PlanContext
 from windrow.optimize.cost import EdgeKind, model_of
-from windrow.optimize.lower import lower
-from windrow.optimize.place_negation import place_negations
+from windrow.optimize.negations import choose_form, place_negations
+from windrow.optimize.passes import optimize
 from windrow.optimize.rules import MOVES, apply_rules
 from windrow.optimize.statistics import UNKNOWN, Statistics, measured
 from windrow.plan.nodes import AntiJoin, Join, Plan, inputs_of
@@ -46,7 +46,8 @@ def negation(text: str) -> AntiJoin:
 
 
 def lowered(text: str, strategy: str, statistics: Statistics = UNKNOWN) -> OpenPlan:
-    return open_plan(lower(bind(text), strategy, statistics=statistics), Interner())
+    (plan,) = optimize([bind(text)], PlanContext(strategy, statistics))
+    return open_plan(plan, Interner())
 
 
 def is_mixed(physical: OpenPlan) -> bool:
@@ -146,12 +147,14 @@ def push(db: Database, name: str, times: range, key: int) -> None:
 def test_explain_says_what_was_taken_and_what_the_other_costs() -> None:
     _, query = running(JOINED, "auto")
     shown = query.explain()
-    assert "counters by key, natural ends by timestamp; partly signed edge by cost: " in shown
+    assert "counters by key, natural ends by timestamp" in shown
+    assert "partly signed edge; by cost: " in shown
     assert "% of results expected to end early, signed costs " in shown
-    assert "; above the join by cost, below costs " in shown
+    assert "  placed above the join by cost, below costs " in shown
     _, query = running(NEGATION, "upa")
     assert (
-        "partly signed edge if rare: 9% of results expected to end early, rare" in query.explain()
+        "partly signed edge; partly signed if rare: 9% of results expected to end early, rare"
+        in query.explain()
     )
 
 

@@ -1,19 +1,28 @@
 """Physical plans are data: compared, hashed, written, read again, and identified by structure."""
 
+import sys
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
+from time import process_time
 
 import pytest
 
 from windrow.core.errors import StateError
 from windrow.operators.interner import Interner
 from windrow.operators.open import FACTORIES, open_plan
-from windrow.optimize.lower import lower
+from windrow.optimize import notes as optimize_notes
+from windrow.optimize.context import PlanContext
+from windrow.optimize.fold_before_exchange import Folding
+from windrow.optimize.passes import optimize
 from windrow.physical import operators
 from windrow.physical.codec import plan_from_json, plan_to_json, to_json
 from windrow.physical.identity import identities
 from windrow.physical.operators import ExchangeOp, MultiJoinOp, Op, SourceOp, StateLayout
 from windrow.physical.plan import PhysicalPlan
+from windrow.plan.expressions import Expr
+from windrow.plan.format import format_expr
 from windrow.plan.nodes import Query
 from windrow.plan.session import Session
 from windrow.runtime.shards import optimized
@@ -46,17 +55,26 @@ QUERIES = (
 )
 
 
+AUTO = PlanContext()
+
+
 def bound(text: str, source: str = "") -> Query:
     session = Session()
     session.execute(f"{DECLARED.format(source=source)}; CREATE QUERY q AS {text}")
     return session.query("q")
 
 
+def plan_of(query: Query, context: PlanContext = AUTO) -> PhysicalPlan:
+    (plan,) = optimize([query], context)
+    return plan
+
+
 def plans(text: str) -> list[PhysicalPlan]:
     """Return the plans of a query under all strategies, in one process and on shards."""
     query = bound(text)
-    made = [lower(query, strategy) for strategy in ("auto", "upa", "direct", "negative")]
-    return [*made, *(lower(query, "auto", sharded=True, partials=p) for p in (False, True))]
+    contexts = [PlanContext(strategy) for strategy in ("auto", "upa", "direct", "negative")]
+    contexts += [PlanContext(shards=Folding(mode)) for mode in ("off", "on")]
+    return [plan_of(query, context) for context in contexts]
 
 
 @pytest.mark.parametrize("text", QUERIES)
@@ -79,22 +97,50 @@ def test_a_query_has_one_plan(text: str) -> None:
 
 
 def test_other_queries_have_other_identities() -> None:
-    found = [lower(bound(text), "auto").identity for text in QUERIES]
+    found = [plan_of(bound(text)).identity for text in QUERIES]
     assert len(set(found)) == len(QUERIES)
 
 
 def test_text_costs_reasons_and_places_are_not_identity() -> None:
     query = bound(QUERIES[3])
-    plan = lower(query, "auto")
+    plan = plan_of(query)
     shown = replace(plan.root, label="anything", structure="else", notes=None, logical=None)
     assert replace(plan, root=shown).identity == plan.identity
     assert replace(plan, root=shown) == plan
     moved = bound(QUERIES[3], " USING parquet OPTIONS (path 'elsewhere')")
-    assert lower(moved, "auto").identity == plan.identity
+    assert plan_of(moved).identity == plan.identity
+
+
+COMPUTING = (
+    "SELECT a.x AS x FROM a [RANGE 60], b [RANGE 60] WHERE a.k + 1 = b.k * 2",
+    "SELECT a.k + 1 AS k, SUM(b.k * 3) AS s FROM a [RANGE 9], b [RANGE 9] WHERE a.k = b.k + 2"
+    " GROUP BY a.k + 1",
+    "SELECT a.x AS x FROM a [RANGE 9], b [RANGE 9], c [RANGE 9] WHERE a.k % 5 = b.k + 1 AND"
+    " b.k + 1 = c.k",
+    "SELECT k, v FROM a [RANGE 60] ORDER BY v * k DESC LIMIT 3",
+    "SELECT k % 7 AS g, COUNT(*) AS n FROM (SELECT DISTINCT k FROM a [RANGE 9]) AS d"
+    " GROUP BY k % 7",
+)
+
+
+@pytest.mark.parametrize("text", COMPUTING)
+def test_how_an_expression_is_printed_is_not_identity(
+    text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = [plan.identity for plan in plans(text)]
+
+    def printing(expr: Expr) -> str:
+        return f"{format_expr(expr)} in other words"
+
+    for name, module in list(sys.modules.items()):
+        if name.startswith("windrow.") and getattr(module, "format_expr", None) is format_expr:
+            monkeypatch.setattr(module, "format_expr", printing)
+    assert [plan.identity for plan in plans(text)] == known
+    assert optimize_notes.format_expr is printing
 
 
 def test_orders_that_change_while_a_join_runs_are_not_identity() -> None:
-    plan = lower(bound(QUERIES[3]), "auto")
+    plan = plan_of(bound(QUERIES[3]))
     (at,) = (i for i, n in enumerate(plan.nodes) if isinstance(n.op, MultiJoinOp))
     op = plan.nodes[at].op
     assert isinstance(op, MultiJoinOp)
@@ -106,9 +152,9 @@ def test_orders_that_change_while_a_join_runs_are_not_identity() -> None:
 
 def test_another_version_of_a_layout_is_another_identity(monkeypatch: pytest.MonkeyPatch) -> None:
     query = bound(QUERIES[0])
-    known = lower(query, "auto").identity
+    known = plan_of(query).identity
     monkeypatch.setattr(operators.GroupByOp, "layout", StateLayout("groups", 2))
-    assert lower(query, "auto").identity != known
+    assert plan_of(query).identity != known
 
 
 def test_every_operator_can_be_opened() -> None:
@@ -139,7 +185,7 @@ def test_a_document_names_no_class_from_elsewhere() -> None:
 def program(*queries: str) -> Program:
     named = [f"CREATE QUERY q{n} AS {text}" for n, text in enumerate(queries)]
     script = DECLARED.format(source="") + ";".join(named)
-    return Program(script, tuple(f"q{n}" for n in range(len(queries)))).placed()
+    return Program(script, tuple(f"q{n}" for n in range(len(queries))))
 
 
 def test_a_start_optimises_each_query_once_and_shards_none(
@@ -147,19 +193,19 @@ def test_a_start_optimises_each_query_once_and_shards_none(
 ) -> None:
     counted: list[str] = []
 
-    def counting(query: Query, *args: object, **kwargs: object) -> PhysicalPlan:
-        counted.append(query.name)
-        return lower(query, *args, **kwargs)  # type: ignore[arg-type]
+    def counting(queries: Sequence[Query], context: PlanContext) -> tuple[PhysicalPlan, ...]:
+        counted.extend(query.name for query in queries)
+        return optimize(queries, context)
 
-    monkeypatch.setattr(optimized, "lower", counting)
-    started = program(QUERIES[0], QUERIES[3], QUERIES[6])
+    monkeypatch.setattr(optimized, "optimize", counting)
+    started = program(*(QUERIES[n] for n in (0, 1, 2, 3, 6)))
     checkpoint = open_checkpoint(str(tmp_path), started)
     layout, _ = wired(started)
-    assert counted == ["q0", "q1", "q2"]
-    optimized._optimized.cache_clear()  # as in a fresh process
+    assert counted == ["q0", "q1", "q2", "q3", "q4"]
+    optimized._made.clear()  # as in a fresh process
     use_published_plans(str(tmp_path), checkpoint)
     shard_layout, wirings = wired(started)
-    assert counted == ["q0", "q1", "q2"]
+    assert counted == ["q0", "q1", "q2", "q3", "q4"]
     assert shard_layout == layout
     assert [w.physical.plan for w in wirings] == list(started.physical())
 
@@ -177,7 +223,7 @@ def test_plans_that_are_not_the_checkpoints_are_not_used(tmp_path: Path, damage:
         file.write_text(text.replace(width, "30"))
     elif damage == "another program":
         other = program("SELECT k FROM a [ROWS 3]")
-        file.write_text(optimized.plans_of(other).to_json())
+        file.write_text(optimized.plans_text(other))
     elif damage == "bytes":
         file.write_bytes(b"\xff\xfe" + file.read_bytes()[:100])
     else:
@@ -194,6 +240,39 @@ def test_a_plan_is_written_however_deep_it_is(terms: int) -> None:
         f"SELECT k FROM a [RANGE 9] WHERE {where}",
         " UNION ALL ".join(f"SELECT k + {n} AS k FROM a [RANGE 9]" for n in range(terms)),
     ):
-        plan = lower(bound(text), "auto")
+        plan = plan_of(bound(text))
         read = plan_from_json(plan_to_json(plan))
         assert read.identity == plan.identity
+
+
+TEN = tuple(f"s{i}" for i in range(10))
+
+
+@pytest.mark.parametrize(
+    ("text", "most"),
+    [
+        ("SELECT k, SUM(v) AS s FROM s0 [RANGE 60] WHERE v > 3 GROUP BY k", 0.015),  # 0.001
+        (
+            "SELECT s0.k, SUM(s1.v) AS s FROM s0 [RANGE 9], s1 [RANGE 9] WHERE s0.k = s1.k"
+            " GROUP BY s0.k",
+            0.015,
+        ),  # 0.002
+        (
+            f"SELECT s0.v FROM {', '.join(f'{n} [RANGE 60]' for n in TEN)} WHERE "
+            + " AND ".join(f"{a}.k = {b}.k" for a, b in pairwise(TEN)),
+            0.050,
+        ),  # 0.014
+    ],
+)
+def test_optimizing_and_opening_take_no_time_that_anybody_notices(text: str, most: float) -> None:
+    session = Session()
+    streams = (
+        f"CREATE STREAM {n} (ts TIMESTAMP, k BIGINT, v BIGINT) TIMESTAMP BY ts;" for n in TEN
+    )
+    session.execute(f"{''.join(streams)} CREATE QUERY q AS {text}")
+    query, taken = session.query("q"), []
+    for _ in range(5):
+        before = process_time()
+        open_plan(plan_of(query), Interner())
+        taken.append(process_time() - before)
+    assert min(taken) < most

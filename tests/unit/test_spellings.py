@@ -2,7 +2,8 @@
 
 import pytest
 
-from windrow.optimize.lower import lower
+from windrow.optimize.context import PlanContext
+from windrow.optimize.passes import optimize
 from windrow.optimize.rules import apply_rules
 from windrow.plan.nodes import Plan, Query
 from windrow.plan.session import Session
@@ -51,4 +52,5 @@ def test_equivalent_joins_have_one_physical_plan(one: str, other: str, strategy:
     first, second = session.execute(f"{one}; {other};")
     assert isinstance(first, Query)
     assert isinstance(second, Query)
-    assert lower(first, strategy).identity == lower(second, strategy).identity
+    plans = optimize((first, second), PlanContext(strategy))
+    assert plans[0].identity == plans[1].identity

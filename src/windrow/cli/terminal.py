@@ -11,38 +11,19 @@ from textwrap import wrap
 from rich.console import Console
 from rich.text import Text
 
-from windrow.optimize.choose_join import compares_all
-from windrow.optimize.flatten_joins import flatten
 from windrow.plan.explain import JoinNote, Line, explain_lines, explain_text
-from windrow.plan.nodes import Aggregate, Join, NrrJoin, Query, nodes_of
+from windrow.plan.nodes import Query
 from windrow.plan.settings import unused
 
 
 def join_notes(query: Query, strategy: str = "auto") -> list[JoinNote]:
-    """Return a note for each join of many inputs, or of two by an algorithm that was asked for.
+    """Return what is chosen for joins, negations and early aggregation, where there is a choice."""
+    from windrow.optimize.context import PlanContext  # noqa: PLC0415 - takes long to load
+    from windrow.optimize.passes import optimize  # noqa: PLC0415 - takes long to load
+    from windrow.physical.explain import join_notes as notes_of  # noqa: PLC0415 - with them
 
-    So it is of two that no equality ties.
-    Of a GROUP BY over a join it also names the inputs that are aggregated before they are joined.
-    """
-    nodes = list(nodes_of(query.root))
-    joins = [node for node in nodes if isinstance(node, Join)]
-    grouped = any(isinstance(node, Aggregate) for node in nodes)
-    versions = grouped and any(isinstance(node, NrrJoin) for node in nodes)
-    plain = len(joins) == 1 and query.join_algorithm == "auto" and not _compares(joins[0])
-    if not versions and (not joins or (plain and not grouped)):
-        return []
-    from windrow.operators.interner import Interner  # noqa: PLC0415 - loads the engine
-    from windrow.operators.open import open_plan  # noqa: PLC0415 - loads the engine
-    from windrow.optimize.lower import lower  # noqa: PLC0415 - loads the engine
-
-    stages = open_plan(lower(query, strategy), Interner()).stages
-    watches = [stage.watch for stage in stages if stage.watch is not None]
-    return [JoinNote(tuple(w.notes()), w.facts()) for w in watches]
-
-
-def _compares(join: Join) -> bool:
-    flat = flatten(join)
-    return flat is not None and compares_all(flat)
+    (plan,) = optimize([query], PlanContext(strategy))
+    return notes_of(plan)
 
 
 COLOURS: dict[str, str] = {"MON": "green", "WKS": "cyan", "WK": "yellow", "STR": "red"}

@@ -29,9 +29,8 @@ from windrow.operators.state.key_table import KeyTable
 from windrow.operators.stateless import Stateless
 from windrow.operators.vector import I64
 from windrow.optimize.choose_early import EarlyFacts
-from windrow.optimize.early_calls import early_calls
 from windrow.optimize.early_estimates import Counts, facts_from
-from windrow.optimize.early_grouping import entry_columns
+from windrow.optimize.early_grouping import early_calls, entry_columns
 from windrow.optimize.join_graph import GraphInput
 from windrow.plan.expressions import Column, Expr, columns_of
 from windrow.plan.format import format_expr

@@ -16,14 +16,9 @@ from windrow.optimize.choose_early import (
     EarlyConstants,
     EarlyFacts,
     choose_early,
-    explained,
-    facts_of,
 )
-from windrow.optimize.early_calls import early_calls
-from windrow.optimize.early_grouping import entry_columns
 from windrow.optimize.grouped_joins import GroupedJoin
 from windrow.optimize.notes import EarlyNotes
-from windrow.plan.format import format_expr
 
 FIRST_LOOK = 4_096
 """Work before the first look, in tuples; each waits twice as long as the last, within bounds."""
@@ -165,48 +160,26 @@ class EarlyWatch:
         self.wait, self.wavers, self.changed = int(wait), int(wavers), int(changed)
         self._counted = self._tuples()
 
+    def current(self) -> EarlyNotes:
+        """Return what is known of the choice by now."""
+        return EarlyNotes(
+            self.joined,
+            self.choice,
+            self.adapts,
+            self.replans,
+            self.slide,
+            self.constants,
+            self.refused,
+        )
+
     def notes(self) -> list[str]:
-        """Return what was chosen and why, what all placements cost, and what each rule gives."""
-        lines = self._rules()
-        if self.changed:
-            lines.append(f"changed {self.changed} times while it ran")
-        if self.refused:
-            lines.append(f"stays as it is: {self.refused}")
-        return explained(self.choice) + [f"  {line}" for line in lines]
-
-    def _rules(self) -> list[str]:
-        """Return the columns of each input's entries, and which calls are folded where."""
-        if not any(self.choice.placement):
-            return []
-        names, calls = self.joined.names, self.joined.calls
-        early = early_calls(self.joined, self.choice.placement)
-        lines = [
-            f"entries of {n} by {', '.join(c) or 'nothing'}" for n, c in self._entries().items()
-        ]
-        folded = [
-            f"{c.output} in {names[at]}"
-            for c, at in zip(calls, early, strict=True)
-            if at is not None
-        ]
-        late = [c.output for c, at in zip(calls, early, strict=True) if at is None]
-        lines += [f"folded before the join: {', '.join(folded)}"] if folded else []
-        return lines + ([f"folded after it: {', '.join(late)}"] if late else [])
-
-    def _entries(self) -> dict[str, list[str]]:
-        early = early_calls(self.joined, self.choice.placement)
-        return {
-            name: [format_expr(e) for e in entry_columns(self.joined, early, i).all]
-            for i, name in enumerate(self.joined.names)
-        }
+        """Return the choice by now, and how often it has changed."""
+        changed = [f"  changed {self.changed} times while it ran"] if self.changed else []
+        return self.current().notes() + changed
 
     def facts(self) -> dict[str, object]:
-        """Return the same for other programs."""
-        early = early_calls(self.joined, self.choice.placement)
-        folded = [
-            {"call": c.output, "early": None if at is None else self.joined.names[at]}
-            for c, at in zip(self.joined.calls, early, strict=True)
-        ]
-        return {**facts_of(self.choice), "entries": self._entries(), "calls": folded}
+        """Return the choice by now, for other programs."""
+        return self.current().facts()
 
     def stats(self) -> dict[str, object]:
         """Return the placement, how often it has changed, and why it does not any more."""

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from itertools import product
 from math import prod
 
-from windrow.optimize.early_calls import Placement
+from windrow.optimize.early_grouping import Placement
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,6 @@ from dataclasses import dataclass
 from itertools import product
 
 from windrow.optimize.calibration import here
-from windrow.optimize.early_calls import Placement
 from windrow.optimize.early_costs import (
     DEFAULTS,
     EarlyConstants,
@@ -33,6 +32,7 @@ from windrow.optimize.early_costs import (
     moving,
     nanoseconds,
 )
+from windrow.optimize.early_grouping import Placement
 
 __all__ = [
     "DEFAULTS",

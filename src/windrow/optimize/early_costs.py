@@ -20,7 +20,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields, replace
 from math import exp, log2, prod
 
-from windrow.optimize.early_calls import Placement
+from windrow.optimize.early_grouping import Placement
 from windrow.optimize.join_algorithms import ALIKE, ARRIVE, PAIR, by_one_key, many_cost, tree_cost
 from windrow.optimize.join_graph import GraphInput, JoinGraph, Order, results, walked
 from windrow.optimize.join_orders import best_orders

@@ -8,8 +8,7 @@ from math import prod
 
 from windrow.core.errors import SemanticError
 from windrow.optimize.choose_early import EarlyChoice, EarlyFacts, EarlyInput, choose_early, named
-from windrow.optimize.early_calls import Placement, early_calls
-from windrow.optimize.early_grouping import entry_columns
+from windrow.optimize.early_grouping import Placement, early_calls, entry_columns
 from windrow.optimize.grouped_joins import NUMBERED, GroupedJoin, Versioned
 from windrow.optimize.join_estimates import estimated
 from windrow.optimize.join_graph import GraphInput, JoinGraph

@@ -29,23 +29,16 @@ from windrow.optimize.choose_partials import declared_statistics
 from windrow.optimize.cost import model_of, scans_of
 from windrow.optimize.grouped_joins import GroupedJoin, grouped_join
 from windrow.optimize.place_exchanges import is_leaf
+from windrow.optimize.rewriting import slide_below
 from windrow.optimize.statistics import Statistics
 from windrow.plan.nodes import (
     Aggregate,
     AggregateCall,
-    Delay,
-    Dstream,
     Exchange,
     Filter,
-    Istream,
     Plan,
-    Produced,
     Project,
-    RecentAnswers,
-    Refresh,
     Route,
-    Rstream,
-    Window,
     inputs_of,
 )
 from windrow.plan.rebuilding import with_inputs
@@ -102,18 +95,9 @@ class _FoldWalk:
 
     def over(self, plan: Plan, slide: int | None) -> Plan:
         """Return the node with groups below it folded."""
-        match plan:
-            case Refresh():
-                slide = plan.slide
-            case Window() | Delay() | Produced() | Istream() | Dstream():
-                slide = None
-            case Rstream() | RecentAnswers():
-                slide = None
-            case Aggregate():
-                plan = self._aggregate(plan, slide)
-            case _:
-                pass
-        below = inputs_of(plan)
+        if isinstance(plan, Aggregate):
+            plan = self._aggregate(plan, slide)
+        below, slide = inputs_of(plan), slide_below(plan, slide)
         made = tuple(self.over(node, slide) for node in below)
         return plan if made == below else with_inputs(plan, made)
 

@@ -17,30 +17,23 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from windrow.core.types import BIGINT
-from windrow.optimize.early_calls import early_calls
 from windrow.optimize.early_estimates import Asked, asked_placement, asks_for
-from windrow.optimize.early_grouping import entry_columns
+from windrow.optimize.early_grouping import early_calls, entry_columns
 from windrow.optimize.grouped_joins import COPIES, GroupedJoin, columns_in, grouped_join
 from windrow.optimize.partial_aggregates import Parts
-from windrow.optimize.preaggregate_panes import Ranged, ranged, refusal, too_wide
+from windrow.optimize.preaggregate_panes import Preaggregated, Ranged, ranged, refusal, too_wide
+from windrow.optimize.rewriting import slide_below
 from windrow.physical.sources import Merge, Pane, PartialColumn, Partials
 from windrow.plan.expressions import Column, Expr, Literal
 from windrow.plan.nodes import (
     Aggregate,
     AggregateCall,
-    Delay,
-    Dstream,
     Exchange,
     Filter,
-    Istream,
     Join,
     Named,
     Plan,
-    Produced,
     Project,
-    RecentAnswers,
-    Refresh,
-    Rstream,
     Window,
     as_column,
     inputs_of,
@@ -53,15 +46,6 @@ from windrow.plan.windows import Range
 def copies_of(plan: Plan) -> str | None:
     """Return the column of an input that says how many tuples a row is, if it has one."""
     return next((name for name in plan.schema.names if name.startswith(COPIES)), None)
-
-
-@dataclass(frozen=True, slots=True)
-class Preaggregated:
-    """A plan over merged inputs of joins: these, and why others are not merged."""
-
-    root: Plan
-    partials: tuple[Partials, ...]
-    refused: tuple[str, ...]
 
 
 def preaggregate_joins(root: Plan, asked: Asked) -> Preaggregated:
@@ -110,16 +94,9 @@ class _JoinWalk:
                 joined = grouped_join(plan)
                 if joined is not None and asks_for(joined, self.asked):
                     return self._split(plan, joined, slide)
-            case Refresh(source=source, restore=restore):
-                held = restore or any(isinstance(n, Refresh) for n in nodes_of(source))
-                slide = None if held else plan.slide
-            case Window() | Delay() | Produced() | Istream() | Dstream():
-                slide = None
-            case Rstream() | RecentAnswers():
-                slide = None
             case _:
                 pass
-        below = inputs_of(plan)
+        below, slide = inputs_of(plan), slide_below(plan, slide)
         made = tuple(self.over(node, slide) for node in below)
         return plan if made == below else with_inputs(plan, made)
 

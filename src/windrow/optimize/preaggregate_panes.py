@@ -23,7 +23,7 @@ from windrow.optimize import partial_aggregates
 from windrow.optimize.catalyst import translatable
 from windrow.optimize.partial_aggregates import Parts
 from windrow.optimize.place_exchanges import at_source, is_leaf
-from windrow.optimize.rewriting import renamed
+from windrow.optimize.rewriting import renamed, slide_below
 from windrow.physical.sources import Pane, Partials
 from windrow.plan.expressions import Expr, conjuncts
 from windrow.plan.format import format_expr
@@ -47,7 +47,6 @@ from windrow.plan.nodes import (
     Window,
     as_column,
     inputs_of,
-    nodes_of,
 )
 from windrow.plan.rebuilding import with_inputs
 from windrow.plan.windows import Range
@@ -56,22 +55,24 @@ FARTHEST = 2**61
 """Times, in either direction, and widths beyond it are not merged: their panes might overflow."""
 
 
-def preaggregate_panes(root: Plan) -> tuple[Plan, tuple[Partials, ...]]:
-    """Return the plan over parts wherever it can be, and its inputs of parts."""
-    walk = _PaneWalk([], [])
-    return walk.over(root, None), tuple(walk.found)
+@dataclass(frozen=True, slots=True)
+class Preaggregated:
+    """A plan over merged inputs: these, and why others are not merged."""
+
+    root: Plan
+    partials: tuple[Partials, ...] = ()
+    refused: tuple[str, ...] = ()
 
 
-def refusals(root: Plan) -> tuple[str, ...]:
-    """Return why not, for each aggregate under SLIDE whose input cannot be of parts."""
+def preaggregate_panes(root: Plan) -> Preaggregated:
+    """Return the plan over parts wherever it can be."""
     walk = _PaneWalk([], [])
-    walk.over(root, None)
-    return tuple(walk.refused)
+    return Preaggregated(walk.over(root, None), tuple(walk.found), tuple(walk.refused))
 
 
 @dataclass(frozen=True, slots=True)
 class _PaneWalk:
-    """A walk down a plan with the SLIDE that windows are reached by (`lower.py`).
+    """A walk down a plan with the SLIDE that windows are reached by.
 
     Joins end it: their time bands look for the tuples' own times.
     """
@@ -85,20 +86,15 @@ class _PaneWalk:
             case Aggregate(source=source) if slide is not None:
                 below = ranged(source)
                 return self._split(plan, below, slide) if below else self._inside(plan, slide)
-            case Refresh(source=source, restore=restore):
-                held = restore or any(isinstance(n, Refresh) for n in nodes_of(source))
-                return self._inside(plan, None if held else plan.slide)
-            case Filter() | Project() | TopN() | Distinct() | UnionAll():
+            case Filter() | Project() | TopN() | Distinct() | UnionAll() | Refresh() | Window():
                 return self._inside(plan, slide)
-            case Window() | Aggregate() | Produced() | Istream() | Dstream():
-                return self._inside(plan, None)
-            case Rstream() | RecentAnswers():
-                return self._inside(plan, None)
+            case Aggregate() | Produced() | Istream() | Dstream() | Rstream() | RecentAnswers():
+                return self._inside(plan, slide)
             case _:
                 return plan
 
     def _inside(self, plan: Plan, slide: int | None) -> Plan:
-        inputs = inputs_of(plan)
+        inputs, slide = inputs_of(plan), slide_below(plan, slide)
         made = tuple(self.over(below, slide) for below in inputs)
         return plan if made == inputs else with_inputs(plan, made)
 

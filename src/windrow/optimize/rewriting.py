@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
 from windrow.plan.expressions import Expr, columns_of, substitute
 from windrow.plan.nodes import (
     Aggregate,
+    Delay,
     Distinct,
+    Dstream,
     Except,
     Filter,
+    Hold,
     Intersect,
+    Istream,
     JoinOn,
+    NrrJoin,
     Plan,
+    Produced,
     Project,
+    RecentAnswers,
     Refresh,
+    Rstream,
     Scan,
+    Stamped,
     Table,
     TopN,
     Window,
+    inputs_of,
+    is_stream,
     nodes_of,
 )
 
@@ -66,3 +77,39 @@ def times_under(plan: Plan) -> frozenset[str]:
     scans = {n.time_column for n in nodes_of(plan) if isinstance(n, Scan)}
     windows = (n for n in nodes_of(plan) if isinstance(n, Window))
     return frozenset(scans) | {w.ts_column for w in windows if w.ts_column is not None}
+
+
+def slide_below(plan: Plan, slide: int | None) -> int | None:
+    """Return the SLIDE at whose multiples the inputs of a node change, given the node's own.
+
+    It does not pass a node that looks at all instants, nor one below which time is another.
+    """
+    match plan:
+        case Refresh():
+            return None if plan.restore or refreshes_again(plan.source) else plan.slide
+        case Window() | Delay() | Produced() | Istream() | Dstream() | Rstream() | RecentAnswers():
+            return None
+        case Hold() | NrrJoin() | Stamped():
+            return None
+        case _:
+            return slide
+
+
+def refreshes_again(plan: Plan) -> bool:
+    """Return whether a relation is refreshed, or is made of one that is."""
+    if isinstance(plan, Refresh):
+        return True
+    return not is_stream(plan) and any(map(refreshes_again, inputs_of(plan)))
+
+
+def slides_under(
+    plan: Plan, slide: int | None = None, *, once: bool = False
+) -> Iterator[tuple[Plan, int | None, bool]]:
+    """Return all nodes of a plan, each with its SLIDE, and whether its rows are emitted once.
+
+    What is emitted once travels on an unsigned edge under every strategy.
+    """
+    yield plan, slide, once
+    once = once or isinstance(plan, NrrJoin | Stamped | Produced)
+    for below in inputs_of(plan):
+        yield from slides_under(below, slide_below(plan, slide), once=once)

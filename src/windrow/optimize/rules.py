@@ -2,7 +2,7 @@
 
 `pull_negation_above_join` and `push_negation_below_join` are alternatives: the one simplifies
 update patterns, the other makes joins smaller [THESIS 3.5.3]. Neither is always better, so
-neither is here: `place_negation` tries both and compares costs.
+neither is here: `negations.py` tries both and compares costs.
 """
 
 from __future__ import annotations
@@ -10,16 +10,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from windrow.optimize.bound_produced_joins import bound_produced_joins
+from windrow.optimize.filters import (
+    merge_filter_into_join,
+    merge_filters,
+    push_filter_below_join,
+    push_filter_below_project,
+    push_filter_below_union,
+    push_filter_below_window,
+)
 from windrow.optimize.meet_versions_at_streams import meet_versions_at_streams
-from windrow.optimize.merge_filter_into_join import merge_filter_into_join
-from windrow.optimize.merge_filters import merge_filters
-from windrow.optimize.merge_projections import merge_projections
 from windrow.optimize.narrow_outer_join import narrow_outer_join
-from windrow.optimize.prune_columns import prune_columns
-from windrow.optimize.push_filter_below_join import push_filter_below_join
-from windrow.optimize.push_filter_below_project import push_filter_below_project
-from windrow.optimize.push_filter_below_union import push_filter_below_union
-from windrow.optimize.push_filter_below_window import push_filter_below_window
+from windrow.optimize.projections import merge_projections, prune_columns
 from windrow.optimize.rewriting import Rule
 from windrow.plan.nodes import Plan, inputs_of
 from windrow.plan.rebuilding import with_inputs

@@ -23,6 +23,7 @@ from windrow.physical.node import PhysicalNode
 from windrow.physical.operators import Op
 from windrow.physical.sources import Partials
 from windrow.plan.catalog import Relation, Stream
+from windrow.plan.expressions import Expr
 
 OMITTED: dict[type, frozenset[str]] = {
     Stream: frozenset({"format", "options", "unread"}),
@@ -59,6 +60,15 @@ def digest(facts: object) -> str:
     """Return a short hash of what JSON has."""
     text = json.dumps(facts, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def computed_name(expr: Expr) -> str:
+    """Return the name of a column that an operator computes for itself.
+
+    It follows from the structure of its expression: names are part of what state depends on, and
+    how an expression is printed is not.
+    """
+    return f"#{digest(plain(expr))}"
 
 
 def form_of(op: Op) -> tuple[object, ...]:

@@ -23,7 +23,13 @@ from windrow.plan.patterns import PatternKind
 
 
 class PlanNotes(Protocol):
-    """Why an operator was chosen: what EXPLAIN shows of it beside its structure."""
+    """Why an operator was chosen, and what the alternatives that lost would cost."""
+
+    def notes(self) -> list[str]:
+        """Return in lines what EXPLAIN shows of it."""
+
+    def facts(self) -> dict[str, object]:
+        """Return the same for other programs."""
 
 
 @dataclass(frozen=True, slots=True)

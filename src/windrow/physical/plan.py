@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from windrow.physical.identity import digest, identities
+from windrow.physical.identity import computed_name, digest, identities
 from windrow.physical.node import PhysicalNode
-from windrow.physical.operators import ExchangeOp, SourceOp
+from windrow.physical.operators import ExchangeOp, ProjectOp, SourceOp
 from windrow.physical.sources import Crossing, Partials, SourceScan
+from windrow.plan.expressions import Expr
 
 
 @dataclass(frozen=True)
@@ -17,16 +18,16 @@ class PhysicalPlan:
     """The physical plan of one query.
 
     `netted`: the root's changes of an instant are net already. `placements` says, by the names of
-    inputs, which are aggregated before they are joined. On shards `folded` says of groups that rows
-    change shards for whether they are folded before, and `unmerged` why inputs of joins that are
-    aggregated early are not merged.
+    inputs, which are aggregated before they are joined: on shards, when they began. There `folded`
+    says of groups that rows change shards for whether they are folded before, and `merging` whether
+    and why tuples are merged before they reach a shard, where they could be.
     """
 
     root: PhysicalNode
     netted: bool
     placements: tuple[tuple[str, str], ...] = ()
     folded: tuple[str, ...] = field(default=(), compare=False)
-    unmerged: tuple[str, ...] = field(default=(), compare=False)
+    merging: str = field(default="", compare=False)
 
     @cached_property
     def nodes(self) -> tuple[PhysicalNode, ...]:
@@ -49,6 +50,13 @@ class PhysicalPlan:
         """What a saved state must agree with to be taken over (`identity.py`)."""
         known = identities(self.nodes)
         return digest([[i, self.inputs_of(n)] for i, n in zip(known, self.nodes, strict=True)])
+
+    @property
+    def computed(self) -> dict[str, Expr]:
+        """The columns that operators compute for themselves, by name (`computed_name`)."""
+        projections = (node.op for node in self.nodes if isinstance(node.op, ProjectOp))
+        found = (column for op in projections for column in op.columns)
+        return {c.name: c.expr for c in found if c.name == computed_name(c.expr)}
 
     def _sources(self) -> Iterator[tuple[int, SourceOp]]:
         for i, node in enumerate(self.nodes):

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 import windrow
 from windrow.cli.calibrate.streams import SECOND, Feed, StreamSetting, asked
-from windrow.optimize.early_calls import Placement
+from windrow.optimize.early_grouping import Placement
 from windrow.runtime.local.database import Database
 from windrow.runtime.local.handle import QueryHandle
 

@@ -21,7 +21,7 @@ from windrow.core.errors import RunError
 from windrow.optimize import aggregation_costs, early_costs
 from windrow.optimize.aggregation_costs import AggregationStream, name_of, placements
 from windrow.optimize.calibration import SHIPPED, Calibration, Sample, fitted_early, fitted_tuning
-from windrow.optimize.early_calls import Placement
+from windrow.optimize.early_grouping import Placement
 
 FEWEST, MOST = 200.0, 60_000.0
 """Results alive: some to group, and not so many that they take all the time."""

@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.optimize.aggregation_costs import AggregationStream
-from windrow.optimize.early_calls import Placement
 from windrow.optimize.early_costs import EarlyFacts, EarlyInput
+from windrow.optimize.early_grouping import Placement
 from windrow.optimize.join_graph import GraphInput, JoinGraph
 
 SECOND = 1_000

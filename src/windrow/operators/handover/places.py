@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from windrow.operators.dataflow import Stage
 from windrow.operators.rowwise import ProjectTask
-from windrow.optimize.pull_negation_above_join import pull_negation_above_join
+from windrow.optimize.negations import pull_negation_above_join
 from windrow.optimize.rules import apply_rules
 from windrow.plan.expressions import Column
 from windrow.plan.nodes import (

@@ -10,6 +10,7 @@ from windrow.optimize.physical.aggregation_joins import (
     all_copies,
     call_over,
     considered,
+    folded_source,
     lower_contributions,
     lower_grouped_join,
     notes_on,
@@ -21,7 +22,7 @@ from windrow.physical.node import PhysicalNode
 from windrow.physical.operators import ContributeOp, GroupByOp
 from windrow.physical.parts import Contribute
 from windrow.plan.expressions import Expr, columns_of
-from windrow.plan.nodes import Aggregate, AggregateCall, Exchange, Named, Plan, Route, as_column
+from windrow.plan.nodes import Aggregate, AggregateCall, Named, Plan, Route, as_column
 from windrow.plan.patterns import PatternKind
 
 Lower = Callable[[Builder, Plan, Requirements], PhysicalNode]
@@ -40,7 +41,7 @@ def lower_aggregate(
     Calls that nobody reads are not computed.
     """
     calls = tuple(c for c in plan.calls if c.output in wanted.columns)
-    source, folds = _folded(plan.source)
+    source, folds = folded_source(plan.source)
     joined = considered(builder, replace(plan, source=source, calls=calls), wanted.slide)
     keys = tuple(k.field for k in plan.keys)
     if joined is not None and any(joined.choice.placement):
@@ -81,15 +82,6 @@ def _grouped(builder: Builder, edge: PhysicalNode, op: GroupBy) -> PhysicalNode:
         structure="groups" if expirer is None else f"groups, {expirer.value}",
     )
     return replace(made, netted=frozenset(k.name for k in op.keys))
-
-
-def _folded(source: Plan) -> tuple[Plan, bool]:
-    """Return what γ folds, and whether it does so before an exchange."""
-    match source:
-        case Exchange(source=below, folds=True):
-            return below, True
-        case _:
-            return source, False
 
 
 def _contributed(builder: Builder, edge: PhysicalNode, op: Contribute) -> PhysicalNode:

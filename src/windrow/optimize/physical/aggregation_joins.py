@@ -11,7 +11,6 @@ from windrow.core.errors import SemanticError
 from windrow.core.schema import Field, Schema
 from windrow.optimize.choose_early import EarlyChoice
 from windrow.optimize.choose_join import AUTO, HASH, LOOPS
-from windrow.optimize.early_calls import early_calls
 from windrow.optimize.early_costs import stored_graph
 from windrow.optimize.early_estimates import (
     NONE,
@@ -20,7 +19,7 @@ from windrow.optimize.early_estimates import (
     estimated_facts,
     meets_a_version,
 )
-from windrow.optimize.early_grouping import EntryColumns, argument_exprs, entry_columns
+from windrow.optimize.early_grouping import EntryColumns, argument_exprs, early_calls, entry_columns
 from windrow.optimize.grouped_joins import GroupedJoin, grouped_join, versioned
 from windrow.optimize.join_graph import Order
 from windrow.optimize.join_orders import best_orders
@@ -35,8 +34,10 @@ from windrow.optimize.physical.early_on_shards import (
     results_apart,
 )
 from windrow.optimize.preaggregate_joins import copies_of
+from windrow.optimize.rewriting import slides_under
 from windrow.physical.calls import AccumulatorCall, GroupBy, PlacedCall
 from windrow.physical.conditions import Compare, Equality, JoinInput, Method, MultiCondition
+from windrow.physical.identity import computed_name
 from windrow.physical.node import PhysicalNode
 from windrow.physical.operators import (
     STATELESS,
@@ -47,8 +48,7 @@ from windrow.physical.operators import (
 )
 from windrow.physical.parts import split_calls
 from windrow.plan.expressions import Expr, Literal, columns_of
-from windrow.plan.format import format_expr
-from windrow.plan.nodes import Aggregate, AggregateCall, Named, Plan, Versions, as_column
+from windrow.plan.nodes import Aggregate, AggregateCall, Exchange, Named, Plan, Versions, as_column
 from windrow.plan.patterns import PatternKind
 
 Lower = Callable[[Builder, Plan, Requirements], PhysicalNode]
@@ -90,15 +90,11 @@ def considered(builder: Builder, plan: Aggregate, slide: int | None) -> Consider
     joined = grouped_join(plan, versions=early.versions, slide=slide)
     if joined is None:
         return None
-    early.known += [alias for names in joined.aliases for alias in names]
     asked = early.asked
     if asked == AUTO and _is_free(builder):
         asked = early.again(joined.key)
-    if asked not in (AUTO, NONE):
-        if answers_to(joined, asked):
-            early.found = True
-        else:
-            asked = NONE
+    if asked not in (AUTO, NONE) and not answers_to(joined, asked):
+        asked = NONE
     facts = estimated_facts(joined, builder.statistics, slide)
     facts = facts_on_shards(joined, facts, early)
     choice = chosen_early(joined, facts, asked)
@@ -112,10 +108,18 @@ def considered(builder: Builder, plan: Aggregate, slide: int | None) -> Consider
         choice = replace(choice, reason=KEEPS if joined.versioned else measured)
     elif asked != early.asked:
         choice = replace(choice, reason=f"early_aggregation is {early.asked}")
-    early.taken[joined.key] = choice.early_aggregation
     if any(choice.placement):
         _require_method(builder, choice)
     return Considered(joined, choice, early_calls(joined, choice.placement), slide)
+
+
+def folded_source(source: Plan) -> tuple[Plan, bool]:
+    """Return what γ folds, and whether it does so before an exchange."""
+    match source:
+        case Exchange(source=below, folds=True):
+            return below, True
+        case _:
+            return source, False
 
 
 def unplaced(builder: Builder, plan: Aggregate, slide: int | None) -> EarlyNote | EarlyNotes | None:
@@ -127,7 +131,7 @@ def unplaced(builder: Builder, plan: Aggregate, slide: int | None) -> EarlyNote 
     if asked == NONE:
         return None
     if found is None:
-        return _apart(builder, plan, slide)
+        return _note_apart(builder, plan, slide)
     if asked != AUTO and (refused := meets_a_version(asked, found)) is not None:
         raise refused
     if not builder.early.versions:
@@ -135,17 +139,37 @@ def unplaced(builder: Builder, plan: Aggregate, slide: int | None) -> EarlyNote 
     return EarlyNote(found.reason)
 
 
-def _apart(builder: Builder, plan: Aggregate, slide: int | None) -> EarlyNote | EarlyNotes | None:
+def _note_apart(
+    builder: Builder, plan: Aggregate, slide: int | None
+) -> EarlyNote | EarlyNotes | None:
     """Note the groups whose results change shards before anything has folded them."""
+    found = considered_apart(builder, plan, slide)
+    if found is not None:
+        return replace(notes_on(builder, found), adapts=False, replans=False)
+    apart = results_apart(plan)
+    return None if apart is None or grouped_join(apart) is None else EarlyNote(APART)
+
+
+def considered_apart(builder: Builder, plan: Aggregate, slide: int | None) -> Considered | None:
+    """Return what is chosen for a GROUP BY whose joined rows change shards as they are."""
     apart = results_apart(plan)
     joined = None if apart is None else grouped_join(apart)
-    if apart is None or joined is None:
+    if apart is None or joined is None or joined.key not in builder.early.moved:
         return None
-    if builder.early.asked != AUTO or joined.key not in builder.early.moved:
-        return EarlyNote(APART)
-    found = considered(builder, apart, slide)
-    assert found is not None, "it is a GROUP BY over a join"
-    return replace(notes_on(builder, found), adapts=False, replans=False)
+    return considered(builder, apart, slide) if builder.early.asked == AUTO else None
+
+
+def placements_under(builder: Builder, root: Plan) -> dict[str, str]:
+    """Return what would be aggregated early of each join under a GROUP BY, by its inputs' names."""
+    found = dict[str, str]()
+    for plan, slide, once in slides_under(root):
+        if isinstance(plan, Aggregate):
+            near = builder.unsigned if once else builder
+            whole = replace(plan, source=folded_source(plan.source)[0])
+            chosen = considered(near, whole, slide) or considered_apart(near, plan, slide)
+            if chosen is not None:
+                found[chosen.joined.key] = chosen.choice.early_aggregation
+    return found
 
 
 def _is_free(builder: Builder) -> bool:
@@ -321,7 +345,7 @@ class ContributedExprs:
         owners = self.joined.owners(expr) if early is None else (early,)
         if len(owners) == 1 and expr in (names := self.names[owners[0]]):
             return Field(names[expr], expr.type, expr.nullable)
-        name = f"#{format_expr(expr)} {expr.type}"
+        name = computed_name(expr)
         self.made[name] = Named(name, expr)
         return self.made[name].field
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from windrow.core.schema import Schema
-from windrow.optimize.choose_form import FormChoice, choose_form
-from windrow.optimize.early_costs import EarlyConstants
-from windrow.optimize.place_negation import NegationPlace
+from windrow.optimize.context import Early
+from windrow.optimize.negations import FormChoice, NegationPlace, choose_form
 from windrow.optimize.statistics import UNKNOWN, Statistics
 from windrow.physical.conditions import Form
+from windrow.physical.identity import computed_name
 from windrow.physical.node import PhysicalNode
 from windrow.physical.operators import (
     DistinctKind,
@@ -28,7 +28,6 @@ from windrow.physical.operators import (
 )
 from windrow.physical.sources import Crossing, Partials
 from windrow.plan.expressions import Column, Expr
-from windrow.plan.format import format_expr
 from windrow.plan.nodes import AntiJoin, Named, Plan, Route, SemiJoin, as_column
 from windrow.plan.patterns import PatternKind
 
@@ -51,36 +50,6 @@ class Requirements:
     def within(self, schema: Schema) -> Requirements:
         """Return the part of the wish that an input with this schema can fulfil."""
         return replace(self, columns=self.columns & frozenset(schema.names))
-
-
-@dataclass(slots=True)
-class Early:
-    """What `SET early_aggregation` asks for, and what became of it.
-
-    Joins under a GROUP BY are keyed by the names of their inputs: `given` are placements that are
-    to be taken again, `taken` all that were. `known` are the names that can be asked for; `found`
-    says whether some join has those that are. `costed`: whether placements are listed with their
-    costs though none is asked for. `shards`: on how many the plan runs, 0 in one process.
-    `chooses`: whether `auto` may choose what is not given, which is done once for all shards.
-    `moved`: joins whose results would change shards. `constants`: what costs go by, if not those of
-    this machine. `versions`: whether joins with NRRs have placements.
-    """
-
-    asked: str = "none"
-    given: dict[str, str] = field(default_factory=dict)
-    taken: dict[str, str] = field(default_factory=dict)
-    known: list[str] = field(default_factory=list)
-    found: bool = False
-    costed: bool = False
-    shards: int = 0
-    chooses: bool = True
-    moved: frozenset[str] = frozenset()
-    constants: EarlyConstants | None = None
-    versions: bool = False
-
-    def again(self, key: str) -> str:
-        """Return what `auto` is to take again for a join; `auto` itself where it may choose."""
-        return self.given.get(key, "auto" if self.chooses else "none")
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +199,7 @@ class Builder:
                 continue
             known = next((m for m in made if m.expr == expr), None)
             if known is None:
-                known = Named(f"#{format_expr(expr)} {expr.type}", expr)
+                known = Named(computed_name(expr), expr)
                 if known.name not in edge.schema:
                     made.append(known)
             names.append(known.name)

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 from windrow.optimize.choose_early import EarlyChoice, EarlyFacts, choose_early
 from windrow.optimize.choose_partials import MOVED, RATE, declared_statistics
+from windrow.optimize.context import Early
 from windrow.optimize.cost import scans_of
 from windrow.optimize.early_costs import EarlyConstants, Moved
 from windrow.optimize.early_estimates import AUTO, asked_placement
 from windrow.optimize.fold_before_exchange import sunk
 from windrow.optimize.grouped_joins import GroupedJoin
-from windrow.optimize.physical.builder import Early
 from windrow.optimize.place_exchanges import is_leaf
 from windrow.optimize.preaggregate_joins import copies_of
 from windrow.plan.nodes import Aggregate, Exchange, Plan, nodes_of

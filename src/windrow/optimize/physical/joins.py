@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from windrow.core.schema import Field, Schema
+from windrow.optimize.notes import FormNotes
 from windrow.optimize.physical.builder import Builder, Requirements, add_distinct
 from windrow.optimize.physical.conditions import leaves_in_order, residual_of, time_lag
 from windrow.optimize.physical.multi import considered, lower_many, tree_notes
@@ -209,15 +210,16 @@ def _half_joined(
         op = PartlySignedAntiJoinOp(condition, _form(left))
     else:
         op = AntiJoinOp(condition, plan.null_aware)
-    return builder.add(
+    made = builder.add(
         op,
         (left, right),
         schema,
         PatternKind.STR,
         label=type(plan).__name__,
-        structure="counters by key" + ("" if choice is None else choice.shown),
+        structure="counters by key" + ", natural ends by timestamp" * partly_signed,
         partly_signed=partly_signed,
     )
+    return made if choice is None else replace(made, notes=FormNotes(choice))
 
 
 def _is_weak(builder: Builder, on: JoinOn, left: PhysicalNode, right: PhysicalNode) -> bool:

@@ -19,7 +19,7 @@ from windrow.optimize.choose_join import (
 )
 from windrow.optimize.flatten_joins import FlatJoin, flatten
 from windrow.optimize.join_estimates import streams_of
-from windrow.optimize.notes import ChoiceNotes, OrderNotes
+from windrow.optimize.notes import JoinNotes, OrderNotes
 from windrow.optimize.physical.builder import Builder, Requirements
 from windrow.optimize.physical.conditions import (
     departs_in_order,
@@ -112,15 +112,15 @@ def _strict(many: Many) -> list[int]:
     return [i for i, kind in enumerate(kinds) if kind is PatternKind.STR]
 
 
-def tree_notes(many: Many | None) -> ChoiceNotes | None:
+def tree_notes(many: Many | None) -> JoinNotes | None:
     """Return what EXPLAIN shows of a tree of joins that stays one."""
     if many is None:
         return None
     choice = many.choice
     if choice.algorithm == TREE:
-        return ChoiceNotes(choice)
+        return JoinNotes(choice)
     said = "departures travel on an input, or the strategy keeps state otherwise"
-    return ChoiceNotes(JoinChoice(TREE, choice.names, choice.graph, (), said))
+    return JoinNotes(JoinChoice(TREE, choice.names, choice.graph, (), said))
 
 
 def _joined(

@@ -16,6 +16,7 @@ from windrow.optimize.physical.joins import (
     lower_outer_join,
 )
 from windrow.optimize.physical.streams import lower_recent_answers, lower_window, ordered
+from windrow.optimize.rewriting import refreshes_again
 from windrow.physical.node import PhysicalNode
 from windrow.physical.operators import (
     BagOp,
@@ -56,8 +57,6 @@ from windrow.plan.nodes import (
     Versions,
     Window,
     as_column,
-    inputs_of,
-    is_stream,
 )
 from windrow.plan.patterns import PatternKind
 
@@ -253,18 +252,11 @@ def _top(builder: Builder, plan: TopN, wanted: Requirements) -> PhysicalNode:
 
 
 def _refresh(builder: Builder, plan: Refresh, wanted: Requirements) -> PhysicalNode:
-    if not plan.restore and not _reads_derived_time(plan.source):
+    if not plan.restore and not refreshes_again(plan.source):
         return lower_relation(builder, plan.source, Requirements(wanted.columns, plan.slide))
     columns = frozenset(plan.schema.names) if plan.restore else wanted.columns
     edge = lower_relation(builder, plan.source, Requirements(columns))
     return _held(builder, edge, plan.slide, restore=plan.restore)
-
-
-def _reads_derived_time(plan: Plan) -> bool:
-    """Return whether SLIDE cannot pass: a refresh inside a refresh."""
-    if isinstance(plan, Refresh):
-        return True
-    return not is_stream(plan) and any(_reads_derived_time(p) for p in inputs_of(plan))
 
 
 Lower = Callable[[Builder, Plan, Requirements], PhysicalNode]

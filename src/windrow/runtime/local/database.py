@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -13,15 +12,22 @@ from windrow.core.naming import require_text, shown
 from windrow.core.time import BEGINNING, Clock
 from windrow.kernels.cache import warn_if_cold
 from windrow.language.parameters import with_parameters
-from windrow.language.statements import CreateQuery, Drop, Explain, Select, Statement
+from windrow.language.statements import CreateQuery, Drop, Explain, Insert, Select, Statement
 from windrow.operators.queued import Processor
 from windrow.operators.task import Saved
 from windrow.operators.vector import I64
-from windrow.optimize.lower import require_early_inputs
+from windrow.optimize.passes import require_early_inputs
 from windrow.plan.catalog import Relation, Stream
 from windrow.plan.functions.moments import FIRST_MOMENT
 from windrow.plan.nodes import Query
-from windrow.plan.session import DIFFERENT_NAMES, QUERY_HINT, SCRIPT_HINT, Session, unregistered
+from windrow.plan.session import (
+    DIFFERENT_NAMES,
+    QUERY_HINT,
+    SCRIPT_HINT,
+    Inserted,
+    Session,
+    unregistered,
+)
 from windrow.plan.settings import (
     LOCAL,
     check_setting,
@@ -40,7 +46,7 @@ from windrow.runtime.local.ingest import FittedRows, Timed, to_batch
 from windrow.runtime.local.inputs import StreamInput
 from windrow.runtime.local.memory import keep_freed_memory
 from windrow.runtime.local.query import RunningQuery
-from windrow.runtime.local.reading import Pushed, read_columns
+from windrow.runtime.local.reading import Pushed, inserted_rows, read_columns
 from windrow.runtime.local.relations import RelationInput, change_fields, clock_of_times
 
 STRATEGIES = ("auto", "upa", "direct", "negative")
@@ -127,6 +133,8 @@ class Database(Declarations):
             case CreateQuery(name=name) if isinstance(result, Query):
                 if not (statement.if_not_exists and name.lower() in self._running):
                     self._start(result, None)
+            case Insert() if isinstance(result, Inserted):
+                self.push(result.name, inserted_rows(result))
             case Drop(kind="QUERY", name=name):
                 self._retire(name.lower())
             case Drop(name=name):
@@ -190,11 +198,9 @@ class Database(Declarations):
             return handle.QueryHandle(self, text.lower())
         self._require_free(name)
         bound = self.session.bind_text(text, name or self.session.free_name(), **sets)
-        if "early_aggregation" in sets:
-            require_early_inputs(bound, self._strategy(strategy))
         require_used(bound, sets, LOCAL)
         self.session.queries[bound.name.lower()] = bound
-        self._start(bound, strategy)
+        self._start(bound, strategy, names_inputs="early_aggregation" in sets)
         return handle.QueryHandle(self, bound.name.lower())
 
     def _require_free(self, name: str | None) -> None:
@@ -208,11 +214,14 @@ class Database(Declarations):
                 hint="Choose another name, or drop what has it.",
             )
 
-    def _start(self, query: Query, strategy: str | None) -> None:
+    def _start(self, query: Query, strategy: str | None, *, names_inputs: bool = False) -> None:
+        """Run a query. `names_inputs`: whether what it aggregates early is said for it alone."""
         try:
             chosen = self._strategy(strategy)
             warn_if_cold()
             running = RunningQuery(query, chosen, processor=self._processor)
+            if names_inputs:
+                require_early_inputs(query, running.physical.plan)
         except BaseException:
             self.session.queries.pop(query.name.lower(), None)
             self._retire(query.name.lower())
@@ -493,8 +502,6 @@ class Database(Declarations):
         chosen = _checked_strategy(old.strategy if strategy is None else strategy)
         joined_by = None if algorithm is None else checked_algorithm(algorithm)
         folded = None if early is None else checked_early(early)
-        if folded is not None:
-            require_early_inputs(replace(old.query, early_aggregation=folded), chosen)
         best = measured_placements(old)
         new = handed_over(old, chosen, measured(old), joined_by, folded, placements=best)
         self._running[name] = new

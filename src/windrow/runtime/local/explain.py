@@ -1,13 +1,14 @@
-"""What the physical plan looks like: each stage's form, structure and state."""
+"""EXPLAIN of a running query: its plan, with figures and choices as they are by now."""
 
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import TYPE_CHECKING
 
-from windrow.operators.dataflow import Stage
 from windrow.operators.queued import Approach, queue_stats
-from windrow.plan.explain import JoinNote, explain_dot, explain_json, explain_mermaid, explain_text
+from windrow.physical.explain import join_notes, operators_of, tree_of
+from windrow.plan.explain import explain_dot, explain_json, explain_mermaid, explain_text
 from windrow.plan.settings import LOCAL, unused
 
 if TYPE_CHECKING:
@@ -19,27 +20,19 @@ def explained(running: RunningQuery, style: str = "text") -> str:
 
     Other styles, for other programs, have the plan and what was chosen for its joins.
     """
-    query = running.query
-    watches = [stage.watch for stage in running.flow.stages if stage.watch is not None]
-    joins = [JoinNote(tuple(watch.notes()), watch.facts()) for watch in watches]
+    query, plan = running.query, running.physical.plan
+    joins = join_notes(plan, running.choice)
     match style:
         case "json":
-            return json.dumps(explain_json(query, joins=joins), indent=2, ensure_ascii=False)
+            facts = explain_json(query, joins=joins)
+            facts["operators"] = operators_of(plan, running.choice)
+            return json.dumps(facts, indent=2, ensure_ascii=False)
         case "dot":
             return explain_dot(query, joins=joins)
         case "mermaid":
             return explain_mermaid(query, joins=joins)
         case _:
             return f"{explain_text(query)}\n\n{explain_physical(running)}"
-
-
-def edge_of(stage: Stage) -> str:
-    """Return in words how expirations are emitted on the edge above a stage."""
-    if stage.task is None:
-        return "input"
-    if stage.partly_signed:
-        return "partly signed"
-    return "signed" if stage.signed else "unsigned"
 
 
 def expiry_of(approach: Approach) -> str:
@@ -57,40 +50,26 @@ def expiry_of(approach: Approach) -> str:
             return "tuples bring the news of expiries, messages where no tuple follows"
 
 
-def _read(running: RunningQuery, stage: int) -> str:
-    """Return what an operator has read from its queues, if anything."""
+def _figures(running: RunningQuery, at: int) -> list[str]:
+    """Return how many rows an operator keeps, and what it has read from its queues."""
+    task = running.flow.stages[at].task
+    rows = 0 if task is None else task.state_rows()
+    kept = [f"{rows:,} rows kept"] if rows else []
     if running.pipeline is None:
-        return ""
-    stats = queue_stats(running.pipeline, stage)
+        return kept
+    stats = queue_stats(running.pipeline, at)
     counts = {what: stats.get(f"{what}_read") for what in ("rows", "messages")}
     read = [f"{count:,} {what}" for what, count in counts.items() if count]
-    return f", {' and '.join(read)} read" if read else ""
+    return kept + ([f"{' and '.join(read)} read"] if read else [])
 
 
 def explain_physical(running: RunningQuery) -> str:
-    """Return the stages as a tree, root first, with what each keeps now."""
+    """Return the operators of the plan, with what each keeps now."""
     lines = [f"strategy {running.strategy}"]
     if running.pipeline is not None:
         on = "" if running.processor is None else " on a processor"
         said = expiry_of(running.pipeline.approach)
         lines.append(f"expiry {running.query.expiry.kind}{on}: {said}")
     lines += map(str, unused(running.query, LOCAL))
-    stages = running.flow.stages
-
-    def show(i: int, prefix: str, *, last: bool) -> None:
-        stage = stages[i]
-        edge = edge_of(stage)
-        kept = f", {stage.structure}" if stage.structure else ""
-        rows = stage.task.state_rows() if stage.task is not None else 0
-        size = f", {rows:,} rows kept" if rows else ""
-        read = _read(running, i)
-        lines.append(f"{prefix}{'└─' if last else '├─'} {stage.label} ({edge}{kept}{size}{read})")
-        below = prefix + ("   " if last else "│  ")
-        guide = below + ("│  " if stage.inputs else "   ")
-        if stage.watch is not None:
-            lines.extend(guide + note for note in stage.watch.notes())
-        for k, j in enumerate(stage.inputs):
-            show(j, below, last=k == len(stage.inputs) - 1)
-
-    show(len(stages) - 1, "", last=True)
+    lines += tree_of(running.physical.plan, partial(_figures, running), running.choice)
     return "\n".join(lines)

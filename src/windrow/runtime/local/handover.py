@@ -19,8 +19,10 @@ from windrow.operators.handover import (
 )
 from windrow.operators.measure import measured_statistics
 from windrow.operators.netting import net_per_instant
+from windrow.operators.open import open_plan
 from windrow.operators.state.bag import Bag
 from windrow.operators.view import View
+from windrow.optimize.passes import require_early_inputs
 from windrow.optimize.statistics import Statistics
 from windrow.runtime.local.query import RunningQuery
 
@@ -52,7 +54,9 @@ def handed_over(
     new = RunningQuery(
         query, strategy, still.interner, statistics, dict(placements or {}), old.processor
     )
-    transfer(still.flow, still.lowered().stages, new.flow)
+    if early is not None:
+        require_early_inputs(query, new.physical.plan)
+    transfer(still.flow, open_plan(still.physical.plan, still.interner).stages, new.flow)
     if new.pipeline is not None and still.pipeline is not None:
         new.pipeline.follow(still.pipeline)
     new.clock, new.start, new.steps = still.clock, still.start, old.steps
@@ -118,9 +122,9 @@ def what_changed(old: RunningQuery, new: RunningQuery) -> str:
             continue
         before = matching.same.get(i)
         if before is None:
-            lines.append(f"{stage.label}: stands elsewhere, {stage.structure_alone}")
-        elif (was := old.flow.stages[before].structure_alone) != stage.structure_alone:
-            lines.append(f"{stage.label}: {was} → {stage.structure_alone}")
+            lines.append(f"{stage.label}: stands elsewhere, {stage.structure}")
+        elif (was := old.flow.stages[before].structure) != stage.structure:
+            lines.append(f"{stage.label}: {was} → {stage.structure}")
     if len(lines) == unchanged:
         lines.append("every operator keeps its form")
     return "\n".join([*lines, *_measurements(new)])

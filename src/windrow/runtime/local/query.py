@@ -14,7 +14,7 @@ from windrow.core.errors import InputError, SemanticError, StateError
 from windrow.core.schema import Schema
 from windrow.core.time import BEGINNING, Clock
 from windrow.operators.arrow import vector_to_arrow
-from windrow.operators.dataflow import Dataflow, loaded_delta, saved_delta
+from windrow.operators.dataflow import Dataflow
 from windrow.operators.delta import Delta
 from windrow.operators.early_watching import EarlyWatch
 from windrow.operators.few import Incoming
@@ -31,13 +31,17 @@ from windrow.operators.queued import (
     queue_stats,
 )
 from windrow.operators.source import SourceReader
+from windrow.operators.state.backlog import loaded_delta, saved_delta
 from windrow.operators.task import Saved
 from windrow.operators.vector import I64, Vector
 from windrow.operators.view import View, net_per_instant
 from windrow.optimize.choose_join import TREE
+from windrow.optimize.context import PlanContext
 from windrow.optimize.early_estimates import NONE
-from windrow.optimize.lower import lower
+from windrow.optimize.passes import optimize
 from windrow.optimize.statistics import UNKNOWN, Statistics
+from windrow.physical.node import PlanNotes
+from windrow.physical.plan import PhysicalPlan
 from windrow.physical.sources import SourceScan
 from windrow.plan.catalog import Stream
 from windrow.plan.expiring import Expiry
@@ -84,7 +88,7 @@ class RunningQuery:
     _watches: list[EarlyWatch] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.physical = self.lowered()
+        self.physical = open_plan(self._optimized(), self.interner)
         self.placements = dict(self.physical.plan.placements)
         self.flow = Dataflow(self.physical.stages)
         self.time_type = clock_of(self.query.root)
@@ -112,16 +116,20 @@ class RunningQuery:
             return Pipeline(self.flow, how)
         return TimedPipeline(self.flow, how, processor=self.processor.copied())
 
-    def lowered(self) -> OpenPlan:
-        """Return a fresh physical plan, of the same form."""
-        plan = lower(
-            self._whole,
+    def _optimized(self) -> PhysicalPlan:
+        context = PlanContext(
             self.strategy,
-            statistics=self.statistics,
-            placements=self.placements,
+            self.statistics,
             queued=self.processor is not None,
+            placements={self.query.name: self.placements},
         )
-        return open_plan(plan, self.interner)
+        (plan,) = optimize([self._whole], context)
+        return plan
+
+    def choice(self, at: int) -> PlanNotes | None:
+        """Return what is known of the choice of an operator: by now, if it is watched."""
+        watch = self.flow.stages[at].watch
+        return self.physical.plan.nodes[at].notes if watch is None else watch
 
     @property
     def schema(self) -> Schema:
@@ -247,11 +255,10 @@ class RunningQuery:
 
     def _sweep(self) -> None:
         """Forget text that no state, buffer or unread change refers to."""
-        live = self.physical.live_codes(self.flow)
+        live = self.flow.live_codes()
         batches = [*self._log, *(d for ds in self._buffers.values() for d in ds)]
-        batches += self.flow.held_back()
         if self.pipeline is not None:
-            batches += self.pipeline.held_back()
+            live += self.pipeline.live_codes()
         for recipient in self.recipients:
             batches += recipient.held_back()
         live += [code for d in batches for code in codes_of(d)]
@@ -403,7 +410,7 @@ class RunningQuery:
         assert isinstance(placements, dict)
         strategy = str(saved["strategy"])
         known = Statistics.load(measured)
-        running = cls(query, strategy, Interner.load(interner), known, placements, processor)
+        running = cls(query, strategy, Interner.loaded(interner), known, placements, processor)
         running._restore(saved)
         return running
 

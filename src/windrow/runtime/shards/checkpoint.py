@@ -9,7 +9,7 @@ from uuid import uuid4
 from windrow.core.errors import RunError, StateError, WindrowError
 from windrow.runtime.shards.files import DRAFT, Files, open_files
 from windrow.runtime.shards.lease import FOLDER as LEASE
-from windrow.runtime.shards.optimized import forget_plans, plans_of, use_plans
+from windrow.runtime.shards.optimized import forget_plans, plans_text, use_plans
 from windrow.runtime.shards.program import Program
 
 NAME = "windrow.json"
@@ -106,7 +106,7 @@ def open_checkpoint(where: str, program: Program) -> Checkpoint:
 
 def _publish_plans(files: Files, program: Program) -> None:
     """Write the plans for shards, unless they are there: so that these do not make them again."""
-    text = plans_of(program).to_json().encode()
+    text = plans_text(program).encode()
     if files.exists(PLANS) and bytes(files.read(PLANS)) == text:
         return
     draft = files.draft(PLANS)

@@ -25,7 +25,7 @@ from windrow.operators.handover import PlanMatching, counterparts, has_state, tr
 from windrow.operators.levels import LeveledFlow
 from windrow.operators.open import OpenPlan, open_plan
 from windrow.runtime.shards.layout import Wiring
-from windrow.runtime.shards.optimized import sharded_plan
+from windrow.runtime.shards.optimized import followed_plan
 from windrow.runtime.shards.program import Program
 from windrow.runtime.shards.query import ShardQuery
 
@@ -61,10 +61,11 @@ def _change(program: Program, query: ShardQuery, better: Mapping[str, str]) -> N
     """Let a query go on under other placements. Raises `StateError` if its state does not fit."""
     old, stages = query.wiring, query.flow.flow.stages
     followed = query.followed | dict(better)
-    wiring = rewired(old, _lowered(program, old, followed))
+    wiring = rewired(old, _opened(program, old, followed))
     flow = LeveledFlow(wiring.physical, query.shard)
     _require_same_above(query.flow, flow)
-    transfer(query.flow.flow, _lowered(program, old, query.followed).stages, flow.flow)
+    again = open_plan(old.physical.plan, old.interner)
+    transfer(query.flow.flow, again.stages, flow.flow)
     go_on(stages, flow.flow.stages)
     flow.begun = query.flow.begun
     query.rewire(wiring, followed)
@@ -74,13 +75,12 @@ def _change(program: Program, query: ShardQuery, better: Mapping[str, str]) -> N
 def resume(program: Program, query: ShardQuery, followed: Mapping[str, str]) -> None:
     """Give a query that is to be loaded the placements that its shard had changed to."""
     if followed:
-        physical = _lowered(program, query.wiring, followed)
+        physical = _opened(program, query.wiring, followed)
         query.rewire(rewired(query.wiring, physical), followed)
 
 
-def _lowered(program: Program, wiring: Wiring, followed: Mapping[str, str]) -> OpenPlan:
-    partials = bool(wiring.merged)
-    plan = sharded_plan(program, wiring.query, partials=partials, followed=dict(followed))
+def _opened(program: Program, wiring: Wiring, followed: Mapping[str, str]) -> OpenPlan:
+    plan = followed_plan(program, wiring.query, followed, merges=bool(wiring.merged))
     return open_plan(plan, wiring.interner)
 
 

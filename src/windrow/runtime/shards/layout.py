@@ -12,7 +12,6 @@ from windrow.operators.levels import levels_of, lone_stages
 from windrow.operators.open import OpenPlan, open_plan
 from windrow.plan.labels import clock_of
 from windrow.plan.nodes import Query
-from windrow.runtime.shards.optimized import plans_of
 from windrow.runtime.shards.ports import Port, Ports
 from windrow.runtime.shards.program import Program
 
@@ -57,31 +56,48 @@ class ProgramLayout:
     merging: dict[str, str] = field(default_factory=dict)
 
 
-@lru_cache(maxsize=16)
+@dataclass(frozen=True, slots=True)
+class Tied:
+    """All ports of a program, and by query those of its sources, exchanges and merged inputs."""
+
+    layout: ProgramLayout
+    sources: list[dict[int, int]]
+    exchanges: list[dict[int, int]]
+    merged: list[dict[int, int]]
+
+
 def layout_of(program: Program) -> ProgramLayout:
     """Return the layout; the same on the driver and on every shard."""
-    return wired(program)[0]
+    return _tied(program).layout
+
+
+@lru_cache(maxsize=16)
+def _tied(program: Program) -> Tied:
+    """Tie the plans of a program to ports."""
+    queries, plans = program.bound(), program.physical()
+    both, ports = list(zip(queries, plans, strict=True)), Ports()
+    sources = [ports.enter(query, plan) for query, plan in both]
+    merged = [ports.merge(plan, at) for plan, at in zip(plans, sources, strict=True)]
+    exchanges = [ports.cross(query, plan) for query, plan in both]
+    outputs, height = [], 1
+    for n, (query, plan) in enumerate(both):
+        levels, last = levels_of(plan), len(plan.nodes) - 1
+        height = max(height, *(level + 1 for level in levels))
+        alone = last in lone_stages(plan)
+        schema, clock = query.root.schema, clock_of(query.root)
+        outputs.append(Output(n, query.name, levels[-1], schema, clock, alone))
+    said = {query.name: plan.merging for query, plan in both if plan.merging}
+    layout = ProgramLayout(tuple(ports.made), tuple(outputs), height, said)
+    return Tied(layout, sources, exchanges, merged)
 
 
 def wired(
     program: Program, interners: list[Interner] | None = None
 ) -> tuple[ProgramLayout, list[Wiring]]:
     """Return the layout, and each query opened and tied to it."""
-    queries, made = program.bound(), plans_of(program)
-    plans = list(zip(queries, made.plans, strict=True))
-    ports = Ports()
-    sources = [ports.enter(query, plan) for query, plan in plans]
-    merged = [ports.merge(made.plans[n], entered) for n, entered in enumerate(sources)]
-    exchanges = [ports.cross(query, plan) for query, plan in plans]
-    outputs, wirings, height = [], [], 1
-    for n, (query, plan) in enumerate(plans):
+    tied, wirings = _tied(program), []
+    for n, (query, plan) in enumerate(zip(program.bound(), program.physical(), strict=True)):
         interner = Interner() if interners is None else interners[n]
-        physical = open_plan(plan, interner)
-        levels, last = levels_of(plan), len(plan.nodes) - 1
-        height = max(height, *(level + 1 for level in levels))
-        alone = last in lone_stages(plan)
-        schema, clock = query.root.schema, clock_of(query.root)
-        outputs.append(Output(n, query.name, levels[-1], schema, clock, alone))
-        wirings.append(Wiring(query, physical, interner, sources[n], exchanges[n], merged[n]))
-    said = {queries[n].name: text for n, text in made.merging.items()}
-    return ProgramLayout(tuple(ports.made), tuple(outputs), height, said), wirings
+        at = dict(tied.sources[n]), dict(tied.exchanges[n]), dict(tied.merged[n])
+        wirings.append(Wiring(query, open_plan(plan, interner), interner, *at))
+    return tied.layout, wirings

@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from windrow.core.errors import StateError
-from windrow.optimize.lower import lower
+from windrow.optimize.context import PlanContext
+from windrow.optimize.passes import optimize
 from windrow.physical.codec import from_json, to_json
 from windrow.physical.operators import (
     AggregationJoinOp,
@@ -21,39 +22,29 @@ from windrow.physical.operators import (
 )
 from windrow.physical.plan import PhysicalPlan
 from windrow.plan.nodes import Query
-from windrow.runtime.shards.merging import choose_merging
-from windrow.runtime.shards.program import Program
+from windrow.runtime.shards.program import Begun, Program
 
+Plans = tuple[PhysicalPlan, ...]
+"""The plan of each query of a program, in order."""
 
-@dataclass(frozen=True, slots=True)
-class ProgramPlans:
-    """The plan of each query, and of those that could have their rows merged, why or why not."""
+KEPT = 16
+"""Programs whose plans a process has at hand."""
 
-    plans: tuple[PhysicalPlan, ...]
-    merging: dict[int, str]
+_made: dict[Program, Plans] = {}
+"""What this process has optimized, the newest last."""
 
-    def to_json(self) -> str:
-        """Return the plans as text."""
-        return to_json((self.plans, self.merging))
-
-    @classmethod
-    def from_json(cls, text: str) -> ProgramPlans:
-        """Return the plans that `to_json` wrote."""
-        match from_json(text):
-            case (tuple() as plans, dict() as merging):
-                return cls(plans, merging)
-            case _:
-                raise StateError("this text has no physical plans of a program")
-
-
-_sent: dict[Program, ProgramPlans] = {}
+_sent: dict[Program, Plans] = {}
 """What a driver has sent to this process."""
 
 
 def use_plans(program: Program, text: str) -> None:
     """Take the plans of a program from its driver, instead of making them again."""
     _sent.clear()
-    _sent[program] = ProgramPlans.from_json(text)
+    match from_json(text):
+        case tuple() as plans if all(isinstance(plan, PhysicalPlan) for plan in plans):
+            _sent[program] = plans
+        case _:
+            raise StateError("this text has no physical plans of a program")
 
 
 def forget_plans() -> None:
@@ -61,41 +52,62 @@ def forget_plans() -> None:
     _sent.clear()
 
 
-def plans_of(program: Program) -> ProgramPlans:
+def plans_text(program: Program) -> str:
+    """Return the plans of a program as text."""
+    return to_json(plans_of(program))
+
+
+def plans_of(program: Program) -> Plans:
     """Return the plans of a program: those that its driver has sent, or what is best here."""
     program = program.placed()
-    return _sent[program] if program in _sent else _optimized(program)
+    if program in _sent:
+        return _sent[program]
+    if program not in _made:
+        placed = {query: program.placements_of(query) for query in program.queries}
+        _keep(program, optimize(program.bound(), replace(_context(program), placements=placed)))
+    return _made[program]
 
 
-@lru_cache(maxsize=16)
-def _optimized(program: Program) -> ProgramPlans:
-    """Make the plans. Each query is optimised once, and again only if what could merge does not."""
-    queries = program.bound()
-    plans = [sharded_plan(program, query, partials=True) for query in queries]
-    choice = choose_merging(program, plans)
-    for n, plan in enumerate(plans):
-        if plan.partials and n not in choice.queries:
-            plans[n] = sharded_plan(program, queries[n], partials=False)
-    return ProgramPlans(tuple(plans), choice.reasons)
-
-
-def sharded_plan(
-    program: Program, query: Query, *, partials: bool, followed: dict[str, str] | None = None
-) -> PhysicalPlan:
-    """Return the physical plan of a query of a program, as all its shards have it to begin with.
-
-    `followed`: placements that one of them has changed to.
-    """
-    return lower(
-        query,
-        program.strategy,
-        sharded=True,
-        partials=partials,
-        folding=program.folding(),
-        placements=program.placements_of(query.name),
-        followed=followed,
-        constants=None if program.begun is None else program.begun.constants,
+def begun(program: Program, begins: Begun) -> Begun:
+    """Return how a program begins, with the placements that are best; keep its plans at hand."""
+    first = replace(program, begun=begins)
+    plans = optimize(first.bound(), _context(first))
+    placements = tuple(
+        (query, joined, early)
+        for query, plan in zip(program.queries, plans, strict=True)
+        for joined, early in plan.placements
     )
+    chosen = replace(begins, placements=placements)
+    _keep(replace(program, begun=chosen), plans)
+    return chosen
+
+
+def _keep(program: Program, plans: Plans) -> None:
+    while len(_made) >= KEPT:
+        del _made[next(iter(_made))]
+    _made[program] = plans
+
+
+def _context(program: Program) -> PlanContext:
+    constants = None if program.begun is None else program.begun.constants
+    return PlanContext(program.strategy, constants=constants, shards=program.folding())
+
+
+def followed_plan(
+    program: Program, query: Query, followed: Mapping[str, str], *, merges: bool
+) -> PhysicalPlan:
+    """Return the plan of a query under the placements that one shard has changed to.
+
+    `merges`: whether its tuples are merged before they reach a shard.
+    """
+    context = replace(
+        _context(program),
+        placements={query.name: program.placements_of(query.name)},
+        followed=followed,
+        merged=frozenset({query.name} if merges else ()),
+    )
+    (plan,) = optimize([query], context)
+    return plan
 
 
 FORMED = MultiJoinOp | MultiZSetJoinOp | WJoinOp | AggregationJoinOp | ContributingJoinOp
@@ -111,7 +123,7 @@ class Forms:
 
 def forms_of(program: Program) -> Forms:
     """Return the forms, query by query."""
-    plans = plans_of(program).plans
+    plans = plans_of(program)
     joins = (n for plan in plans for n in plan.nodes if isinstance(n.op, FORMED))
     folded = (
         name

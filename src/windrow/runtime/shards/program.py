@@ -156,7 +156,7 @@ class Program:
         if self.begun is not None:
             return self
         self._install()
-        return replace(self, begun=Begun(_placements(self), here().early, _expected(self)))
+        return replace(self, begun=_begun(self, here().early))
 
     def placements_of(self, query: str) -> dict[str, str]:
         """Return what a query aggregates early under `auto`, by the names of what it joins."""
@@ -174,7 +174,7 @@ class Program:
         from windrow.runtime.shards.optimized import plans_of  # noqa: PLC0415 - it compiles
 
         self._install()
-        return plans_of(self).plans
+        return plans_of(self)
 
     def plans(self) -> list[str]:
         """Return what state depends on, a query each: not where tuples come from, nor how fast."""
@@ -241,16 +241,10 @@ def _bound(program: Program) -> tuple[Query, ...]:
 
 
 @lru_cache(maxsize=16)
-def _placements(program: Program) -> Placements:
-    from windrow.optimize.lower import placed_on_shards  # noqa: PLC0415 - it compiles
+def _begun(program: Program, constants: EarlyConstants) -> Begun:
+    from windrow.runtime.shards.optimized import begun  # noqa: PLC0415 - it compiles
 
-    return tuple(
-        (query.name, joined, early)
-        for query in _bound(program)
-        for joined, early in placed_on_shards(
-            query, program.strategy, folding=_folding(program)
-        ).items()
-    )
+    return begun(program, Begun((), constants, _expected(program)))
 
 
 @lru_cache(maxsize=16)

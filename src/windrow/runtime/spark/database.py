@@ -15,7 +15,7 @@ from windrow.core.errors import BindError, InputError, RunError
 from windrow.core.naming import require_text, shown
 from windrow.language.parameters import with_parameters
 from windrow.language.printing import name_sql
-from windrow.language.statements import CreateQuery, Drop, Select, Statement
+from windrow.language.statements import CreateQuery, Drop, Insert, Select, Statement
 from windrow.plan.catalog import Stream
 from windrow.plan.explain import explain_text
 from windrow.plan.nodes import Query
@@ -163,6 +163,13 @@ class SparkDatabase(Declarations):
     def _after(self, statement: Statement, result: object) -> None:
         if isinstance(statement, Select):
             raise unregistered(statement)
+        if isinstance(statement, Insert):
+            raise BindError(
+                f'rows cannot be inserted into "{statement.name}" on Spark',
+                detail="There the rows of streams and relations come from their sources.",
+                hint='Write them where USING reads them, or use engine="local".',
+                span=statement.name_span,
+            )
         if isinstance(statement, Drop):
             self._require_unread(statement)
         self._script.note(statement)
@@ -253,9 +260,11 @@ class SparkDatabase(Declarations):
         bound = self.session.bind_text(text, "", **sets)
         require_used(bound, sets, SPARK)
         if "early_aggregation" in sets:
-            from windrow.optimize.lower import require_early_inputs  # noqa: PLC0415 - it compiles
+            from windrow.optimize.context import PlanContext  # noqa: PLC0415 - it compiles
+            from windrow.optimize.passes import optimize, require_early_inputs  # noqa: PLC0415 - it compiles
 
-            require_early_inputs(bound, strategy)
+            (plan,) = optimize([bound], PlanContext(strategy))
+            require_early_inputs(bound, plan)
 
     def _create(self, text: str, sets: dict[str, str]) -> None:
         """Register a query with settings of its own; those of the session stay as they are."""

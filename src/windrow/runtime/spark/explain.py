@@ -2,23 +2,54 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from windrow.core.time import Clock, format_duration
-from windrow.operators.dataflow import TaskWatch
-from windrow.operators.early_watching import EarlyWatch
 from windrow.operators.levels import levels_of
 from windrow.optimize.catalyst import translatable
+from windrow.optimize.notes import EarlyNotes
+from windrow.physical.node import PlanNotes
+from windrow.physical.operators import (
+    ExchangeOp,
+    ExpiringJoinOp,
+    FifoJoinOp,
+    HashJoinOp,
+    MultiJoinOp,
+    MultiZSetJoinOp,
+    SourceOp,
+    WJoinOp,
+    ZSetJoinOp,
+)
+from windrow.physical.plan import PhysicalPlan
 from windrow.plan.catalog import Relation, Stream
-from windrow.plan.expressions import conjuncts
+from windrow.plan.expressions import Expr, conjuncts, substitute
 from windrow.plan.format import format_expr
-from windrow.plan.nodes import Route
+from windrow.plan.nodes import Query, Route
 from windrow.plan.settings import SPARK, unused
-from windrow.runtime.shards.layout import Output, Wiring, wired
+from windrow.runtime.shards.layout import Output
 from windrow.runtime.shards.ports import Port
 from windrow.runtime.shards.program import Program
 from windrow.runtime.spark.declared import fit_column
 from windrow.runtime.spark.entry_sql import Reading, pushed, shard_sql
 from windrow.runtime.spark.plan import SparkPlan, plan_of
 from windrow.runtime.spark.ticks import Ticks, ticks_of
+
+Made = tuple[Query, PhysicalPlan]
+"""A query and its plan."""
+
+JOINS = (
+    FifoJoinOp,
+    ExpiringJoinOp,
+    HashJoinOp,
+    ZSetJoinOp,
+    MultiJoinOp,
+    MultiZSetJoinOp,
+    WJoinOp,
+)
+"""Operators whose results are rows of all their inputs."""
+
+NOTHING: Mapping[str, Expr] = {}
+"""No computed columns: those of inputs are declared."""
 
 MANY = 2
 """Pairs of inputs from which on EXPLAIN shows how they meet."""
@@ -30,20 +61,20 @@ def explain_spark(program: Program) -> str:
     Sources are taken to have the declared types: a run shows conversions only where they differ.
     """
     plan = plan_of(program)
-    _, wirings = wired(program)
-    queries = _count(len(wirings), "query", "queries")
+    made = list(zip(program.bound(), program.physical(), strict=True))
+    queries = _count(len(made), "query", "queries")
     exchanges = _count(plan.layout.levels, "exchange", "exchanges")
     shards = _count(plan.shards, "shard", "shards")
     lines = [f"{queries} on {shards}; {exchanges} of rows a batch, and a tiny one of times"]
     lines += [f"  {said}" for said in _passing(program, plan)]
     lines += [f"  {query}: tuples are {said}" for query, said in plan.layout.merging.items()]
-    lines += [f"  {w.query.name}: {said}" for w in wirings if (said := _joining(w))]
-    lines += [f"  {w.query.name}: {said}" for w in wirings for said in w.physical.plan.folded]
-    lines += [f"  {w.query.name}: {said}" for w in wirings for said in unused(w.query, SPARK)]
+    lines += [f"  {query.name}: {said}" for query, p in made if (said := _joining(p))]
+    lines += [f"  {query.name}: {said}" for query, p in made for said in p.folded]
+    lines += [f"  {query.name}: {said}" for query, _ in made for said in unused(query, SPARK)]
     for number in range(len(plan.entries)):
         lines += ["", *_input(plan, number)]
     for level in range(plan.layout.levels):
-        lines += ["", *_level(plan, level, wirings)]
+        lines += ["", *_level(plan, level, made)]
     return "\n".join(lines)
 
 
@@ -74,14 +105,15 @@ def _count(number: int, one: str, more: str) -> str:
     return f"{number} {one if number == 1 else more}"
 
 
-def _joining(wiring: Wiring) -> str:
+def _joining(plan: PhysicalPlan) -> str:
     """Say how the rows of several joins meet; "" for one join or none."""
-    physical = wiring.physical
-    joins = [n for n, s in enumerate(physical.stages) if s.label == "Join"]
-    inputs = sum(len(physical.stages[n].inputs) - 1 for n in joins)
+    levels = levels_of(plan)
+    ops = enumerate(node.op for node in plan.nodes)
+    joins = [n for n, op in ops if isinstance(op, JOINS) and not getattr(op, "renews", False)]
+    inputs = sum(len(plan.nodes[n].inputs) - 1 for n in joins)
     if inputs < MANY:
         return ""
-    found = sorted({levels_of(physical.plan)[n] for n in joins})
+    found = sorted({levels[n] for n in joins})
     if len(found) == 1:
         return "all inputs are joined on one level: rows that match lie together"
     return f"inputs are joined in a chain of exchanges, at levels {', '.join(map(str, found))}"
@@ -158,17 +190,21 @@ def _entry_port(port: Port, plan: SparkPlan) -> list[str]:
     return lines
 
 
-def _port(port: Port, plan: SparkPlan, shard: str) -> list[str]:
-    carried = [*port.schema.names, *port.carries]
+def _port(
+    port: Port, plan: SparkPlan, shard: str, computed: Mapping[str, Expr] = NOTHING
+) -> list[str]:
+    """Describe a port; `computed` columns are shown as their expressions."""
+    names = (format_expr(computed[n]) if n in computed else n for n in port.schema.names)
+    carried = [*names, *port.carries]
     order = ["numbered as they come, for count windows"] if port.ordered and not port.level else []
     return [
         f"port {port.number}: {', '.join(carried) or 'times only'}",
-        f"  {_route(port, plan, shard)}",
+        f"  {_route(port, plan, shard, computed)}",
         *(f"  {line}" for line in order),
     ]
 
 
-def _route(port: Port, plan: SparkPlan, shard: str) -> str:
+def _route(port: Port, plan: SparkPlan, shard: str, computed: Mapping[str, Expr]) -> str:
     if plan.shards == 1:
         return "to the only shard"
     match port.route:
@@ -177,47 +213,48 @@ def _route(port: Port, plan: SparkPlan, shard: str) -> str:
         case Route.ONE:
             return "all rows to the first shard"
         case Route.KEY:
-            keys = ", ".join(format_expr(k) for k in port.keys)
+            keys = ", ".join(
+                format_expr(substitute(k, lambda c: computed.get(c.name, c))) for k in port.keys
+            )
             return f"by {keys}: {shard}"
 
 
-def _level(plan: SparkPlan, level: int, wirings: list[Wiring]) -> list[str]:
+def _level(plan: SparkPlan, level: int, made: list[Made]) -> list[str]:
     came = "the inputs" if level == 0 else f"level {level - 1}"
     lines = [f"level {level}, fed by {came}"]
+    computed = {name: expr for _, physical in made for name, expr in physical.computed.items()}
     for port in plan.layout.ports:
         if level and port.level == level:
             names = zip(port.schema.names, plan.forwarded[level].places[port.number], strict=True)
             places = {name: place or "NULL" for name, place in names}
             shown = shard_sql(port, plan.shards, places)
-            lines += [f"  {line}" for line in _port(port, plan, shown)]
-    for wiring, output in zip(wirings, plan.layout.outputs, strict=True):
-        lines += _stages(wiring, level)
+            lines += [f"  {line}" for line in _port(port, plan, shown, computed)]
+    for (query, physical), output in zip(made, plan.layout.outputs, strict=True):
+        lines += _operators(query, physical, level)
         if output.level == level:
             lines.append(f"    answers{_alone(output)}")
     return lines
 
 
-def _stages(wiring: Wiring, level: int) -> list[str]:
-    physical = wiring.physical
-    levels = levels_of(physical.plan)
-    stages = [
-        stage
-        for n, stage in enumerate(physical.stages)
-        if levels[n] == level and stage.task is not None
+def _operators(query: Query, plan: PhysicalPlan, level: int) -> list[str]:
+    """Return the operators of a query on a level, the topmost first, and why they were chosen."""
+    found = [
+        node
+        for node, at in zip(plan.nodes, levels_of(plan), strict=True)
+        if at == level and not isinstance(node.op, SourceOp | ExchangeOp)
     ]
-    if not stages:
+    if not found:
         return []
-    labels = (stage.label for stage in reversed(stages))
-    watches = [stage.watch for stage in stages if stage.watch is not None]
+    notes = [node.notes for node in found if node.notes is not None]
     return [
-        f"  {wiring.query.name}: {' ◄ '.join(labels)}",
-        *(f"    {note}" for watch in watches for note in (*watch.notes(), *_following(watch))),
+        f"  {query.name}: {' ◄ '.join(node.label for node in reversed(found))}",
+        *(f"    {line}" for n in notes for line in (*n.notes(), *_following(n))),
     ]
 
 
-def _following(watch: TaskWatch) -> list[str]:
+def _following(notes: PlanNotes) -> list[str]:
     """Say whether a shard may come to another placement than the one to begin with."""
-    follows = isinstance(watch, EarlyWatch) and watch.replans
+    follows = isinstance(notes, EarlyNotes) and notes.replans
     return [
         "  each shard measures its own tuples, and changes it when another is cheaper"
     ] * follows

@@ -9,8 +9,8 @@ from math import ceil
 from windrow.cli.calibrate.streams import StreamSetting, asked
 from windrow.optimize.aggregation_costs import placements
 from windrow.optimize.choose_early import choose_early
-from windrow.optimize.early_calls import Placement
 from windrow.optimize.early_costs import EarlyFacts
+from windrow.optimize.early_grouping import Placement
 from windrow_lab.contest.measurement import Measurement
 from windrow_lab.contest.turns import fastest_clocks, first_wrong
 from windrow_lab.experiments.aggjoins.contestants import (

@@ -10,7 +10,7 @@ from typing import Any
 from windrow.cli.calibrate.digest import digest
 from windrow.cli.calibrate.placements import HASH, PlacedQuery, Stretch, Timeline
 from windrow.optimize.choose_early import choose_early
-from windrow.optimize.early_calls import Placement
+from windrow.optimize.early_grouping import Placement
 from windrow.runtime.local.early import watched
 from windrow_lab.contest.agreement import Agreement
 from windrow_lab.contest.contestant import Contestant, Run
