@@ -27,7 +27,7 @@ from windrow.plan.binding.sources import QueryBinders, bind_source
 from windrow.plan.binding.subqueries import (
     Inner,
     SubqueryTerm,
-    Value,
+    SubqueryValue,
     apply_subquery,
     folded_value,
     require_bounded,
@@ -80,7 +80,7 @@ def bind_block(select: exp.Select, context: Context, binders: QueryBinders) -> B
     grouped = (
         select.args.get("group") or select.args.get("having") or any(map(has_aggregate, items))
     )
-    values = _Values(select, joined.scope, context, binders)
+    values = ValueBinder(select, joined.scope, context, binders)
     bind, plan = (
         _grouped(select, joined, items, values) if grouped else _plain(joined, items, values)
     )
@@ -126,7 +126,7 @@ def _refuse_over(select: exp.Select) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Values:
+class ValueBinder:
     """Binds sub-queries that are values of a block."""
 
     select: exp.Select
@@ -134,7 +134,7 @@ class _Values:
     context: Context
     binders: QueryBinders
 
-    def of(self, parts: Iterable[exp.Expr]) -> tuple[list[Value], Scope]:
+    def of(self, parts: Iterable[exp.Expr]) -> tuple[list[SubqueryValue], Scope]:
         """Return those of some expressions, and the scope in which they are known."""
         found = value_nodes(parts)
         if not found:
@@ -146,7 +146,7 @@ class _Values:
         known = {**self.scope.values, **{id(value.node): value.expr for value in made}}
         return made, replace(self.scope, values=known)
 
-    def _value(self, node: exp.Expr) -> Value:
+    def _value(self, node: exp.Expr) -> SubqueryValue:
         query = unwrap(node.this if isinstance(node, exp.Exists) else node)
         simple = _is_simple(query)
         if isinstance(node, exp.Exists):
@@ -190,7 +190,9 @@ def _counted(query: exp.Expr) -> exp.Select:
     return counted
 
 
-def _plain(joined: Joined, items: list[exp.Expr], values: _Values) -> tuple[BindExpr, nodes.Plan]:
+def _plain(
+    joined: Joined, items: list[exp.Expr], values: ValueBinder
+) -> tuple[BindExpr, nodes.Plan]:
     made, scope = values.of(items)
     plan = joined.plan
     for value in made:
@@ -199,7 +201,7 @@ def _plain(joined: Joined, items: list[exp.Expr], values: _Values) -> tuple[Bind
 
 
 def _grouped(
-    select: exp.Select, joined: Joined, items: list[exp.Expr], values: _Values
+    select: exp.Select, joined: Joined, items: list[exp.Expr], values: ValueBinder
 ) -> tuple[BindExpr, nodes.Plan]:
     grouping = BlockGrouping(joined.scope)
     group = select.args.get("group")
@@ -275,13 +277,13 @@ def bind_from_where(
     for term in sorted(predicates, key=lambda p: p.negated):
         plan = apply_subquery(plan, scope, term, _bind_inner(term, context, binders, scope))
     by_value = [(c, n) for c, n in others if value_nodes([n])]
-    plan = _filtered_by_values(plan, by_value, _Values(select, scope, context, binders))
+    plan = _filtered_by_values(plan, by_value, ValueBinder(select, scope, context, binders))
     plan = _until_external_end(plan, sources)
     return Joined(plan, scope, tuple(correlated), predicates)
 
 
 def _filtered_by_values(
-    plan: nodes.Plan, conditions: list[Condition], values: _Values
+    plan: nodes.Plan, conditions: list[Condition], values: ValueBinder
 ) -> nodes.Plan:
     """Apply the terms of WHERE that hold sub-queries as values, which are joined for them."""
     names = plan.schema.names

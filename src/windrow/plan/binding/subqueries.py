@@ -249,7 +249,7 @@ def too_many_columns(count: int, wanted: int, term: SubqueryTerm) -> BindError:
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class SubqueryValue:
     """A sub-query that stands for a value, to be joined with what it stands in.
 
     `expr` is the value, over the columns of `plan`. `outer_keys` are compared with `keys`; without
@@ -292,7 +292,7 @@ def folded_value(
     scope: Scope,
     inner: tuple[Plan, Scope, tuple[Expr, ...]],
     alias: str,
-) -> Value:
+) -> SubqueryValue:
     """Return the value of an item with aggregates, by the keys that tie its sub-query outwards.
 
     `inner` are FROM and WHERE of the sub-query, its scope, and its terms about the outside.
@@ -316,7 +316,7 @@ def folded_value(
     keys = tuple(as_column(columns[key.name].field) for key in grouping.keys)
     outputs = {c.name: as_column(c.field) for c in columns.values()}
     expr = substitute(made, lambda c: _over_none(outputs[f"{alias}.{c.name}"], node, bool(keys)))
-    return Value(node, plan, expr, on.left_keys, keys, one_row=not keys)
+    return SubqueryValue(node, plan, expr, on.left_keys, keys, one_row=not keys)
 
 
 def _over_none(column: Column, node: exp.Expr, maybe_none: bool) -> Expr:  # noqa: FBT001
@@ -341,7 +341,7 @@ def selected_value(
     columns: tuple[Named, ...],
     correlated: tuple[Expr, ...],
     alias: str,
-) -> Value:
+) -> SubqueryValue:
     """Return the value of a SELECT without aggregates, whose FROM has one row at most."""
     read = frozenset().union(*(columns_of(column.expr) for column in columns))
     if correlated or not read <= frozenset(below.schema.names):
@@ -350,7 +350,7 @@ def selected_value(
     return single_value(node, Project(below, made))
 
 
-def single_value(node: exp.Expr, plan: Plan) -> Value:
+def single_value(node: exp.Expr, plan: Plan) -> SubqueryValue:
     """Return the value of a sub-query that does not look outwards."""
     if len(plan.schema) != 1:
         raise several_columns(len(plan.schema), node)
@@ -359,7 +359,7 @@ def single_value(node: exp.Expr, plan: Plan) -> Value:
     field = plan.schema.fields[0]
     one = _one_row(plan)
     column = Column(field.name, field.type, field.nullable or not one)
-    return Value(node, plan, column, one_row=one)
+    return SubqueryValue(node, plan, column, one_row=one)
 
 
 def several_columns(count: int, node: exp.Expr) -> BindError:
