@@ -151,7 +151,7 @@ def merge_tuples(drafts: tuple[QueryDraft, ...], context: PlanContext) -> tuple[
     return tuple(
         replace(
             draft,
-            merging=reasons.get(n, ""),
+            merging=reasons.get(n),
             spread=draft.spread if n in chosen else _spread(draft, context, merges=False),
         )
         for n, draft in enumerate(drafts)
@@ -272,7 +272,7 @@ def _spread(draft: QueryDraft, context: PlanContext, *, merges: bool) -> Spread:
         whole.root,
         panes.partials + merged.partials,
         panes.refused + merged.refused,
-        whole.said,
+        whole.choices,
         whole.moved,
     )
 
