@@ -37,8 +37,8 @@ from windrow.optimize.identify_results import identify_results
 from windrow.optimize.meet_versions_before_slides import meet_versions_before_slides
 from windrow.optimize.negations import place_negations
 from windrow.optimize.notes import EarlyNotes
-from windrow.optimize.physical.aggregation_joins import placements_under
 from windrow.optimize.physical.builder import Builder, Requirements
+from windrow.optimize.physical.early_choices import placements_under
 from windrow.optimize.physical.relational import lower_relation
 from windrow.optimize.physical.streams import lower_stream
 from windrow.optimize.place_exchanges import place_exchanges
