@@ -31,6 +31,8 @@ from windrow.cli.shell.session import Shell
 from windrow.cli.shell.terminal import MORE, PROMPT
 from windrow.core.errors import WindrowError
 from windrow.operators.aggregate.user_defined import REGISTERED
+from windrow.operators.evaluate import BUILDERS
+from windrow.operators.evaluate.user_defined import USER_FUNCTIONS
 from windrow.plan.functions import AGGREGATES, FUNCTIONS
 from windrow.plan.functions.aggregates import SHIPPED
 from windrow.plan.session import Session
@@ -104,7 +106,9 @@ def run_python(page: Path) -> None:
     """Run the Python of a page, block by block, and compare what it prints."""
     names: dict[str, object] = {}
     found = blocks(page)
-    with patch.dict(AGGREGATES), patch.dict(REGISTERED):  # what it registers is forgotten
+    with contextlib.ExitStack() as stack:
+        for registry in (AGGREGATES, REGISTERED, FUNCTIONS, USER_FUNCTIONS, BUILDERS):
+            stack.enter_context(patch.dict(registry))  # what it registers is forgotten
         for block, after in zip_longest(found, found[1:]):
             if block.fence.startswith("python"):
                 # Empty lines first, so that a traceback tells the line in the page.

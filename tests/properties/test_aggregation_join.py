@@ -19,9 +19,9 @@ from windrow.operators.interner import Interner
 from windrow.operators.join.aggregation import walk
 from windrow.operators.join.aggregation.op import AggregationJoin
 from windrow.operators.join.aggregation.task import AggregationJoinTask
+from windrow.operators.join.match import MultiMatch
 from windrow.operators.join.multi import loops
-from windrow.operators.join.multi.match import MultiMatch
-from windrow.operators.join.multi.zset import MultiZSetJoin
+from windrow.operators.join.multi.task import MultiZSetJoin
 from windrow.physical.calls import PlacedCall
 from windrow.physical.conditions import Equality, JoinInput, Method
 

@@ -340,7 +340,7 @@ def interrupted_while_it_starts(world: World) -> None:
         process.send_signal(signal.SIGINT)
         code = process.wait(PATIENCE)
     text = world.log()[before:]
-    assert code in (0, 130), text[-3000:]
+    assert code in (0, 130), f"code {code}: {text[-3000:]}"
     assert code == 0 or "stopped" in text, text
     assert "Traceback" not in text, text
 
@@ -354,7 +354,7 @@ def terminated(world: World) -> None:
         process.send_signal(signal.SIGTERM)
         code = process.wait(PATIENCE)
     text = world.log()[before:]
-    assert code in ((0,) if words else (0, 143)), text[-3000:]
+    assert code in ((0,) if words else (0, 143)), f"code {code}: {text[-3000:]}"
     assert "SIGTERM: stops after" in text or "done: " in text, text
     assert "Traceback" not in text, text
     world.happened.append(f"code {code}")

@@ -23,7 +23,7 @@ from windrow.core.schema import Field
 from windrow.core.types import BIGINT, DOUBLE
 from windrow.operators.aggregate import AccumulatorCall
 from windrow.operators.join.aggregation.op import AggregationJoin
-from windrow.operators.join.multi.match import MultiMatch
+from windrow.operators.join.match import MultiMatch
 from windrow.operators.vector import Vector
 from windrow.physical.calls import PlacedCall, folds_early
 from windrow.physical.conditions import Compare, JoinInput

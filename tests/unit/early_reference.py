@@ -194,7 +194,8 @@ class Join:
         live = np.array(sorted(self.entries[self.which].codes.values()), np.int64)
         for fold in self.folds:
             fold.release_groups(gone)
-            fold.check(live, np.array(sorted(self.groups.codes.values()), np.int64))
+            fold.check()
+            fold.check_live(live, np.array(sorted(self.groups.codes.values()), np.int64))
 
     def truth(self) -> dict[int, list[tuple[int, bool]]]:
         """Return what a GROUP BY shows that sees all results at once, by group code."""
@@ -222,11 +223,10 @@ class Join:
 
     def reopen(self) -> None:
         """Go on with fresh folds that load what these save."""
-        used = (self.entries[self.which].codes, self.groups.codes)
-        entries, groups = (1 + max(codes.values(), default=-1) for codes in used)
+        groups = 1 + max(self.groups.codes.values(), default=-1)
         fresh = self.opened()
         for new, old in zip(fresh, self.folds, strict=True):
-            new.load(old.save(entries, groups))
+            new.load(old.save(groups))
             new.reserve(MOST, MOST)
         self.folds = fresh
 

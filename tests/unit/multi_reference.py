@@ -15,7 +15,7 @@ from windrow.core.schema import Field, Schema
 from windrow.core.time import FOREVER
 from windrow.core.types import BIGINT, DOUBLE
 from windrow.operators.delta import Delta
-from windrow.operators.join.multi.match import MultiMatch
+from windrow.operators.join.match import MultiMatch
 from windrow.operators.vector import Vector
 from windrow.physical.conditions import Compare, Equality, Form, JoinInput, PairBand, TimeBand
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any, cast
 
-import numpy as np
 import pytest
 from tests.reference.drive import read, switch
 from tests.unit.expiry_stories import APPROACHES, DECLARATIONS, Story, parsed
@@ -15,7 +13,7 @@ import windrow as wr
 from windrow.core.errors import BindError, InputError, StateError
 from windrow.core.processor import Costs, Processor
 from windrow.core.scheduling import LongestQueue, OldestFirst, Ready, RoundRobin
-from windrow.operators.state.saved import from_bytes, to_bytes
+from windrow.operators.state.saved import to_bytes
 from windrow.operators.task import Counters
 from windrow.runtime.local import handover
 from windrow.runtime.local.database import Database
@@ -111,36 +109,6 @@ def test_a_snapshot_amid_full_queues_goes_on_to_the_tick(
     whole = driven(text, approach, slow(scheduler))
     assert driven(text, approach, slow(scheduler), restart) == whole
     assert max(waiting) > 0, "a snapshot amid empty queues shows nothing"
-
-
-def older(snapshot: bytes, *, alert: bool) -> bytes:
-    """Return a snapshot as it was when ends in order waited apart and a switch left edges alert."""
-    saved = from_bytes(snapshot)
-    query = cast("dict[str, Any]", saved["query"])
-    pipeline = query["pipeline"]
-    pipeline["delays"], pipeline["alert"] = query.pop("delays"), alert
-    for _, table in pipeline["announced"]:
-        ends = table["ends"]
-        half = len(ends) // 2
-        table["ordered"], table["ends"] = ends[half:], ends[:half][::-1].copy()
-        table["counts"] = np.ones(half, np.int64)
-    return to_bytes(saved)
-
-
-@by_approach
-@by_query
-def test_an_older_snapshot_goes_on_to_the_tick(text: str, approach: str) -> None:
-    def restart(db: Database, query: QueryHandle, i: int) -> None:
-        if i % 3 == 1:
-            query.restore(older(query.snapshot(), alert=False))
-
-    assert driven(text, approach, slow(), restart) == driven(text, approach, slow())
-
-
-def test_an_older_snapshot_after_a_switch_is_refused() -> None:
-    _, query = opened(QUERIES["join"], next(iter(APPROACHES)), None)
-    with pytest.raises(StateError, match="older windrow"):
-        query.restore(older(query.snapshot(), alert=True))
 
 
 @pytest.mark.parametrize("processor", [None, slow()], ids=["at once", "slow"])

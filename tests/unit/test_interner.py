@@ -95,7 +95,7 @@ def test_sweeps_free_what_is_not_live_and_nothing_else(steps: list) -> None:
     live: dict[str, int] = {}
     for step in steps:
         if step == "reload":
-            interner = Interner.load(interner.save())
+            interner = Interner.loaded(interner.save())
         else:
             numbers, kept = step
             texts = ["" if n == 0 else f"text {n} " * (n % 5) + str(n) for n in numbers]

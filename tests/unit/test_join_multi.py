@@ -17,8 +17,8 @@ from tests.unit.multi_reference import (
     to_delta,
 )
 
+from windrow.operators.join.match import MultiMatch
 from windrow.operators.join.multi import loops
-from windrow.operators.join.multi.match import MultiMatch
 from windrow.operators.join.multi.task import MultiJoin
 from windrow.physical.conditions import Form, Method
 

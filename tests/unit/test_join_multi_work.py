@@ -11,8 +11,7 @@ from windrow.core.schema import Field, Schema
 from windrow.core.types import BIGINT, STRING
 from windrow.operators.delta import Delta
 from windrow.operators.join.hash import HashJoin
-from windrow.operators.join.match import Match, Side
-from windrow.operators.join.multi.match import MultiMatch, Order
+from windrow.operators.join.match import Match, MultiMatch, Order, Side
 from windrow.operators.join.multi.task import MultiJoin
 from windrow.operators.vector import Vector
 from windrow.physical.conditions import Compare, Equality, Form, JoinInput, Method

@@ -18,7 +18,7 @@ from tests.unit.multi_reference import (
 )
 
 from windrow.operators.join.multi import loops
-from windrow.operators.join.multi.zset import MultiZSetJoin
+from windrow.operators.join.multi.task import MultiZSetJoin
 from windrow.physical.conditions import Method
 
 pytestmark = pytest.mark.long

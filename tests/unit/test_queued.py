@@ -126,7 +126,7 @@ def test_a_queue_is_a_list_whose_messages_go_when_more_follows(
             queue.thin(now)
             assert (queue.head, queue.since, queue.newest(now), queue.last(now, 1)) == before
         queue.check()
-        keys = [k for delta in queue.rows() for k in delta.columns["k"].data.tolist()]
+        keys = [k for part in queue._parts for k in part.delta.columns["k"].data.tolist()]
         assert keys == [k for _, _, k in waiting if k is not None]
         last_is_message = bool(waiting) and waiting[-1][2] is None
         assert len(queue) == (len(keys) + last_is_message if purges else len(waiting))
@@ -237,7 +237,7 @@ def test_ends_are_announced_once_however_many_leave(
             table = Announced()
             table.load(saved)
             table.check()
-    assert table.ends().tolist() == sorted(plain)
+    assert table.ends.tolist() == sorted(plain)
     assert table.due(FOREVER - 1).tolist() == sorted(plain)
 
 

@@ -106,6 +106,22 @@ def test_a_damaged_file_costs_its_own_rows(script: Path, tmp_path: Path) -> None
     assert "hint: Mend it and run the script again; or leave on_unreadable 'fail' out" in shown
 
 
+def test_an_interrupt_in_what_c_has_called_ends_with_130(script: Path) -> None:
+    """As where a library is being imported. Python would end itself by SIGINT."""
+    (script.parent / "interrupted_in_c.py").write_text(
+        "import ctypes\n"
+        "run = ctypes.pythonapi.PyRun_String\n"
+        "run.restype, run.argtypes = ctypes.py_object, [ctypes.c_char_p, ctypes.c_int] + "
+        "[ctypes.py_object] * 2\n"
+        "run(b'raise KeyboardInterrupt', 257, {}, {})\n"
+    )
+    words = ["run", str(script), "--engine", "local", "--module", "interrupted_in_c"]
+    line = [sys.executable, "-m", "windrow", *words]
+    done = subprocess.run(line, capture_output=True, text=True, check=False)
+    assert done.returncode == 130, done.stderr
+    assert done.stderr.endswith("stopped\n")
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_after_the_end_changes_no_exit_code(
     script: Path, tmp_path: Path, number: signal.Signals

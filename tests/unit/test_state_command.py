@@ -8,6 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from click.testing import CliRunner
+from tests.checkpoints import FIXTURES
 
 from windrow.cli.main import windrow
 from windrow.runtime.shards.checkpoint import open_checkpoint
@@ -84,3 +85,22 @@ def test_a_folder_that_is_no_checkpoint_is_told_as_such(tmp_path: Path) -> None:
     result = CliRunner().invoke(windrow, ["state", str(tmp_path)])
     assert result.exit_code == 1
     assert "is no checkpoint of windrow" in result.output
+
+
+def test_what_operators_store_can_be_read_as_arrow(tmp_path: Path) -> None:
+    fixture = FIXTURES / "format-8" / "join" / "checkpoint"
+    result = CliRunner().invoke(windrow, ["state", str(fixture), "--arrow", str(tmp_path / "out")])
+    assert result.exit_code == 0, result.output
+    files = sorted(path.name for path in (tmp_path / "out").iterdir())
+    assert f"{len(files)} files in {tmp_path / 'out'}" in result.output
+    assert "0000-q-text.arrow" in files
+    tables = [pa.ipc.open_file(tmp_path / "out" / name).read_all() for name in files]
+    joins = [t for t in tables if t.schema.metadata[b"operator"].startswith(b"Join")]
+    (join,) = joins
+    assert join.num_rows == 1
+    # Batches 0 to 2, of ten instants each, are in the snapshot: window a has those from 21 on.
+    left, keys = join["left"][0], join["keys"][0]
+    assert len(left["lines"]["keep"]) == len(left["payload"]["a.x"]["data"]) == 9
+    assert left["payload"]["a.x"]["data"].as_py() == [t * 37 % 101 for t in range(21, 30)]
+    words = [key for (key,) in keys["table"]["words"].as_py()]
+    assert set(words) >= {(t * t * 3 + t // 4) % 6 for t in range(21, 30)}

@@ -15,13 +15,14 @@ from windrow.operators.state.fields import (
     ScalarField,
     ScratchField,
     State,
+    StateLayout,
 )
 from windrow.operators.state.key_table import KeyTable, TableField
 from windrow.operators.state.saved import from_bytes, to_bytes
 
 
 class Sums(State):
-    layout = "sums", 1
+    stored_as = StateLayout("sums")
     state_fields = (ArrayField("values", length=OF_OWNER),)
 
     def __init__(self) -> None:
@@ -29,7 +30,7 @@ class Sums(State):
 
 
 class Counted(State):
-    layout = "counted", 2
+    stored_as = StateLayout("counted", 2)
     state_fields = (
         TableField("table", fields="schema"),
         ArrayField("counts", length="table.entries", room="table.capacity", fill=-1),
@@ -120,7 +121,7 @@ def test_a_field_of_another_form_is_refused_in_words(name: str, value: object, d
 
 
 class Forgetful(State):
-    layout = "forgetful", 1
+    stored_as = StateLayout("forgetful")
     state_fields = (NestedField("sums"),)
 
     def __init__(self) -> None:

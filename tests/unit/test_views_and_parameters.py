@@ -1,4 +1,4 @@
-"""Views, parameters, listings, and what other libraries take of a handle."""
+"""Views, INSERT, parameters, listings, and what other libraries take of a handle."""
 
 from __future__ import annotations
 
@@ -201,6 +201,66 @@ def test_a_parameter_that_does_not_fit_is_refused(
 def test_colons_elsewhere_are_no_parameters() -> None:
     text = "SELECT ':a', x:b, CAST('12:30' AS STRING) -- :c\nFROM s"
     assert with_parameters(text, {}) == text
+
+
+# ------------------------------------------------------------------ INSERT
+
+
+def test_inserted_rows_are_pushed_rows() -> None:
+    declared = (
+        "CREATE STREAM s (ts TIMESTAMP, k TINYINT, v DOUBLE, name STRING, d DECIMAL(5, 2));"
+        "CREATE RELATION r (k BIGINT PRIMARY KEY, owner STRING);"
+        "CREATE QUERY q AS SELECT s.*, owner FROM s [RANGE 1 HOUR], r WHERE s.k = r.k"
+    )
+    with wr.connect() as written, wr.connect() as pushed:
+        written.execute(
+            f"{declared}; INSERT INTO r VALUES (1, 'a'), (-2, UPPER('b'));"
+            "INSERT INTO s (TS, k, v, name, d) VALUES ('2026-01-01 00:00:01', 1, 1.5, NULL, 3),"
+            " (TIMESTAMP '2026-01-01 00:00:02', :k, 2, 'it''s', 1.005);"
+            "INSERT INTO s (ts, k) VALUES (CAST('2026-01-02' AS DATE), 1)",
+            {"k": -2},
+        )
+        pushed.execute(declared)
+        pushed.push("r", [{"k": 1, "owner": "a"}, {"k": -2, "owner": "B"}])
+        one = {"ts": "2026-01-01T00:00:01Z", "k": 1, "v": 1.5, "d": Decimal(3)}
+        two = {
+            "ts": "2026-01-01T00:00:02Z",
+            "k": -2,
+            "v": 2.0,
+            "name": "it's",
+            "d": Decimal("1.01"),
+        }
+        pushed.push("s", [one, two, {"ts": "2026-01-02T00:00:00Z", "k": 1}])
+        found = [db.query("q").changes().to_pylist() for db in (written, pushed)]
+        assert found[0] == found[1]
+        assert len(found[0]) == 5
+
+
+@pytest.mark.parametrize(
+    ("text", "fact"),
+    [
+        ("INSERT INTO s VALUES (1)", "a row has 1 values, for 4 columns"),
+        ("INSERT INTO s (k, v) VALUES (1, 2), (1)", "a row has 1 values, for 2 columns"),
+        ("INSERT INTO s (kk) VALUES (1)", '"s" has no column "kk"'),
+        ("INSERT INTO s (name) VALUES (1)", 'column "name" is STRING, and its value'),
+        ("INSERT INTO s (k) VALUES ('a')", 'column "k" is BIGINT, and its value STRING'),
+        ("INSERT INTO s (k) VALUES (1e300)", 'does not fit column "k", which is BIGINT'),
+        ("INSERT INTO s (k) VALUES (k)", 'unknown column "k"'),
+        ("INSERT INTO s (k) VALUES (SUM(1))", "SUM"),
+        ("INSERT INTO nowhere VALUES (1)", 'unknown stream or relation "nowhere"'),
+        ("INSERT INTO s SELECT k FROM s", "INSERT INTO takes no query"),
+        ("INSERT INTO s (k) VALUES 1", "expected a row in brackets"),
+        ("INSERT s VALUES (1)", "expected INTO"),
+    ],
+)
+def test_rows_that_do_not_fit_are_refused_and_none_is_pushed(
+    db: Database, text: str, fact: str
+) -> None:
+    q = db.query("SELECT COUNT(*) AS n FROM s [UNBOUNDED]")
+    with pytest.raises(wr.WindrowError, match=re.escape(fact)) as refused:
+        db.execute(text)
+    assert refused.value.span is not None
+    assert q.changes().num_rows == 0
 
 
 # ------------------------------------------------------------------ listings and tables

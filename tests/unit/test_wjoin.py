@@ -31,9 +31,9 @@ from windrow.core.types import BIGINT, DOUBLE, STRING
 from windrow.kernels.wjoin_loops import join_arrivals
 from windrow.kernels.wjoin_rows import count_codes, link_rows
 from windrow.operators.interner import Interner
+from windrow.operators.join.match import MultiMatch
 from windrow.operators.join.multi import loops
-from windrow.operators.join.multi.match import MultiMatch
-from windrow.operators.join.multi.results import GatheredResults
+from windrow.operators.join.results import GatheredResults
 from windrow.operators.join.wjoin import (
     HashWJoin,
     MergeWJoin,

@@ -15,7 +15,7 @@ from windrow.core.schema import Field, Schema
 from windrow.core.time import FOREVER
 from windrow.core.types import BIGINT
 from windrow.operators.delta import Delta
-from windrow.operators.join.multi.match import MultiMatch
+from windrow.operators.join.match import MultiMatch
 from windrow.operators.task import Task
 from windrow.operators.vector import Bools, Vector
 from windrow.physical.conditions import Compare, Equality, JoinInput, PairBand, TimeBand

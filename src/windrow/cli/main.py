@@ -8,6 +8,7 @@ import signal
 
 import click
 
+from windrow.cli.signals import leave
 from windrow.core.errors import WindrowError
 
 COMMANDS: dict[str, str] = {
@@ -89,10 +90,15 @@ def main() -> None:
     """Run the command line.
 
     Once the command has ended its exit code is settled: a signal that comes while the interpreter
-    shuts down does not change it.
+    shuts down does not change it, nor does Python, which ends itself by SIGINT if an interrupt has
+    passed through code that C has called, as the import of a library may be.
     """
     try:
         windrow(prog_name="windrow")
+    except SystemExit as ending:
+        if ending.code == INTERRUPTED:
+            leave(INTERRUPTED)
+        raise
     finally:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_IGN)

@@ -6,13 +6,19 @@ import json
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from enum import Enum
+from pathlib import Path
 
 import click
 from rich.console import Console
 from rich.table import Table
 
 from windrow.core.time import Clock
-from windrow.runtime.shards.describe import CheckpointState, ShardState, describe
+from windrow.runtime.shards.describe import (
+    CheckpointState,
+    ShardState,
+    describe,
+    export_state,
+)
 from windrow.runtime.shards.limits import shown
 
 NARROWEST = 100
@@ -23,14 +29,26 @@ NARROWEST = 100
 @click.argument("where", metavar="DIR")
 @click.option("--verify", is_flag=True, help="Read every byte, and list what is damaged.")
 @click.option("--json", "as_json", is_flag=True, help="For other programs.")
+@click.option(
+    "--arrow",
+    metavar="FOLDER",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Write there what operators stored at the newest snapshots, an Arrow file each.",
+)
 @click.pass_context
-def command(ctx: click.Context, where: str, verify: bool, as_json: bool) -> None:
+def command(
+    ctx: click.Context, where: str, verify: bool, as_json: bool, arrow: Path | None
+) -> None:
     """Show the queries, versions, log and snapshots in the checkpoint DIR, a path or a URI.
 
     Ends with code 1 if something is damaged.
     """
     found = describe(where, verify=verify)
-    if as_json:
+    if arrow is not None:
+        arrow.mkdir(parents=True, exist_ok=True)
+        files = export_state(where, arrow)
+        click.echo(f"{files} files in {arrow}")
+    elif as_json:
         click.echo(json.dumps(asdict(found), indent=2, default=_plain))
     else:
         print_state(found, verified=verify)

@@ -45,7 +45,8 @@ def read_statement(p: QueryParser) -> statements.Statement:
     if read is None and not p.at_query() and not p.at_stream_function():
         p.fail(
             f"{p.found()} does not begin a statement",
-            detail="A statement begins with SELECT, CREATE, DROP, SHOW, DESCRIBE, EXPLAIN or SET.",
+            detail="A statement begins with SELECT, CREATE, DROP, INSERT, SHOW, DESCRIBE, EXPLAIN "
+            "or SET.",
             hint=spans.did_you_mean(p.word(), (*spans.STATEMENT_WORDS, *spans.STREAM_WORDS))
             or no_statement(p.word()),
         )
@@ -56,8 +57,8 @@ def read_statement(p: QueryParser) -> statements.Statement:
 
 def no_statement(word: str) -> str:
     """Return a next step for somebody who writes a statement of another SQL."""
-    if word in ("INSERT", "UPDATE", "DELETE", "MERGE"):
-        return "Tuples and updates are not written in the language: push them from Python."
+    if word in ("UPDATE", "DELETE", "MERGE"):
+        return "Push changes of a relation from Python: db.push(name, rows), _sign -1 deletes."
     return "For example SELECT * FROM s [RANGE 1 MINUTE]."
 
 
@@ -397,6 +398,37 @@ def read_drop(p: QueryParser, start: Token) -> statements.Drop:
     )
 
 
+def read_insert(p: QueryParser, start: Token) -> statements.Insert:
+    """``INSERT INTO name [(columns)] VALUES (...), (...)``."""
+    p._advance()
+    p.need("INTO", "INSERT INTO is followed by a stream or a relation.")
+    name, place = named(p, "the stream or relation")
+    columns = read_names(p, "to insert into") if p.at("(") else ()
+    if p.at_query():
+        p.fail(
+            "INSERT INTO takes no query",
+            detail="A query stands: its answer changes, and rows inserted once would not.",
+            hint=f"Let others read it by a name: CREATE VIEW {name} AS SELECT ....",
+        )
+    p.need("VALUES", "INSERT INTO name is followed by VALUES (...), (...).")
+    rows = [read_row(p)]
+    while p._match(TokenType.COMMA):
+        rows.append(read_row(p))
+    return statements.Insert(
+        name=name, name_span=place, columns=columns, rows=tuple(rows), span=so_far(p, start)
+    )
+
+
+def read_row(p: QueryParser) -> tuple[exp.Expr, ...]:
+    """``(value, ...)``."""
+    if not p._curr or p._curr.token_type != TokenType.L_PAREN:
+        p.fail(f"expected a row in brackets, found {p.found()}", hint="For example (1, 'a').")
+    row = p._parse_paren()
+    assert row is not None, "it begins with a bracket"
+    check(row)
+    return tuple(row.expressions) if isinstance(row, exp.Tuple) else (row,)
+
+
 def read_show(p: QueryParser, start: Token) -> statements.Show:
     """``SHOW what``."""
     p._advance()
@@ -518,6 +550,7 @@ def braced_text(p: QueryParser) -> str:
 READERS: dict[str, Callable[[QueryParser, Token], statements.Statement]] = {
     "CREATE": read_create,
     "DROP": read_drop,
+    "INSERT": read_insert,
     "SHOW": read_show,
     "DESCRIBE": read_describe,
     "DESC": read_describe,

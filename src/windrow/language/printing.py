@@ -54,6 +54,10 @@ def print_statement(statement: statements.Statement, *, pretty: bool = False) ->
             return f"{head} {guard}{name_sql(statement.name)}{columns} AS {query}"
         case statements.Select():
             return to_sql(statement.query, pretty=pretty)
+        case statements.Insert():
+            names = f" ({', '.join(map(name_sql, statement.columns))})" * bool(statement.columns)
+            rows = (f"({', '.join(map(to_sql, row))})" for row in statement.rows)
+            return f"INSERT INTO {name_sql(statement.name)}{names} VALUES {', '.join(rows)}"
         case statements.Drop():
             guard = "IF EXISTS " if statement.if_exists else ""
             return f"DROP {statement.kind} {guard}{name_sql(statement.name)}"

@@ -57,7 +57,9 @@ def own_span(node: exp.Expr) -> Span | None:
     return None if start is None or end is None else Span(start, end + 1)
 
 
-STATEMENT_WORDS = ("SELECT", "CREATE", "DROP", "SHOW", "DESCRIBE", "EXPLAIN", "SET", "WITH")
+STATEMENT_WORDS = (
+    "SELECT", "CREATE", "DROP", "INSERT", "SHOW", "DESCRIBE", "EXPLAIN", "SET", "WITH",
+)  # fmt: skip
 STREAM_WORDS = ("ISTREAM", "DSTREAM", "RSTREAM", "WSTREAM")
 CLAUSE_WORDS = (
     "SELECT", "DISTINCT", "FROM", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "UNION",

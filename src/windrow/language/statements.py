@@ -101,6 +101,17 @@ class Select:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Insert:
+    """``INSERT INTO name [(columns)] VALUES (...), (...)``: rows to push."""
+
+    name: str
+    name_span: Span = field(compare=False)
+    columns: tuple[str, ...] = ()
+    rows: tuple[tuple[exp.Expr, ...], ...]
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Drop:
     """``DROP STREAM|RELATION|VIEW|QUERY [IF EXISTS] name``."""
 
@@ -155,6 +166,7 @@ Statement: TypeAlias = (
     | CreateView
     | CreateQuery
     | Select
+    | Insert
     | Drop
     | Show
     | Describe

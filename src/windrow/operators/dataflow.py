@@ -15,9 +15,10 @@ import numpy as np
 from windrow.core.schema import Schema
 from windrow.core.time import BEGINNING
 from windrow.operators.delta import Delta
+from windrow.operators.state.backlog import BatchesField
+from windrow.operators.state.fields import ListField, NestedField, ScalarField, State
 from windrow.operators.streams import RefreshTask
-from windrow.operators.task import Saved, Task
-from windrow.operators.vector import Vector
+from windrow.operators.task import Task
 from windrow.plan.nodes import Plan
 
 
@@ -89,13 +90,21 @@ class Stage:
 
 
 @dataclass(slots=True)
-class Dataflow:
+class Dataflow(State):
     """Stages in an order in which inputs come first; the last one is the root.
 
     `ends` are the departures, still to come, of tuples that an earlier plan of the same query has
     let in: on the edge that leaves a stage, whose own task knows nothing of them (`handover`).
     `lag`: how many instants the root may be behind the clock.
     """
+
+    state_fields = (
+        ListField("clocks"),
+        ScalarField("begun"),
+        NestedField("tasks"),
+        BatchesField("waiting", schema="schema_before"),
+        BatchesField("ends", schema="schema_behind"),
+    )
 
     stages: list[Stage]
     clocks: list[int] = field(init=False)
@@ -118,6 +127,7 @@ class Dataflow:
         # A lag adds up from the leaves; where inputs differ in it, the faster ones wait.
         for i, stage in enumerate(self.stages):
             below = [lags[j] for j in stage.inputs]
+            # Only where inputs differ in how far they have come must the faster one wait.
             if len(below) > 1 and any(below):
                 self._aligned_stages.add(i)
             lags[i] = stage.lags + max(below, default=0)
@@ -142,6 +152,7 @@ class Dataflow:
         """
         if self.begun:
             return self._round(sources, clock, start=start, ends=ends)
+        # Rows of relations from before the first event are an answer of their own, at its instant.
         before, sources = parted(sources, start, self.stages)
         first = self.opened(before, start)
         return Delta.concat([first, self._round(sources, clock, start=start, ends=ends)])
@@ -227,43 +238,19 @@ class Dataflow:
             ready.append(now)
         return tuple(ready)
 
-    def save(self) -> Saved:
-        """Return the state of all tasks and edges."""
-        return {
-            "clocks": list(self.clocks),
-            "begun": self.begun,
-            "tasks": [None if s.task is None else s.task.save() for s in self.stages],
-            "waiting": [[i, p, saved_delta(d)] for (i, p), d in self.waiting.items()],
-            "ends": [[i, saved_delta(d)] for i, d in self.ends.items()],
-        }
+    @property
+    def tasks(self) -> list[Task]:
+        """The tasks of all stages that have one."""
+        return [stage.task for stage in self.stages if stage.task is not None]
 
-    def load(self, saved: Saved) -> None:
-        """Take over a saved state of the same physical plan."""
-        clocks, tasks, waiting = saved["clocks"], saved["tasks"], saved["waiting"]
-        ends = saved["ends"]
-        assert isinstance(ends, list)
-        assert isinstance(clocks, list)
-        assert isinstance(tasks, list)
-        assert isinstance(waiting, list)
-        self.clocks, self.begun = list(clocks), bool(saved["begun"])
-        for stage, state in zip(self.stages, tasks, strict=True):
-            if stage.task is not None:
-                stage.task.load(state)
-        self.waiting = {}
-        for i, port, delta in waiting:
-            schema = self.stages[self.stages[i].inputs[port]].schema
-            self.waiting[i, port] = loaded_delta(delta, schema)
-        self.ends = {i: loaded_delta(delta, self.stages[i].schema) for i, delta in ends}
+    def schema_before(self, port: tuple[int, int]) -> Schema:
+        """Return the columns of what waits at an input of a stage."""
+        stage, number = port
+        return self.schema_behind(self.stages[stage].inputs[number])
 
-    def held_back(self) -> list[Delta]:
-        """Return the changes that wait between stages."""
-        return [*self.waiting.values(), *self.ends.values()]
-
-    def check(self) -> None:
-        """Assert the invariants of every state."""
-        for stage in self.stages:
-            if stage.task is not None:
-                stage.task.check()
+    def schema_behind(self, stage: int) -> Schema:
+        """Return the columns of what leaves a stage."""
+        return self.stages[stage].schema
 
 
 def parted(
@@ -288,25 +275,3 @@ def _first_step(task: Task, given: tuple[Delta, ...], clock: int, start: int) ->
         (task.initial,) = given
     made = task.step(given, clock)
     return made if first is None else Delta.concat([first, made])
-
-
-def saved_delta(delta: Delta) -> Saved:
-    """Return a batch as plain values."""
-    return {
-        "ts": delta.ts,
-        "exp": delta.exp,
-        "weight": delta.weight,
-        "columns": {n: [v.data, v.valid] for n, v in delta.columns.items()},
-    }
-
-
-def loaded_delta(saved: Saved, schema: Schema) -> Delta:
-    """Return the batch of `saved_delta`."""
-    columns = saved["columns"]
-    assert isinstance(columns, dict)
-    return Delta(
-        saved["ts"],  # type: ignore[arg-type]
-        {n: Vector(schema[n].type, data, valid) for n, (data, valid) in columns.items()},
-        saved["exp"],  # type: ignore[arg-type]
-        saved["weight"],  # type: ignore[arg-type]
-    )

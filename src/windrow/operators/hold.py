@@ -84,6 +84,7 @@ class HoldTask(StatefulTask):
             return self._empty
         codes = self._encode(delta)
         self._reserve(len(delta))
+        # Room for each rise that is emitted, each change that retracts, and each opened row.
         lines = len(self.ring) + len(delta) + int(self.marks[OPENED])
         out = np.empty((3, lines), np.int64)
         idle = np.empty(lines, np.int64)
@@ -102,6 +103,7 @@ class HoldTask(StatefulTask):
         first, last, now, opened = self.marks[: OPENED + 1].tolist()
         if first == last and not opened:
             return NEVER
+        # Rows opened at the present instant wait from now on; the oldest rise comes before them.
         time = now if first == last else int(self.ring[first & (len(self.ring) - 1), TIME])
         return time + self.length
 
@@ -117,6 +119,7 @@ class HoldTask(StatefulTask):
         self.opened = grown(self.opened, self.table.capacity)  # type: ignore[assignment]
         first, last, opened = (int(self.marks[mark]) for mark in (FIRST, LAST, OPENED))
         needed = last - first + opened + changes
+        # Also laid out anew when it is mostly empty: a burst's room is given back.
         if needed > len(self.ring) or len(self.ring) > max(SMALLEST, 8 * needed):
             self.ring = _laid_out(self._rises(), first, needed)
 
@@ -162,6 +165,7 @@ class HoldTask(StatefulTask):
         useful = (self.rows[:, WAITING] > 0) | (self.rows[:, OPEN] == 1)
         assert np.array_equal(np.flatnonzero(useful), live), "invariant 1: a row is of no use"
         assert np.array_equal(np.flatnonzero(self.rows[:, OPEN]), np.sort(opened)), "invariant 1"
+        # Copies that wait are those that are due, and those of all rises.
         waiting = self.rows[:, DUE].copy()
         np.add.at(waiting, rises[:, ROW], rises[:, COPIES])
         assert np.array_equal(waiting, self.rows[:, WAITING]), "invariant 2: copies are lost"

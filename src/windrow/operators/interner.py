@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +24,13 @@ from windrow.kernels.text import (
 )
 from windrow.operators import nested
 from windrow.operators.buffers import bitmap_of, valid_of, values_of
+from windrow.operators.state.fields import (
+    ArrayField,
+    ScalarField,
+    ScratchField,
+    State,
+    StateLayout,
+)
 from windrow.operators.state.key_table import U64, grown
 from windrow.operators.task import Saved
 from windrow.operators.vector import I64, Bools
@@ -45,7 +51,7 @@ SWEEP_FROM = 1 << 20
 
 
 @dataclass(slots=True)
-class Interner:
+class Interner(State):
     """Byte strings, each with a code that stays until a sweep finds it unused.
 
     What a value's bytes are follows from its type: text and binary are themselves, decimals of
@@ -60,6 +66,18 @@ class Interner:
       3. code 0 is the empty string;
       4. live entries lie inside the used part of the arena, and `SPARE` bytes are left.
     """
+
+    stored_as = StateLayout("interner")
+    state_fields = (
+        ArrayField("meta"),
+        ArrayField("arena", length="used", room="least_room"),
+        ArrayField("starts", length="entries"),
+        ArrayField("lengths", length="entries"),
+        ArrayField("free", length="freed", room="capacity"),
+        ScalarField("swept"),
+        ScratchField("slots"),
+        ScratchField("ahead"),
+    )
 
     arena: U8 = field(default_factory=lambda: np.zeros(1024, np.uint8))
     starts: I64 = field(default_factory=lambda: np.zeros(SMALLEST, np.int64))
@@ -97,6 +115,7 @@ class Interner:
         return codes
 
     def _encode_dictionary(self, array: pa.DictionaryArray) -> I64:
+        # Each text of the dictionary once; the place behind the last is for NULL.
         codes = np.zeros(len(array.dictionary) + 1, np.int64)
         codes[:-1] = self.encode(array.dictionary)
         places = array.indices.cast(pa.int64()).fill_null(len(codes) - 1)
@@ -111,6 +130,7 @@ class Interner:
     def encode_strings(self, data: U8, offsets: I64) -> I64:
         """Return the code of each string data[offsets[i] : offsets[i + 1]]. O(bytes)."""
         codes = np.empty(len(offsets) - 1, np.int64)
+        # The kernel stops at the first string that has no room, and goes on behind it.
         done = 0
         while True:
             table = StringTable(
@@ -177,10 +197,12 @@ class Interner:
     def sweep(self, live: list[I64]) -> None:
         """Forget every string whose code is not in `live`. O(entries + bytes kept + live)."""
         keep = np.zeros(int(self.meta[ENTRIES]), np.bool_)
+        # NULLs refer to the empty string without being listed anywhere.
         keep[0] = True
         for codes in live:
             keep[codes] = True
         gone = self.live()
+        # Free codes stay free: only live ones can go.
         gone = gone[~keep[gone]]
         freed = int(self.meta[FREE])
         self.free[freed : freed + len(gone)] = gone
@@ -196,52 +218,56 @@ class Interner:
         """Close the gaps of the arena."""
         live = self.live()
         data, offsets = self.decode_strings(live)
+        # With half as much again, so that the next texts do not copy all of it at once.
         self.arena = np.zeros(max(1024, len(data) + len(data) // 2), np.uint8)
         self.arena[: len(data)] = data
         self.starts[:] = 0
         self.starts[live] = offsets[:-1]
+        # Free codes have no text any more.
         dead = np.ones(len(self.lengths), np.bool_)
         dead[live] = False
         self.lengths[dead] = 0
         self.meta[USED] = len(data)
 
     @property
-    def nbytes(self) -> int:
-        """Exact size of the arrays."""
-        arrays = (self.arena, self.starts, self.lengths, self.slots, self.free, self.meta)
-        return sum(a.nbytes for a in arrays) + self.ahead.nbytes
+    def used(self) -> int:
+        """How many bytes of the arena were ever used."""
+        return int(self.meta[USED])
 
-    def save(self) -> Saved:
-        """Return all that `load` needs."""
-        n = int(self.meta[ENTRIES])
-        return {
-            "arena": self.arena[: self.meta[USED]].copy(),
-            "starts": self.starts[:n].copy(),
-            "lengths": self.lengths[:n].copy(),
-            "free": self.free[: self.meta[FREE]].copy(),
-            "swept": self.swept,
-        }
+    @property
+    def least_room(self) -> int:
+        """How many bytes the arena has at least."""
+        return max(1024, self.used + SPARE)
+
+    @property
+    def entries(self) -> int:
+        """How many codes were ever used."""
+        return int(self.meta[ENTRIES])
+
+    @property
+    def freed(self) -> int:
+        """How many of them are free."""
+        return int(self.meta[FREE])
+
+    @property
+    def capacity(self) -> int:
+        """How many codes there may be."""
+        return len(self.starts)
 
     @classmethod
-    def load(cls, saved: Saved) -> Interner:
+    def loaded(cls, saved: Saved) -> Interner:
         """Return an interner with the same codes."""
         made = cls()
-        arena, free = cast("U8", saved["arena"]), cast("I64", saved["free"])
-        starts, lengths = cast("I64", saved["starts"]), cast("I64", saved["lengths"])
-        n = len(starts)
-        made.arena = grown(arena, max(1024, len(arena) + SPARE)).copy()  # type: ignore[assignment]
-        made.starts = grown(starts, SMALLEST).copy()  # type: ignore[assignment]
-        made.lengths = grown(lengths, SMALLEST).copy()  # type: ignore[assignment]
-        made.free = np.zeros(len(made.starts), np.int64)
-        made.free[: len(free)] = free
-        made.meta[:] = n, len(free), len(arena)
-        made.swept = cast("int", saved["swept"])
-        live = made.live()
-        made.slots = np.zeros(slots_for(len(live)), np.int64)
-        fill_slots(made.arena, made.starts, made.lengths, live, made.slots)
+        made.load(saved)
         return made
 
-    def check(self) -> None:
+    def rebuild(self) -> None:
+        """Find slots for the entries."""
+        live = self.live()
+        self.slots = np.zeros(slots_for(len(live)), np.int64)
+        fill_slots(self.arena, self.starts, self.lengths, live, self.slots)
+
+    def invariants(self) -> None:
         """Assert the invariants."""
         live = self.live()
         entries = int(self.meta[ENTRIES])

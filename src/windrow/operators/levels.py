@@ -23,8 +23,8 @@ from windrow.core.time import BEGINNING
 from windrow.operators.dataflow import Dataflow, parted
 from windrow.operators.delta import Delta
 from windrow.operators.open import OpenPlan
+from windrow.operators.state.fields import NestedField, ScalarField, State
 from windrow.operators.streams import NumberTask
-from windrow.operators.task import Saved
 from windrow.operators.view import net_per_instant
 from windrow.physical.operators import UnionOp
 from windrow.physical.plan import PhysicalPlan
@@ -74,12 +74,14 @@ class StepRange:
 
 
 @dataclass(slots=True)
-class LeveledFlow:
+class LeveledFlow(State):
     """A dataflow at work on one shard. Each batch runs all its levels, lowest first.
 
     `_before` is what stages gave before the first tuple of all, `_outputs` what they gave in the
     last step. `_kept` waits for a higher level: by level and stage.
     """
+
+    state_fields = (NestedField("flow"), ScalarField("begun"))
 
     physical: OpenPlan
     shard: int = 0  # the first one does what only one does
@@ -127,6 +129,7 @@ class LeveledFlow:
         start = reach.start
         self._first = self.begun <= level
         # A level's first step: what relations have before the first event comes first.
+        # A level sees what relations had before the first event once, and apart from the rest.
         if self._first:
             before, given = parted(given, start, self.physical.stages)
             self.flow.begun = False
@@ -146,6 +149,7 @@ class LeveledFlow:
         """Return what a level reads of lower ones, up to `clock`; the rest waits on."""
         made = [self._nothing(i) for i in range(len(self.levels))]
         for j in [j for above, j in self._kept if above == level]:
+            # What a lower level has given of later instants waits for the step that reaches them.
             made[j], later = Delta.concat(self._kept.pop((level, j))).split(clock)
             if len(later):
                 self._kept[level, j] = [later]
@@ -202,12 +206,6 @@ class LeveledFlow:
         assert not self._kept, "what a level has given to a higher one has been read"
         self._forget()
 
-    def save(self) -> Saved:
-        """Return the state of all tasks and edges; only between batches."""
-        return {"flow": self.flow.save(), "begun": self.begun}
-
-    def load(self, saved: Saved) -> None:
-        """Take over a saved state of the same physical plan."""
-        self.flow.load(saved["flow"])  # type: ignore[arg-type]
-        self.begun = int(saved["begun"])  # type: ignore[call-overload]
+    def rebuild(self) -> None:
+        """Nothing has been given since."""
         self._forget()

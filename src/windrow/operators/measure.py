@@ -8,8 +8,7 @@ from windrow.operators.join.expiring import ExpiringJoin
 from windrow.operators.join.fifo import FifoJoin
 from windrow.operators.join.half import HalfJoinKind, KeyedForm
 from windrow.operators.join.hash import HashJoin
-from windrow.operators.join.multi.task import MultiJoin
-from windrow.operators.join.multi.zset import MultiZSetJoin
+from windrow.operators.join.multi.task import MultiJoin, MultiZSetJoin
 from windrow.operators.join.partly_signed import PartlySignedAntiJoin
 from windrow.operators.join.semi import HalfJoinTask
 from windrow.operators.join.zset import ZSetJoin

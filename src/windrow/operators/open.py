@@ -16,7 +16,7 @@ from windrow.operators import distinct, streams, window
 from windrow.operators import join as joins
 from windrow.operators.aggregate import GroupByTask
 from windrow.operators.aggregate.contributions import ContributeTask
-from windrow.operators.dataflow import Dataflow, Stage, TaskWatch
+from windrow.operators.dataflow import Stage, TaskWatch
 from windrow.operators.delta import Delta
 from windrow.operators.early_watching import EarlyWatch
 from windrow.operators.endless import endless
@@ -26,10 +26,8 @@ from windrow.operators.interner import Interner
 from windrow.operators.join.aggregation.contributing import ContributingJoinTask
 from windrow.operators.join.aggregation.op import AggregationJoin, Compute
 from windrow.operators.join.aggregation.task import AggregationJoinTask
-from windrow.operators.join.match import Residual
-from windrow.operators.join.multi.match import MultiMatch
-from windrow.operators.join.multi.task import MultiJoin
-from windrow.operators.join.multi.zset import MultiZSetJoin
+from windrow.operators.join.match import MultiMatch, Residual
+from windrow.operators.join.multi.task import MultiJoin, MultiZSetJoin
 from windrow.operators.join.versions import StampTask, VersionsTask
 from windrow.operators.join.wjoin import HashWJoin, MergeWJoin, NestedWJoin, WJoin
 from windrow.operators.row_store import RowStoreTask
@@ -44,7 +42,7 @@ from windrow.operators.state.expirer import (
 from windrow.operators.state.partly_signed_expirer import PartlySignedExpirer
 from windrow.operators.task import Task
 from windrow.operators.topn import TopNTask
-from windrow.operators.vector import I64, Vector
+from windrow.operators.vector import Vector
 from windrow.operators.watching import OrderWatch
 from windrow.optimize.notes import EarlyNotes, JoinNotes, OrderNotes
 from windrow.physical import operators as ops
@@ -148,10 +146,6 @@ class OpenPlan:
     def signature(self) -> str:
         """What a saved state must agree with to be taken over."""
         return self.plan.identity
-
-    def live_codes(self, flow: Dataflow) -> list[I64]:
-        """Return the interned codes that any state refers to."""
-        return [c for s in flow.stages if s.task is not None for c in s.task.live_codes()]
 
 
 def open_plan(plan: PhysicalPlan, interner: Interner) -> OpenPlan:

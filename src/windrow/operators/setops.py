@@ -54,6 +54,7 @@ class MergeUnion(Stateless):
             for names, delta in zip(self._inputs, inputs, strict=True)
         ]
         filled = [p for p in parts if len(p)]
+        # One input alone is in order already: the common case of a step in which little comes.
         out = _merged(filled) if len(filled) > 1 else (filled or parts)[0]
         for delta in filled:
             self._count(delta, delta)
@@ -62,6 +63,7 @@ class MergeUnion(Stateless):
 
 def _merged(parts: list[Delta]) -> Delta:
     joined = Delta.concat(parts)
+    # Inputs one after the other, as after a restart, need no merging.
     if all(a.ts[-1] <= b.ts[0] for a, b in pairwise(parts)):
         return joined
     order = np.empty(len(joined), np.int64)
@@ -113,6 +115,7 @@ class BagOperator(StatefulTask):
         left_codes = self._encode(left, self._names[0])
         right_codes = self._encode(right, self._names[1])
         self._reserve()
+        # A row's result changes at most once an instant, and each change touches one row.
         out = np.empty((3, total), np.int64)
         spare = np.empty(total, np.int64)
         made = bag_changes(
@@ -121,6 +124,7 @@ class BagOperator(StatefulTask):
             self.copies, self.kind, self.before, spare, out,
         )  # fmt: skip
         result = self._rows(out[:, :made].copy()) if made else self._empty
+        # Only rows that were touched can have lost their last copy.
         touched = np.concatenate([left_codes, right_codes])
         idle = idle_codes(touched, self.copies, self.before, spare)
         self.table.release(spare[:idle])
@@ -141,6 +145,7 @@ class BagOperator(StatefulTask):
     def _reserve(self) -> None:
         if self.table.capacity > len(self.before):
             self.copies = grown(self.copies, self.table.capacity)  # type: ignore[assignment]
+            # Scratch of the kernel, clean between steps: nothing of it needs to be copied.
             self.before = np.full(len(self.copies), -1, np.int64)
 
     def _count_sides(self, left: Delta, right: Delta, made: Delta) -> None:

@@ -108,6 +108,7 @@ class TopNTask(StatefulTask):
         shown = ShownChanges(*self.cut, self.marks, touched)
         while True:
             at = top_changes((ts, codes, weights), at, tree, shown, coming, out)
+            # Done; otherwise the room was too small for the rows that an instant has moved.
             if not work[TOUCHED]:
                 made: I64 = out[:, : work[MADE]].copy()
                 return made
@@ -139,6 +140,7 @@ class TopNTask(StatefulTask):
         self.table = KeyTable(self.order.codec.width)
         codes = self.table.encode(words)
         self._clear()
+        # Rows are entered with a cut that nothing reaches.
         cut, self.cut = self.cut, (FAR, FAR)  # what is shown has been emitted
         if len(codes):
             self._cut_changes(np.zeros(len(codes), np.int64), codes, copies)

@@ -7,7 +7,7 @@ from windrow.operators.delta import Delta
 from windrow.operators.netting import net_per_instant
 from windrow.operators.state.backlog import Backlog
 from windrow.operators.state.bag import Bag
-from windrow.operators.state.fields import NestedField, State
+from windrow.operators.state.fields import NestedField, State, StateLayout
 from windrow.operators.task import Saved
 from windrow.operators.vector import I64, Vector
 
@@ -25,7 +25,7 @@ class View(State):
     constant, so it never costs more than O(changes).
     """
 
-    layout = "view", 1
+    stored_as = StateLayout("view")
     state_fields = (NestedField("_bag"), NestedField("_pending"))
 
     def __init__(self, schema: Schema) -> None:

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from windrow.operators.join.multi.task import MultiJoin
-from windrow.operators.join.multi.zset import MultiZSetJoin
+from windrow.operators.join.multi.task import MultiJoin, MultiZSetJoin
 from windrow.operators.join.wjoin import WJoin
 from windrow.optimize.choose_join import JoinChoice, explained, facts
 from windrow.optimize.join_graph import GraphInput, JoinGraph, Order, walked

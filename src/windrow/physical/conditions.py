@@ -164,14 +164,13 @@ class Compare:
 
 
 @dataclass(frozen=True)
-class MultiCondition:
-    """All equalities, bands and comparisons hold, and the residual on the columns of the result."""
+class MultiTerms:
+    """All equalities, bands and comparisons hold. An operator has a residual as well."""
 
     inputs: tuple[JoinInput, ...]
     equalities: tuple[Equality, ...] = ()
     bands: tuple[PairBand, ...] = ()
     compares: tuple[Compare, ...] = ()
-    residual: Expr | None = None
 
     def __post_init__(self) -> None:
         n = len(self.inputs)
@@ -183,3 +182,15 @@ class MultiCondition:
     def output(self) -> Schema:
         """The inputs' columns as emitted, one input after the other."""
         return Schema(tuple(i.schema[n] for i in self.inputs for n in i.output))
+
+    def band_times(self, which: int) -> list[str]:
+        """Return the time columns of an input that bands read."""
+        read = [b.band.left for b in self.bands if b.first == which]
+        return read + [b.band.right for b in self.bands if b.second == which]
+
+
+@dataclass(frozen=True)
+class MultiCondition(MultiTerms):
+    """The terms, and the residual on the columns of the result."""
+
+    residual: Expr | None = None

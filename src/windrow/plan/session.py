@@ -11,7 +11,15 @@ from windrow.core.errors import BindError, Span, WindrowError
 from windrow.core.naming import near, require_text
 from windrow.core.schema import Field, Schema
 from windrow.core.time import Clock
-from windrow.core.types import TIMESTAMP, is_integer, sql_name
+from windrow.core.types import (
+    NULL,
+    STRING,
+    TIMESTAMP,
+    is_integer,
+    is_numeric,
+    is_temporal,
+    sql_name,
+)
 from windrow.language.parse import parse_query, parse_script
 from windrow.language.printing import to_sql
 from windrow.language.spans import span_of
@@ -24,6 +32,7 @@ from windrow.language.statements import (
     Describe,
     Drop,
     Explain,
+    Insert,
     Select,
     SetOption,
     Show,
@@ -31,8 +40,12 @@ from windrow.language.statements import (
 )
 from windrow.plan.binding import bind_query
 from windrow.plan.binding.durations import bind_duration
-from windrow.plan.binding.expressions import bind_type, has_parts
+from windrow.plan.binding.expressions import ExpressionBinder, bind_type, has_parts
+from windrow.plan.binding.scope import Scope
 from windrow.plan.catalog import Catalog, NamedQuery, Relation, Stream, Unread
+from windrow.plan.expressions import Expr, Literal
+from windrow.plan.functions import resolve_cast
+from windrow.plan.functions.signature import read_moment
 from windrow.plan.listing import described, listed
 from windrow.plan.nodes import Query
 from windrow.plan.settings import SETTINGS, check_setting
@@ -53,6 +66,15 @@ def unregistered(statement: Select) -> BindError:
         "before it, and read db.query('q').",
         span=statement.span,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Inserted:
+    """What an INSERT pushes: the values of some columns, row by row."""
+
+    name: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Expr, ...], ...]
 
 
 @dataclass(slots=True)
@@ -104,6 +126,8 @@ class Session:
                 return self._register(statement, text)
             case Select(query=tree):
                 return self.bind(tree, text=to_sql(tree))
+            case Insert():
+                return self._inserted(statement)
             case SetOption(name=name, value=value):
                 self.settings[name.lower()] = check_setting(name, value, statement.name_span)
             case Drop():
@@ -211,6 +235,40 @@ class Session:
                 span=span,
             )
 
+    def _inserted(self, statement: Insert) -> Inserted:
+        """Return the rows of an INSERT, bound; each has a value for each column."""
+        try:
+            entry = self.entry(statement.name)
+        except BindError as error:
+            error.span = statement.name_span
+            raise
+        known = {f.name.lower(): f.name for f in entry.schema}
+        wrong = [name for name in statement.columns if name.lower() not in known]
+        if wrong:
+            raise BindError(
+                f'"{entry.name}" has no column "{wrong[0]}"',
+                detail=f"Its columns are {', '.join(entry.schema.names)}.",
+                hint=near(wrong[0], list(entry.schema.names)) or "Leave it out.",
+                span=statement.name_span,
+            )
+        names = tuple(known[n.lower()] for n in statement.columns) or entry.schema.names
+        binder = ExpressionBinder(Scope(), "VALUES")
+        rows = []
+        for row in statement.rows:
+            if len(row) != len(names):
+                raise BindError(
+                    f"a row has {len(row)} values, for {len(names)} columns",
+                    detail=f"The columns are {', '.join(names)}.",
+                    hint="Give each row a value for each column, NULL where there is none.",
+                    span=span_of(row[0]),
+                )
+            fitted = (
+                _fitted(binder.bind(value), entry.schema[name], span_of(value))
+                for name, value in zip(names, row, strict=True)
+            )
+            rows.append(tuple(fitted))
+        return Inserted(entry.name, names, tuple(rows))
+
     def _schema_of(self, name: str, span: Span) -> Schema:
         """Return the columns of what has this name."""
         if name.lower() in self.queries:
@@ -304,6 +362,25 @@ class Session:
             case _:
                 entries = self.catalog.entries.values()
                 return [entry.name for entry in entries if _kind_of(entry) == kind]
+
+
+def _fitted(value: Expr, column: Field, span: Span | None) -> Expr:
+    """Return a value of VALUES in the type of its column."""
+    given, wanted = value.type, column.type
+    if given in (wanted, NULL):
+        return value
+    alike = (is_numeric(given) and is_numeric(wanted)) or (
+        is_temporal(given) and is_temporal(wanted)
+    )
+    if alike:
+        return resolve_cast(value, wanted)
+    if is_temporal(wanted) and given == STRING and isinstance(value, Literal):
+        return read_moment(value, wanted)
+    raise BindError(
+        f'column "{column.name}" is {sql_name(wanted)}, and its value {sql_name(given)}',
+        hint=f"Write CAST(... AS {sql_name(wanted)}) if that is meant.",
+        span=span,
+    )
 
 
 def _kind_of(entry: Stream | Relation) -> str:

@@ -130,6 +130,10 @@ class Shell:
             case s.CreateView(name=name):
                 self.db.execute(text)
                 self.say(f"view {name}")
+            case s.Insert(name=name, rows=rows):
+                self.db.execute(text)
+                self.say(f"{len(rows)} row{'' if len(rows) == 1 else 's'} into {name}")
+                self.show_watched()
             case s.Describe():
                 self._describe(text)
             case s.Drop(kind=kind, name=name):

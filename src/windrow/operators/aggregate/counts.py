@@ -6,7 +6,7 @@ import numpy as np
 
 from windrow.kernels.counters import count_truths, count_values
 from windrow.operators.aggregate.batch import Accumulator, EventBatch
-from windrow.operators.state.fields import OF_OWNER, ArrayField
+from windrow.operators.state.fields import OF_OWNER, ArrayField, StateLayout
 from windrow.operators.state.key_table import grown
 from windrow.operators.vector import I64, Bools
 from windrow.physical.calls import AccumulatorCall
@@ -15,7 +15,7 @@ from windrow.physical.calls import AccumulatorCall
 class PlainArray(Accumulator):
     """State that is one row of int64s a group, all 0 when the group has no tuples."""
 
-    layout = "plain-array", 1
+    stored_as = StateLayout("plain-array")
     state_fields = (ArrayField("state", length=OF_OWNER),)
 
     def __init__(self, call: AccumulatorCall, *width: int) -> None:

@@ -8,7 +8,7 @@ from windrow.kernels.counters import first_copies
 from windrow.kernels.groups import GROUP
 from windrow.operators.aggregate.batch import Accumulator, EventBatch
 from windrow.operators.codec import column_words
-from windrow.operators.state.fields import ArrayField, NestedField, State
+from windrow.operators.state.fields import ArrayField, NestedField, State, StateLayout
 from windrow.operators.state.key_table import KeyTable, TableField, grown
 from windrow.operators.vector import I64, Bools
 from windrow.physical.calls import AccumulatorCall
@@ -20,7 +20,7 @@ class ValueTable(State):
     Invariant, asserted by `check`: exactly the pairs with copies are in the table.
     """
 
-    layout = "value-copies", 1
+    stored_as = StateLayout("value-copies")
     state_fields = (
         TableField("table", fields="call.args", first=1),
         ArrayField("counts", length="table.entries", room="table.capacity"),
@@ -58,7 +58,7 @@ class ValueTable(State):
 class DistinctAccumulator(Accumulator):
     """Feeds an accumulator with the first copy of each value, and takes the last one back."""
 
-    layout = "distinct-values", 1
+    stored_as = StateLayout("distinct-values")
     state_fields = (NestedField("values"), NestedField("inner"))
 
     def __init__(self, call: AccumulatorCall, inner: Accumulator) -> None:

@@ -19,7 +19,7 @@ from windrow.operators.aggregate.batch import Accumulator, EventBatch
 from windrow.operators.aggregate.comparing import Comparing
 from windrow.operators.aggregate.pool import Pool
 from windrow.operators.interner import Interner
-from windrow.operators.state.fields import OF_OWNER, ArrayField, NestedField
+from windrow.operators.state.fields import OF_OWNER, ArrayField, NestedField, StateLayout
 from windrow.operators.state.key_table import grown
 from windrow.operators.vector import I64, Bools
 from windrow.physical.calls import AccumulatorCall
@@ -34,7 +34,7 @@ class BestAlive(Accumulator):
       3. a group without tuples has an empty list.
     """
 
-    layout = "best-alive", 1
+    stored_as = StateLayout("best-alive")
     state_fields = (ArrayField("ends", length=OF_OWNER), NestedField("pool"))
 
     def __init__(self, call: AccumulatorCall, interner: Interner) -> None:

@@ -11,7 +11,7 @@ from windrow.core.types import is_float
 from windrow.kernels.groups import ShownRows, changed_rows, empty_groups, name_emissions
 from windrow.operators.buffers import room_for
 from windrow.operators.delta import Delta
-from windrow.operators.state.fields import OF_OWNER, ArrayField, ScratchField, State
+from windrow.operators.state.fields import OF_OWNER, ArrayField, ScratchField, State, StateLayout
 from windrow.operators.state.key_table import grown
 from windrow.operators.task import Counters
 from windrow.operators.vector import I64, Bools, Vector, is_interned
@@ -86,7 +86,7 @@ class GroupRows(State):
       3. `showing` counts the groups that show a row.
     """
 
-    layout = "group-rows", 1
+    stored_as = StateLayout("group-rows")
     state_fields = (
         ArrayField("rows", length=OF_OWNER),
         ArrayField("shown", length=OF_OWNER),

@@ -24,7 +24,7 @@ from windrow.operators.aggregate.distinct import ValueTable
 from windrow.operators.aggregate.pool import Pool
 from windrow.operators.arrow import vector_from_arrow, vector_to_arrow
 from windrow.operators.interner import Interner
-from windrow.operators.state.fields import OF_OWNER, ArrayField, NestedField, State
+from windrow.operators.state.fields import OF_OWNER, ArrayField, NestedField, State, StateLayout
 from windrow.operators.state.key_table import grown
 from windrow.operators.vector import I64, Bools, Vector
 from windrow.physical.calls import AccumulatorCall
@@ -39,7 +39,7 @@ class Forest(State):
       3. a group without tuples has no tree.
     """
 
-    layout = "forest", 1
+    stored_as = StateLayout("forest")
     state_fields = (ArrayField("roots", length=OF_OWNER), NestedField("pool"))
 
     def __init__(self) -> None:
@@ -74,7 +74,7 @@ class Forest(State):
 class TopK(Accumulator):
     """TOPK: the k most frequent values, the most frequent first, of equals the least first."""
 
-    layout = "most-frequent", 1
+    stored_as = StateLayout("most-frequent")
     state_fields = (NestedField("forest"), NestedField("values"))
 
     def __init__(self, call: AccumulatorCall, interner: Interner) -> None:

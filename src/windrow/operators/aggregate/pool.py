@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from windrow.kernels.extremes import COMPARISONS, FREE, LIVE, USED
-from windrow.operators.state.fields import ArrayField, State
+from windrow.operators.state.fields import ArrayField, State, StateLayout
 from windrow.operators.state.key_table import grown
 from windrow.operators.vector import I64
 
@@ -19,7 +19,7 @@ class Pool(State):
     Invariant, asserted by `check`: live and free nodes are all that were ever used.
     """
 
-    layout = "node-pool", 1
+    stored_as = StateLayout("node-pool")
     state_fields = (ArrayField("nodes", length="used"), ArrayField("meta"))
 
     width: int

@@ -23,7 +23,7 @@ from windrow.kernels.sorted_bags import (
 from windrow.operators.aggregate.batch import Accumulator, EventBatch
 from windrow.operators.aggregate.comparing import Comparing
 from windrow.operators.interner import Interner
-from windrow.operators.state.fields import OF_OWNER, ArrayField, NestedField, State
+from windrow.operators.state.fields import OF_OWNER, ArrayField, NestedField, State, StateLayout
 from windrow.operators.state.key_table import grown
 from windrow.operators.vector import F64, I64, Bools
 from windrow.physical.calls import AccumulatorCall
@@ -51,7 +51,7 @@ class SortedBags(State):
     the worst case 11 values take 16 lines, though a line a value is usual.
     """
 
-    layout = "sorted-bags", 1
+    stored_as = StateLayout("sorted-bags")
     state_fields = (
         ArrayField("roots", length=OF_OWNER),
         ArrayField("words", length="used"),
@@ -94,6 +94,7 @@ class SortedBags(State):
 
     def keys(self) -> I64:
         """Return all keys that are compared with others: of values, and between blocks."""
+        # Separators may be keys that no value has any more, but are compared all the same.
         between = np.empty(int(self.meta[USED]) >> LARGEST, np.int64)
         count = list_separators(self.arrays, len(self.roots), between)
         return np.concatenate([self.entries(len(self.roots))[1], between[:count]])
@@ -160,7 +161,7 @@ class Quantile(Accumulator):
     the value at k if part + fraction <= 1, else the next.
     """
 
-    layout = "quantile", 1
+    stored_as = StateLayout("quantile")
     state_fields = (NestedField("bags"),)
 
     def __init__(self, call: AccumulatorCall, interner: Interner) -> None:

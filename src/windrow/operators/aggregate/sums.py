@@ -29,6 +29,7 @@ from windrow.operators.state.fields import (
     ScalarField,
     ScratchField,
     StateField,
+    StateLayout,
 )
 from windrow.operators.state.key_table import grown
 from windrow.operators.vector import I64, Bools
@@ -82,7 +83,7 @@ class RealSum(Accumulator):
     Invariant, asserted by `check`: a group without tuples has limbs worth 0 and no tallies.
     """
 
-    layout = "exact-sums", 1
+    stored_as = StateLayout("exact-sums")
     state_fields: ClassVar[tuple[StateField, ...]] = (
         ScalarField("base"),
         ArrayField("limbs", length=OF_OWNER, any_width=True),
@@ -166,7 +167,7 @@ def in_wider_rows(limbs: I64, first: int, width: int) -> I64:
 class Variance(RealSum):
     """Variances and deviations: Σx as in `RealSum`, Σx² beside it in twice as many limbs."""
 
-    layout = "exact-squares", 1
+    stored_as = StateLayout("exact-squares")
     state_fields = (
         *RealSum.state_fields,
         ArrayField("squares", length=OF_OWNER, any_width=True),

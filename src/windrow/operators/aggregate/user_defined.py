@@ -28,6 +28,7 @@ from windrow.operators.aggregate.batch import Accumulator, EventBatch
 from windrow.operators.arrow import vector_from_arrow, vector_to_arrow
 from windrow.operators.evaluate.user_defined import require_type
 from windrow.operators.interner import Interner
+from windrow.operators.state.fields import StateLayout
 from windrow.operators.task import Saved
 from windrow.operators.vector import I64, Bools
 from windrow.physical.calls import AccumulatorCall
@@ -112,7 +113,7 @@ class UserGroup:
 class UserDefined(Accumulator):
     """A user's aggregate at work. NULL arguments are skipped, as by all aggregates."""
 
-    layout = "user-defined", 1
+    stored_as = StateLayout("user-defined")
 
     def __init__(
         self, call: AccumulatorCall, aggregate: type[UserAggregate], interner: Interner

@@ -48,10 +48,12 @@ class DeltaStarDistinct(StatefulTask):
     def step(self, inputs: tuple[Delta, ...], clock: int) -> Delta:
         """Report new rows, and those that outlive their reported tuple."""
         (delta,) = inputs
+        # A step without news costs nothing, however many rows are reported.
         if not len(delta) and clock < self.queue.soonest:
             return self._empty
         out = np.empty((3, 2 * len(delta)), np.int64)
         count = self._arrive(delta, out) if len(delta) else 0
+        # Arrivals first: the heir of what is due may be among them.
         _, due = self.queue.pop(clock)
         if len(due):
             out, count = self._renew(due, clock, out, count)
@@ -95,6 +97,7 @@ class DeltaStarDistinct(StatefulTask):
             return
         ends = self.ends[codes, SHOWN]
         if ends.max() == FOREVER:
+            # What never ends is never due.
             ending = ends < FOREVER
             codes, ends = codes[ending], ends[ending]
         self.queue.push(ends, codes)
@@ -121,6 +124,7 @@ class DeltaStarDistinct(StatefulTask):
         Others end before the youngest, so no answer will ever depend on them.
         """
         live = self.table.live()
+        # Where the youngest duplicate is the one that is reported, once is enough.
         renewed = live[self.ends[live, YOUNGEST] > self.ends[live, SHOWN]]
         codes = np.concatenate([live, renewed])
         exp = np.concatenate([self.ends[live, SHOWN], self.ends[renewed, YOUNGEST]])

@@ -54,6 +54,7 @@ class StoredInputDistinct(StatefulTask):
         if not len(delta) and clock < self.queue.soonest:
             return self._empty
         slots = self._store(delta) if len(delta) else NO_TIMES
+        # The kernel merges arrivals and departures by time: an heir must be there before.
         due = np.stack(self.queue.pop(clock))
         out = np.empty((3, len(delta) + due.shape[1]), np.int64)
         dead = np.empty(due.shape[1], np.int64)
@@ -84,7 +85,9 @@ class StoredInputDistinct(StatefulTask):
 
     def _forget(self, slots: I64, dead: I64) -> None:
         self.tuples[slots] = 0
+        # Links first, then the place: who gets it next must find no tuple of before.
         self.pool.release(slots)
+        # A row may lose its last tuple and gain another within one step: it stays then.
         dead = np.unique(dead)
         self.table.release(dead[self.values[dead, NEWEST] == 0])
 
@@ -96,6 +99,7 @@ class StoredInputDistinct(StatefulTask):
         """Return the stored tuples, oldest of each row first, and which are reported."""
         live = self.pool.live()
         live = live[np.argsort(self.pool.ts[live], kind="stable")]
+        # One place more, as REPORTED counts from 1 and 0 is none.
         reported = np.zeros(len(self.tuples) + 1, np.bool_)
         reported[self.values[self.table.live(), REPORTED]] = True
         columns = self.pool.take(live)
@@ -122,6 +126,7 @@ class StoredInputDistinct(StatefulTask):
             return
         slots = self._store(Delta(ts, columns, exp))
         nothing = np.empty((2, 0), np.int64)
+        # Entered again in order of age, so that chains are as they were; what is reported is not.
         out, dead = np.empty((3, len(ts)), np.int64), np.empty(0, np.int64)
         store_and_report(np.stack([ts, slots]), nothing, self.tuples, self.values, out, dead)
         shown = slots[reported]

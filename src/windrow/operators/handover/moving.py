@@ -35,8 +35,8 @@ from windrow.operators.handover.matching import PlanMatching
 from windrow.operators.handover.places import origins
 from windrow.operators.join.aggregation.contributing import ContributingJoinTask
 from windrow.operators.join.aggregation.task import AggregationJoinTask
-from windrow.operators.join.multi.copies import RingOfRows
-from windrow.operators.join.multi.zset import MultiZSetJoin
+from windrow.operators.join.multi.stores import RingOfRows
+from windrow.operators.join.multi.task import MultiZSetJoin
 from windrow.operators.join.versions import VersionsTask
 from windrow.operators.stateless import Stateless
 from windrow.operators.task import Task

@@ -9,12 +9,13 @@ import numpy as np
 
 from windrow.core.schema import Field
 from windrow.kernels.chains import Links
+from windrow.kernels.records import gather_word
 from windrow.kernels.zset_joins import BAG_WORDS, COUNT, EXTRA, TOUCHED, sweep
-from windrow.operators.codec import RowCodec, column_of
+from windrow.operators.codec import RowCodec
 from windrow.operators.delta import Delta
 from windrow.operators.join.match import Side, times_of
 from windrow.operators.join.rows import NONE, arrays
-from windrow.operators.state.fields import ArrayField, State, StateField
+from windrow.operators.state.fields import ArrayField, State, StateField, StateLayout
 from windrow.operators.state.key_table import KeyTable, TableField, grown
 from windrow.operators.task import Saved
 from windrow.operators.vector import I64, Vector
@@ -25,12 +26,11 @@ Changes = tuple[I64, I64, I64, I64, I64]
 
 @dataclass(slots=True)
 class DistinctRows(State):
-    """Distinct rows of a side, by code. Only the columns that the join reads are kept."""
+    """Distinct rows of an input, by code. Only the columns that the join reads are kept."""
 
-    layout = "distinct-rows", 1
+    stored_as = StateLayout("distinct-rows")
     state_fields: ClassVar[tuple[StateField, ...]] = (TableField("table", fields="fields"),)
 
-    side: Side
     fields: tuple[Field, ...]
     codec: RowCodec = field(init=False)
     places: dict[str, int] = field(init=False)
@@ -51,10 +51,11 @@ class DistinctRows(State):
 
     def columns(self, slots: I64, names: tuple[str, ...]) -> dict[str, Vector]:
         """Return columns of the rows in `slots`."""
-        words = self.table.words.take(slots, axis=0)
-        taken = {n: column_of(words[:, self.places[n]], self.side.schema[n].type) for n in names}
-        if self.codec.nullable:
-            nulls = words[:, -1]
+        words = self.table.words
+        taken = {n: self.codec.column_at(words, slots, self.places[n]) for n in names}
+        if self.codec.nullable and names:
+            nulls = np.empty(len(slots), np.int64)
+            gather_word(words, self.codec.width - 1, slots, nulls)
             if nulls.any():
                 for name in names:
                     valid = (nulls >> self.places[name]) & 1 == 0
@@ -72,7 +73,7 @@ class BagRows(DistinctRows):
       2. rows without use are released: count and `extra` are 0 in no live entry.
     """
 
-    layout = "bag-rows", 1
+    stored_as = StateLayout("bag-rows")
     state_fields = (
         *DistinctRows.state_fields,
         ArrayField("rows", length="table.entries", room="table.capacity"),

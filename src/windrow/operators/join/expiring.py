@@ -15,7 +15,7 @@ from windrow.kernels.expiring_joins import (
 from windrow.kernels.joins import MADE
 from windrow.operators.delta import Delta
 from windrow.operators.join.match import Match
-from windrow.operators.join.pairs import PairBuffer
+from windrow.operators.join.results import PairBuffer
 from windrow.operators.join.rows import NONE
 from windrow.operators.join.sides import StoredSides
 from windrow.operators.vector import I64, Vector
@@ -43,6 +43,7 @@ class ExpiringJoin(StoredSides):
         left, right = inputs
         counters = self.counters
         counters.tuples_in += len(left) + len(right)
+        # Time alone changes nothing as long as no row ends.
         if not (len(left) or len(right) or self._is_due(clock)):
             return self.nothing
         left = self.match.left.joinable(left.living())
@@ -61,6 +62,7 @@ class ExpiringJoin(StoredSides):
         arrived = self.left.arrive(left, self.keys), self.right.arrive(right, self.keys)
         work = np.zeros(WORK_WORDS, np.int64)
         work[TAIL : TAIL + 2] = self.left.tail, self.right.tail
+        # The loop lets new rows in one by one, so that none is met before its time.
         work[COUNT : COUNT + 2] = len(self.left) - len(left), len(self.right) - len(right)
         if len(self.dead) <= self.state_rows():
             self.dead = np.empty(2 * self.state_rows() + 1, np.int64)

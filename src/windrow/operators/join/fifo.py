@@ -8,8 +8,8 @@ import numpy as np
 
 from windrow.kernels.fifo_joins import BLOCK, enter_arrivals, make_pairs
 from windrow.operators.delta import Delta
-from windrow.operators.join.gathered import GatheredPairs
 from windrow.operators.join.match import Match
+from windrow.operators.join.results import GatheredPairs
 from windrow.operators.join.sides import StoredSides
 from windrow.operators.vector import I64
 from windrow.physical.conditions import Form, bands_imply_liveness
@@ -68,6 +68,7 @@ class FifoJoin(StoredSides):
         """Join a slice of the arrivals, of which `rest` are still to come."""
         arrived = self.left.arrive(left, self.keys), self.right.arrive(right, self.keys)
         before = self.state_rows()
+        # Where each ring stood before its new rows: loops count these in as they come.
         rings = (
             (self.left.tail, len(self.left) - len(left)),
             (self.right.tail, len(self.right) - len(right)),
@@ -84,6 +85,7 @@ class FifoJoin(StoredSides):
         self.counters.comparisons += made
         self.counters.expiries += before - self.state_rows()
         if made:
+            # The first pass has counted, so the second writes without asking for room.
             pairs = np.empty((2, made), np.int64)
             places = pairs[0], pairs[1], *out.more(made, arrivals / rest)
             make_pairs(*arrived, *links, found, places, self.walks)

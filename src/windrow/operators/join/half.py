@@ -15,7 +15,7 @@ from windrow.operators.delta import Delta
 from windrow.operators.join.bags import BagRows, stored_fields
 from windrow.operators.join.keys import JoinKeys
 from windrow.operators.join.match import Match, Side
-from windrow.operators.join.pairs import PairBuffer, pair_columns
+from windrow.operators.join.results import PairBuffer, pair_columns
 from windrow.operators.join.zset import ZSetPairs
 from windrow.operators.state.fields import (
     ArrayField,
@@ -23,6 +23,7 @@ from windrow.operators.state.fields import (
     ScalarField,
     ScratchField,
     State,
+    StateLayout,
 )
 from windrow.operators.state.key_table import KeyTable, grown
 from windrow.operators.task import Counters
@@ -45,7 +46,7 @@ class KeyedForm(State):
     side becomes empty or not, or gets or loses its NULLs) a step costs O(left rows).
     """
 
-    layout = "keyed-half-join", 1
+    stored_as = StateLayout("keyed-half-join")
     state_fields = (
         NestedField("keys"),
         NestedField("left"),
@@ -64,10 +65,11 @@ class KeyedForm(State):
         self.codec = _key_codec(match.left, nullable=kind is HalfJoinKind.NOT_IN)
         self.keys = JoinKeys(self.codec, copies=True)
         self.buffer = PairBuffer()
-        self.left = BagRows(match.left, stored_fields(match.left, []))
+        self.left = BagRows(stored_fields(match.left, []))
         self.total = self.nulls = 0
         self.null_code = -1
         if kind is HalfJoinKind.NOT_IN:
+            # NULL has a key of its own, so that one look says whether the right side has any.
             self.null_code = int(self.keys.encode(np.array([[0, 1]], np.int64))[0])
 
     def change(self, left: Delta, right: Delta, counters: Counters) -> Delta:
@@ -92,6 +94,7 @@ class KeyedForm(State):
             counters.premature += int(work[semi_joins.PREMATURE])
         found, _, ts, weight = self.buffer.taken(int(work[semi_joins.MADE]))
         made = Delta(ts, self.left.columns(found, self.match.left.output), None, weight)
+        # Only after the columns were read: a released row may be overwritten.
         self.left.sweep(slots)
         self._sweep_keys(codes)
         self._sweep_keys(more)
@@ -101,6 +104,7 @@ class KeyedForm(State):
         columns = [delta.columns[name] for name in side.keys]
         words = self.codec.words(columns, len(delta))
         if self.kind is HalfJoinKind.NOT_IN:
+            # All NULLs are one key, whatever bits their value has.
             words[words[:, 1] != 0, 0] = 0
         return self.keys.encode(words)
 
@@ -134,7 +138,7 @@ class PairedForm(State):
     leaves as its count leaves or reaches 0. Costs and stores what the join of Z-sets does.
     """
 
-    layout = "paired-half-join", 1
+    stored_as = StateLayout("paired-half-join")
     state_fields = (
         NestedField("pairs"),
         ArrayField("copies", length="pairs.left.table.entries", room="pairs.left.table.capacity"),
@@ -157,6 +161,7 @@ class PairedForm(State):
         """Apply changes; return those of the answer."""
         bags = self.pairs
         lefts, rights, ts, weight = bags.change(left, right, counters)
+        # Pairs that the residual drops count for nobody.
         if self.match.residual is not None and len(ts):
             _, kept = pair_columns(
                 self.match,
@@ -170,6 +175,7 @@ class PairedForm(State):
         self.partners = grown(self.partners, capacity)  # type: ignore[assignment]
         self.marks = grown(self.marks, capacity)  # type: ignore[assignment]
         assert bags.changed is not None
+        # Left rows that changed, by their slots: these may enter or leave without any pair.
         slots = bags.changed[0][2]
         events = len(left) + len(ts)
         out = np.empty((3, events), np.int64)
@@ -199,6 +205,7 @@ class PairedForm(State):
 
     def invariants(self) -> None:
         """Assert that rows that are gone count nothing."""
+        # Codes are given out again: what a row left behind would count for another.
         dead = np.ones(len(self.copies), np.bool_)
         dead[self.pairs.left.table.live()] = False
         assert not self.copies[dead].any(), "a row that is gone has copies"

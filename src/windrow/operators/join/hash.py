@@ -21,7 +21,7 @@ from windrow.kernels.joins import (
 from windrow.operators.delta import Delta
 from windrow.operators.join.fifo import sliced
 from windrow.operators.join.match import Match
-from windrow.operators.join.pairs import PairBuffer, pair_columns
+from windrow.operators.join.results import PairBuffer, pair_columns
 from windrow.operators.join.rows import NONE
 from windrow.operators.join.sides import StoredSides
 from windrow.operators.state.fields import ScalarField
@@ -83,6 +83,7 @@ class HashJoin(StoredSides):
         work = np.zeros(WORK_WORDS, np.int64)
         work[SCAN_AT], work[SCAN_EVERY] = self.scan_at, self.scan_every
         sides = self.left, self.right
+        # Plain lists are scanned inside the loop, as the papers' baseline is.
         gone = tuple(np.empty(s.capacity, np.int64) if self.direct else NONE for s in sides)
         shapes = (self.left.shape, self.right.shape)
         rest = (shapes, self.keys.heads, self.match.bounds, gone)
@@ -115,5 +116,6 @@ class HashJoin(StoredSides):
             rows.release(slots)
             self.counters.expiries += len(slots)
         if work[GONE_LEFT] + work[GONE_RIGHT]:
+            # A scan does not say which keys have lost their last row, so all are looked at.
             live = self.keys.table.live()
             self.keys.table.release(live[~self.keys.heads[live, ROWS:].any(axis=1)])

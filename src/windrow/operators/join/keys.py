@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from windrow.kernels.chains import HEAD_WORDS, ROWS, empty_codes
 from windrow.operators.codec import RowCodec
-from windrow.operators.state.fields import ArrayField, State
+from windrow.operators.state.fields import ArrayField, State, StateLayout
 from windrow.operators.state.key_table import KeyTable, TableField, grown
 from windrow.operators.vector import I64
 
@@ -22,7 +22,7 @@ Heads = npt.NDArray[Any]
 class JoinKeys(State):
     """Key codes and the heads of their chains. Invariant: a live code has rows, or is pinned."""
 
-    layout = "join-keys", 1
+    stored_as = StateLayout("join-keys")
     state_fields = (
         TableField("table", fields="codec.fields"),
         ArrayField("heads", length="table.entries", room="table.capacity"),
@@ -36,6 +36,7 @@ class JoinKeys(State):
 
     def __post_init__(self) -> None:
         self.table = KeyTable(self.codec.width)
+        # Heads of counted rows add up copies, which may be more than 31 bits.
         shape = (self.table.capacity, HEAD_WORDS)
         self.heads = np.zeros(shape, np.int64) if self.copies else np.zeros(shape, np.int32)
 
@@ -60,5 +61,6 @@ class JoinKeys(State):
             counted = np.bincount(codes, minlength=len(used))
             assert np.array_equal(counted, self.heads[:, ROWS + side]), "rows are miscounted"
             used |= counted > 0
+        # Pinned codes may or may not have rows.
         live = set(self.table.live().tolist()) - set(self.pinned)
         assert live == set(np.flatnonzero(used).tolist()) - set(self.pinned), "a useless key"

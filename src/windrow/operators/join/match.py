@@ -1,4 +1,4 @@
-"""When two rows match: the parameters of every binary join."""
+"""When rows match: the parameters of joins (`physical/conditions.py`), at work."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from windrow.core.time import FOREVER
 from windrow.operators.codec import RowCodec, any_null
 from windrow.operators.delta import Delta
 from windrow.operators.vector import I64, Bools, Vector
-from windrow.physical.conditions import JoinSide, TimeBand
+from windrow.physical.conditions import Equality, JoinSide, MultiTerms, TimeBand
 
 Residual = Callable[[dict[str, Vector], int], Bools]
 """Takes the joined columns of candidates, and how many there are; returns which hold."""
@@ -115,3 +115,20 @@ def after(times: I64, wait: int) -> I64:
         return np.full(len(times), FOREVER)
     late = times > FOREVER - 2 - max(wait, 0)
     return np.where(late, FOREVER, times + (wait + 1)) if late.any() else times + (wait + 1)
+
+
+Order = tuple[int, ...]
+"""Positions of inputs, outermost loop first."""
+
+
+def equality_codec(equality: Equality, schema: Schema, at: int) -> RowCodec:
+    """Return how the columns of input `at` become words; all inputs have one layout."""
+    fields = (schema[name] for name in equality.columns[at])
+    return RowCodec(tuple(Field(f.name, f.type, nullable=False) for f in fields))
+
+
+@dataclass(frozen=True)
+class MultiMatch(MultiTerms):
+    """The terms, and the residual compiled."""
+
+    residual: Residual | None = None

@@ -13,9 +13,9 @@ from windrow.operators.delta import Delta
 from windrow.operators.join.bags import BagRows, Changes, DistinctRows, stored_fields
 from windrow.operators.join.keys import JoinKeys
 from windrow.operators.join.match import Match
-from windrow.operators.join.pairs import PairBuffer, Quad, pair_columns
+from windrow.operators.join.results import PairBuffer, Quad, pair_columns
 from windrow.operators.join.zset import count_in, count_out
-from windrow.operators.state.fields import ArrayField, NestedField, ScalarField, State
+from windrow.operators.state.fields import ArrayField, NestedField, ScalarField, State, StateLayout
 from windrow.operators.state.key_table import grown
 from windrow.operators.stateless import StatefulTask
 from windrow.operators.task import Counters, Saved
@@ -44,7 +44,7 @@ class NrrJoinTask(StatefulTask):
         self.match = match
         self.counters = Counters()
         self.keys = JoinKeys(match.left.key_codec, copies=True)
-        self.table = BagRows(match.right, stored_fields(match.right, []))
+        self.table = BagRows(stored_fields(match.right, []))
         self.memory = Memory(match) if signed else None
         self.buffer = PairBuffer()
 
@@ -65,6 +65,7 @@ class NrrJoinTask(StatefulTask):
             codes,
             np.empty((len(updates), 0), np.int64),
         )
+        # Left keys are looked up and not added: a key without rows of the table matches nothing.
         found = self.keys.table.find(self.match.left.key_words(left))
         self.counters.probes += len(left)
         output = (
@@ -85,6 +86,7 @@ class NrrJoinTask(StatefulTask):
         self.buffer.fill(lambda out: nrr_joins.look_up(arrived, table, *rest, out, work), len(left))
         self.counters.comparisons += int(work[nrr_joins.COMPARED])
         lefts, slots, ts, copies = self.buffer.taken(int(work[nrr_joins.MADE]))
+        # A row of the table with n copies makes n results, as unsigned edges have no weights.
         if not (copies == 1).all():
             times = np.maximum(copies, 0)
             lefts, slots, ts = lefts.repeat(times), slots.repeat(times), ts.repeat(times)
@@ -107,6 +109,7 @@ class NrrJoinTask(StatefulTask):
             lambda names: memory.bag.columns(lefts, names),
             lambda names: self.table.columns(slots, names),
         )
+        # After the columns were read, since rows that nothing names are released.
         memory.settle(self.table, left, (lefts, slots, ts, weight))
         if kept is not None:
             ts, weight = ts[kept], weight[kept]
@@ -132,7 +135,7 @@ class Memory(State):
       3. a left row without makings, redo or debt is released.
     """
 
-    layout = "nrr-join-memory", 1
+    stored_as = StateLayout("nrr-join-memory")
     state_fields = (
         NestedField("bag"),
         ArrayField("makings", length="bag.table.entries", room="bag.table.capacity"),
@@ -142,7 +145,7 @@ class Memory(State):
     )
 
     def __init__(self, match: Match) -> None:
-        self.bag = DistinctRows(match.left, stored_fields(match.left, []))
+        self.bag = DistinctRows(stored_fields(match.left, []))
         self.makings: I64 = np.zeros((SMALLEST, nrr_joins.LEFT_WORDS), np.int64)  # by left row
         self.nodes = np.zeros((SMALLEST, nrr_joins.NODE_WORDS), np.int64)
         self.meta = np.zeros(nrr_joins.META_WORDS, np.int64)
@@ -168,6 +171,7 @@ class Memory(State):
                 state = (self.makings, side, task.keys.heads, self.nodes, self.meta)
                 if nrr_joins.store_and_join(changed, table, *state, out, work):
                     return True
+                # Two rooms may be too small: nodes are made here, results by the buffer.
                 if work[nrr_joins.LACKS] != nrr_joins.NO_NODES:
                     return False
                 self.nodes = grown(self.nodes, 2 * len(self.nodes))  # type: ignore[assignment]

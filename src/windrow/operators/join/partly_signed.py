@@ -12,7 +12,7 @@ from windrow.operators.delta import NO_TIMES, Delta
 from windrow.operators.join.half import held_keys
 from windrow.operators.join.keys import JoinKeys
 from windrow.operators.join.match import Match
-from windrow.operators.join.pairs import PairBuffer
+from windrow.operators.join.results import PairBuffer
 from windrow.operators.join.rows import JoinRows
 from windrow.operators.join.zset import count_in, count_out
 from windrow.operators.state.fields import ArrayField, NestedField
@@ -51,7 +51,7 @@ class PartlySignedAntiJoin(StatefulTask):
         self.output = Schema(tuple(match.left.schema[n] for n in match.left.output))
         self.keys = JoinKeys(match.left.key_codec)
         self.copies: I64 = np.zeros(len(self.keys.heads), np.int64)  # on the right, by key
-        self.left = JoinRows(match, LEFT, form)
+        self.left = JoinRows(form, match, LEFT)
         self.buffer = PairBuffer()
 
     def step(self, inputs: tuple[Delta, ...], clock: int) -> Delta:
@@ -71,8 +71,10 @@ class PartlySignedAntiJoin(StatefulTask):
     def _change(self, left: Delta, right: Delta) -> Delta:
         assert left.exp is not None
         lives = left.exp > left.ts
+        # A tuple that ends as it comes shows at no instant.
         left = left if lives.all() else left.take(np.flatnonzero(lives))
         nulls = self.match.left.null_keys(left)
+        # A NULL key meets nothing, so such rows pass at once and are never retracted.
         free = None if nulls is None else left.take(np.flatnonzero(nulls))
         joinable = left if nulls is None else left.take(np.flatnonzero(~nulls))
         made = self._changes(joinable, self.match.right.joinable(right))
@@ -97,6 +99,7 @@ class PartlySignedAntiJoin(StatefulTask):
         self.counters.comparisons += int(work[COMPARED])
         slots, exp, ts, weight = self.buffer.taken(int(work[MADE]))
         taken = self.left.payload.take(slots)
+        # A key stays for its left rows, or for copies on the right.
         self.keys.sweep(codes)
         columns = {n: taken[n] for n in self.match.left.output}
         return Delta(ts, columns, exp.copy(), weight)

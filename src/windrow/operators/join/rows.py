@@ -13,11 +13,12 @@ row of a pool, 8 more with bands.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
+from windrow.core.schema import Field
 from windrow.core.time import FOREVER
 from windrow.kernels.chains import I32, LEFT, Links
 from windrow.kernels.joins import NewRows, expire_ring, unlink_rows
@@ -25,7 +26,14 @@ from windrow.operators.delta import Delta
 from windrow.operators.join.keys import Heads, JoinKeys
 from windrow.operators.join.match import Match, Side, times_of
 from windrow.operators.state.calendar import CalendarQueue
-from windrow.operators.state.fields import State, misfit
+from windrow.operators.state.fields import (
+    NestedField,
+    ScratchField,
+    State,
+    StateField,
+    StateLayout,
+    misfit,
+)
 from windrow.operators.state.row_columns import interned_codes, load_columns, save_columns
 from windrow.operators.state.row_records import RowRecords
 from windrow.operators.task import Saved
@@ -35,50 +43,114 @@ from windrow.physical.conditions import Form
 SMALLEST = 64
 GROWTH = 1.25
 """A store that is full gets so many times its room: a fifth of it is unused at most."""
+SPARSE = 8
+"""A ring of so many times its rows gives its room back."""
 NONE: I64 = np.empty(0, np.int64)
 
 
 @dataclass(slots=True)
-class JoinRows(State):
+class RowPlaces(State):
+    """The slots that the rows of an input take, and their columns there.
+
+    What lets rows go decides: a ring needs to know no slots, a pool which are free, and with a
+    calendar also when which row ends. Invariants, asserted by `check`:
+      1. a slot of a pool is free once at most, and is below `top`.
+    """
+
+    state_fields: ClassVar[tuple[StateField, ...]] = (
+        NestedField("payload"),
+        ScratchField("free"),
+        NestedField("due"),
+    )
+
+    form: Form
+    payload: RowRecords = field(init=False)
+    top: int = field(default=0, init=False)  # of a pool: slots ever used, and those that are free
+    frees: int = field(default=0, init=False)
+    free: I32 = field(init=False)
+    due: CalendarQueue | None = field(default=None, init=False)
+
+    def _open(self, fields: tuple[Field, ...]) -> None:
+        """Begin with no rows, of these columns."""
+        self.payload = RowRecords(fields, SMALLEST)
+        self.free = np.empty(0, np.int32)
+        if self.form is Form.CALENDAR:
+            self.due = CalendarQueue()
+
+    @property
+    def ring(self) -> bool:
+        """Return whether rows expire in order of arrival."""
+        return self.form is Form.FIFO
+
+    def pool_slots(self, count: int) -> I64:
+        """Take slots of a pool, for which there is room: free ones first."""
+        reused = min(count, self.frees)
+        fresh = np.arange(self.top, self.top + count - reused)
+        self.frees -= reused
+        self.top += len(fresh)
+        again = self.free[self.frees : self.frees + reused]
+        return np.concatenate([again.astype(np.int64), fresh])
+
+    def schedule(self, slots: I64, keep: I64) -> None:
+        """Note when new rows are to leave, if a calendar says so; those that stay are not noted."""
+        if self.due is None:
+            return
+        ends = keep < FOREVER
+        if ends.all():
+            self.due.push(keep, slots)
+        elif ends.any():
+            self.due.push(keep[ends], slots[ends])
+
+    def release(self, slots: I64) -> None:
+        """Reclaim the slots of rows that were unlinked."""
+        if self.frees + len(slots) > len(self.free):
+            bigger = np.empty(int(GROWTH * (self.frees + len(slots))), np.int32)
+            bigger[: self.frees] = self.free[: self.frees]
+            self.free = bigger
+        self.free[self.frees : self.frees + len(slots)] = slots
+        self.frees += len(slots)
+
+    def invariants(self) -> None:
+        """Assert the invariant."""
+        free = self.free[: self.frees]
+        assert len(np.unique(free)) == self.frees, "invariant 1: a slot is free twice"
+        assert not len(free) or free.max() < self.top, "invariant 1: a slot that never was used"
+
+
+@dataclass(slots=True)
+class JoinRows(RowPlaces):
     """The rows of one side of a join: `number` is LEFT or RIGHT.
 
     `bands` are the time columns that bands read; loops compare them if `compared`, else they have
     become `keep` and are stored only if results do not have them, for who takes the rows over.
     `endless` rows have no end of their own: bands let go of them. Invariants, asserted by `check`:
-      1. there are at most `capacity` rows, and `keep` never decreases from a ring's tail on;
-      2. each slot of a pool below `top` is either free, and listed once, or in a chain;
-      3. from the newest row of a key, `older` leads to all others.
+      2. there are at most `capacity` rows, and `keep` never decreases from a ring's tail on;
+      3. each slot of a pool below `top` is either free or in a chain;
+      4. from the newest row of a key, `older` leads to all others.
     """
 
-    layout = "join-rows", 1
+    stored_as = StateLayout("join-rows")
 
     match: Match
     number: int
-    form: Form
     compared: bool = True
     endless: bool = False
     side: Side = field(init=False)
     bands: list[str] = field(init=False)
     timed: list[str] = field(init=False)
     links: Links = field(init=False)
-    payload: RowRecords = field(init=False)
     tail: int = 0  # of a ring: the slot of the oldest row, and how many there are
     count: int = 0
-    top: int = 0  # of a pool: slots ever used, and those that are free
-    frees: int = 0
-    free: I32 = field(default_factory=lambda: np.empty(0, np.int32))
-    due: CalendarQueue | None = None
 
     def __post_init__(self) -> None:
         match, is_left = self.match, self.number == LEFT
         self.side = match.left if is_left else match.right
         self.bands = [b.left if is_left else b.right for b in match.bands]
+        # Times that results have are in their columns; only the others need a place of their own.
         rest = [name for name in dict.fromkeys(self.bands) if name not in self.side.kept]
         self.timed = self.bands if self.compared else rest
-        self.payload = RowRecords(tuple(self.side.schema[n] for n in self.side.kept), SMALLEST)
+        self._open(tuple(self.side.schema[n] for n in self.side.kept))
         self.links = self._lines(SMALLEST)
-        if self.form is Form.CALENDAR:
-            self.due = CalendarQueue()
 
     def _lines(self, capacity: int) -> Links:
         keep = np.zeros(capacity, np.int64)
@@ -90,11 +162,6 @@ class JoinRows(State):
 
     def __len__(self) -> int:
         return self.count if self.ring else self.top - self.frees
-
-    @property
-    def ring(self) -> bool:
-        """Return whether rows expire in order of arrival."""
-        return self.form is Form.FIFO
 
     @property
     def capacity(self) -> int:
@@ -118,6 +185,7 @@ class JoinRows(State):
             return NewRows(NONE, NONE, NONE, NONE, NONE, np.empty((0, len(self.bands)), np.int64))
         assert delta.exp is not None
         times = (self.match.left_times if is_left else self.match.right_times)(delta)
+        # Bands may let go of a row before it ends: nothing to come can match it any more.
         keep = (self.match.left_keep if is_left else self.match.right_keep)(delta.exp, times)
         codes = keys.encode(self.side.key_words(delta))
         self.payload.admit(delta.columns)
@@ -126,24 +194,22 @@ class JoinRows(State):
             self.payload.write(where, delta.columns, part)
             for k, name in enumerate(self.timed):
                 self.links.times[where, k] = delta.columns[name].data[part]
-        if self.due is not None:
-            self._schedule(slots, keep)
+        self.schedule(slots, keep)
         return NewRows(delta.ts, delta.exp, keep, slots, codes, times)
 
     def _take_slots(self, count: int, heads: Heads) -> I64:
         """Return the slots of new rows, which are counted as stored from now on in a ring."""
         if self.ring:
+            if SPARSE * (self.count + count) < self.capacity:
+                self.fit(self.count + count, heads)
             self._reserve(self.count + count, heads)
             self.count += count
             return self._ring_slots(self.count - count)
-        reused = min(count, self.frees)
-        fresh = np.arange(self.top, self.top + count - reused)
-        self._reserve(self.top + len(fresh), heads)
-        self.frees -= reused
-        again = self.free[self.frees : self.frees + reused]
-        self.links.codes[fresh] = -1
-        self.top += len(fresh)
-        return np.concatenate([again.astype(np.int64), fresh])
+        known = self.top
+        self._reserve(known + max(0, count - self.frees), heads)
+        slots = self.pool_slots(count)
+        self.links.codes[known : self.top] = -1
+        return slots
 
     def _reserve(self, rows: int, heads: Heads) -> None:
         """Make room. The rows of a ring that stand behind its room move to the new end."""
@@ -153,6 +219,7 @@ class JoinRows(State):
         assert rows < 2**30, "a slot fits 31 bits"
         capacity = max(rows, int(GROWTH * old))
         wrapped = self.ring and self.tail + self.count > old
+        # Rows from the tail to the old end move up, the wrapped ones at the front stay.
         first, by = (self.tail, capacity - old) if wrapped else (old, 0)
         moves = [
             (slice(0, first), slice(0, first)),
@@ -165,22 +232,32 @@ class JoinRows(State):
         self.payload.move(capacity, moves)
         if by:
             older = self.links.older
+            # Links and heads count from 1, so a slot at or behind the tail is above `first`.
             older[older > first] += by
             newest = heads[:, self.number]
             newest[newest > first] += by
             self.tail += by
 
-    def _schedule(self, slots: I64, keep: I64) -> None:
-        assert self.due is not None
-        ends = keep < FOREVER
-        if ends.all():
-            self.due.push(keep, slots)
-        elif ends.any():
-            self.due.push(keep[ends], slots[ends])
+    def fit(self, rows: int, heads: Heads) -> None:
+        """Give a ring the room that so many rows need, if that is less; its tail is then slot 0."""
+        old, room = self.capacity, max(SMALLEST, int(GROWTH * rows))
+        if not self.ring or room >= old:
+            return
+        slots = self.live()
+        before, self.links = self.links, self._lines(room)
+        for new, line in zip(arrays(self.links), arrays(before), strict=True):
+            if len(line):
+                new[: len(slots)] = line[slots]
+        self.payload.move(room, _runs(slots) if len(slots) else [])
+        # Slots count from the tail now; 0 is no row, and what names expired ones is never followed.
+        for named in (self.links.older, heads[:, self.number]):
+            named[named > 0] = (named[named > 0] - 1 - self.tail) % old + 1
+        self.tail = 0
 
     def expire(self, clock: int, keys: JoinKeys) -> int:
         """Let go of rows of no use after `clock`, and of keys without any row; return how many."""
         if self.ring:
+            # The oldest row says it for all: `keep` never decreases.
             if not self.count or self.keep[self.tail] > clock:
                 return 0
             dead = np.empty(self.count, np.int64)
@@ -201,15 +278,6 @@ class JoinRows(State):
         """Move the tail of a ring past rows that were counted out."""
         self.tail = (self.tail + rows) % self.capacity
         self.count -= rows
-
-    def release(self, slots: I64) -> None:
-        """Reclaim the slots of rows that were unlinked."""
-        if self.frees + len(slots) > len(self.free):
-            bigger = np.empty(int(GROWTH * (self.frees + len(slots))), np.int32)
-            bigger[: self.frees] = self.free[: self.frees]
-            self.free = bigger
-        self.free[self.frees : self.frees + len(slots)] = slots
-        self.frees += len(slots)
 
     def _ring_slots(self, first: int) -> I64:
         """Return the slots of a ring's rows, without the first ones."""
@@ -246,9 +314,9 @@ class JoinRows(State):
     def nbytes(self) -> int:
         """Exact size of the arrays."""
         links = self.links
-        ends = 0 if links.exp is links.keep else links.exp.nbytes
-        own = sum(a.nbytes for a in arrays(links._replace(exp=NONE))) + self.free.nbytes
-        return own + ends + self.payload.nbytes + (0 if self.due is None else self.due.nbytes)
+        shared = links.exp is links.keep
+        lines = sum(a.nbytes for a in arrays(links._replace(exp=NONE) if shared else links))
+        return super(JoinRows, self).nbytes + lines
 
     def live_codes(self) -> list[I64]:
         """Return the interned codes that rows refer to."""
@@ -263,6 +331,7 @@ class JoinRows(State):
         slots = self._used()
         lines = dict(zip(Links._fields, arrays(self.links), strict=True))
         if self.links.exp is self.links.keep:
+            # One array under two names is saved once.
             lines["exp"] = NONE
         return {
             "form": self._saved_form,
@@ -295,17 +364,15 @@ class JoinRows(State):
         self.release(cast("I64", saved["free"]))
         if self.due is not None:
             live = self.live()
-            self._schedule(live, self.keep[live])
+            self.schedule(live, self.keep[live])
 
     def invariants(self) -> None:
         """Assert the invariants of the store; for chains see `check_chains`."""
-        self.payload.check()
-        assert len(self) <= self.capacity, "invariant 1: more rows than room"
+        super(JoinRows, self).invariants()
+        assert len(self) <= self.capacity, "invariant 2: more rows than room"
         if self.ring:
-            assert (np.diff(self.keep[self.live()]) >= 0).all(), "invariant 1: out of order"
-        free = self.free[: self.frees]
-        assert len(np.unique(free)) == self.frees, "invariant 2: a slot is free twice"
-        assert len(self.live()) == len(self), "invariant 2: a slot is lost"
+            assert (np.diff(self.keep[self.live()]) >= 0).all(), "invariant 2: out of order"
+        assert len(self.live()) == len(self), "invariant 3: a slot is lost"
 
     def check_chains(self, keys: JoinKeys) -> None:
         """Assert that chains lead to all rows."""
@@ -314,7 +381,7 @@ class JoinRows(State):
         at = keys.heads[codes, self.number].astype(np.int64) - 1
         while len(codes):
             own = self.links.codes[at]
-            assert np.array_equal(own, codes), "invariant 3: a chain changes its key"
+            assert np.array_equal(own, codes), "invariant 4: a chain changes its key"
             found += 1
             more = counted[codes] > found
             at, codes = self.links.older[at[more]].astype(np.int64) - 1, codes[more]

@@ -107,6 +107,7 @@ def _not_in_by_pairs(match: Match) -> Match:
     """Return NOT IN with bands or a residual as NOT EXISTS: a partner is "not surely unlike"."""
     (left,), (right,) = match.left.keys, match.right.keys
     return Match(
+        # Without a key: NULL is not surely unlike any value, and no hash finds it.
         replace(match.left, keys=(), reads=(*match.left.reads, left)),
         replace(match.right, keys=(), reads=(*match.right.reads, right)),
         match.bands,
@@ -120,6 +121,7 @@ def _not_unlike(left: str, right: str, rest: Residual | None) -> Residual:
         like: Bools = column_words(a) == column_words(b)
         for column in (a, b):
             if column.valid is not None:
+                # Unknown counts as a partner: NOT IN passes only what is surely unlike.
                 like |= ~column.valid
         return like if rest is None else like & rest(columns, rows)
 

@@ -40,8 +40,8 @@ class StoredSides(StatefulTask):
         self.match, self.endless = match, endless
         self.counters = Counters()
         self.keys = JoinKeys(match.left.key_codec)
-        self.left = JoinRows(match, LEFT, left, compared, endless)
-        self.right = JoinRows(match, RIGHT, right, compared, endless)
+        self.left = JoinRows(left, match, LEFT, compared, endless)
+        self.right = JoinRows(right, match, RIGHT, compared, endless)
 
     def expire(self, clock: int) -> None:
         """Forget what has expired by `clock`."""
@@ -55,6 +55,11 @@ class StoredSides(StatefulTask):
     def held(self, clock: int) -> tuple[Delta, ...]:
         """See `handover.Holding`."""
         return self.left.held(self.keys, clock), self.right.held(self.keys, clock)
+
+    def rebuild(self) -> None:
+        """Take no more room than the rows need, however many there once were."""
+        for side in (self.left, self.right):
+            side.fit(len(side), self.keys.heads)
 
     def invariants(self) -> None:
         """Assert that chains lead to all rows, and heads count them."""

@@ -13,7 +13,6 @@ results: the tuples that are there have earlier versions.
 from __future__ import annotations
 
 from collections import deque
-from typing import cast
 
 import numpy as np
 
@@ -35,16 +34,20 @@ from windrow.operators.delta import Delta
 from windrow.operators.join.zset import count_in, count_out
 from windrow.operators.netting import net_per_instant
 from windrow.operators.state.bag import encode_sparingly
-from windrow.operators.state.key_table import KeyTable, grown, interned_words
-from windrow.operators.task import Counters, Saved
+from windrow.operators.state.fields import ArrayField, ScalarField
+from windrow.operators.state.key_table import KeyTable, TableField, grown
+from windrow.operators.stateless import StatefulTask
+from windrow.operators.task import Counters
 from windrow.operators.vector import I64, Vector
 
 SMALLEST = 64
 DUE, SLOT, BEGAN, ENDED, TIMES = range(5)
 """Of deleted rows: when they do not matter any more, the row, its versions, its copies."""
 
+NONE_DELETED: I64 = np.empty((TIMES + 1, 0), np.int64)
 
-class VersionsTask:
+
+class VersionsTask(StatefulTask):
     """N as { n∘(first, end) }: signed → signed. Each instant of a step with changes is a version.
 
     `life`: how long a row that was deleted may still be met, by departures; then it is withdrawn.
@@ -54,6 +57,18 @@ class VersionsTask:
       1. exactly the rows with copies, debts, or copies that were deleted are kept;
       2. what was deleted is in the order in which it stops to matter.
     """
+
+    state_fields = (
+        TableField("table", fields="codec.fields"),
+        *(
+            ArrayField(name, length="table.entries", room="table.capacity")
+            for name in ("heads", "debts", "gone")
+        ),
+        ArrayField("nodes", length="used"),
+        ArrayField("meta"),
+        ArrayField("deleted", any_width=True),
+        ScalarField("version"),
+    )
 
     def __init__(self, schema: Schema, life: int) -> None:
         *fields, first, end = schema.fields
@@ -67,9 +82,6 @@ class VersionsTask:
         self.meta: I64 = np.zeros(META_WORDS, np.int64)
         self.leaving: deque[I64] = deque()
         self.version = 0
-
-    def begin(self, start: int) -> Delta | None:
-        """Nothing is there before any row is."""
 
     def step(self, inputs: tuple[Delta, ...], clock: int) -> Delta:
         """Emit each change with the versions since and until which its row is in the table."""
@@ -101,9 +113,11 @@ class VersionsTask:
     def _versioned(self, delta: Delta, slots: I64) -> Delta:
         """Follow changes; return what they make of versions."""
         weights = delta.weights()
+        # All changes of an instant of a step make one version.
         fresh = np.append(True, delta.ts[1:] != delta.ts[:-1])
         versions = self.version + np.cumsum(fresh)
         self.version = int(versions[-1])
+        # Each deleted copy may close a version, and open what is left of it.
         room = len(delta) - 2 * int(weights[weights < 0].sum())
         out = np.empty((LINES, room), np.int64)
         made = follow_versions(
@@ -123,6 +137,7 @@ class VersionsTask:
             # a tuple of the very instant may have come before the change, and leave at its end
             due = ts + self.life + 1
             left = np.stack([due, rows, since, until, weight]).take(closed, axis=1)
+            # A row is kept as long as something deleted still names it, though it has no copies.
             np.add.at(self.gone, left[SLOT], 1)
             if len(closed):
                 self.leaving.append(left)
@@ -136,6 +151,7 @@ class VersionsTask:
 
     def _withdrawn(self, clock: int) -> tuple[Delta, I64]:
         """Return the departures of rows that do not matter any more, and which rows these are."""
+        # Batches are in order, and so are the rows of each: only the first that is not due is cut.
         due: list[I64] = []
         while self.leaving and self.leaving[0][DUE, 0] <= clock:
             first = self.leaving.popleft()
@@ -160,48 +176,30 @@ class VersionsTask:
         """Return how many distinct rows are stored."""
         return len(self.table)
 
-    def state_bytes(self) -> int:
-        """Return the exact size of rows, chains, and what was deleted."""
-        arrays = (self.heads, self.debts, self.gone, self.nodes, *self.leaving)
-        return self.table.nbytes + sum(a.nbytes for a in arrays)
+    @property
+    def used(self) -> int:
+        """How many nodes were ever used."""
+        return int(self.meta[USED])
 
-    def save(self) -> Saved:
-        """Return the state for `load`."""
-        return {
-            "table": self.table.save(),
-            "slots": [self.heads.copy(), self.debts.copy(), self.gone.copy()],
-            "nodes": self.nodes.copy(),
-            "meta": self.meta.copy(),
-            "leaving": [a.copy() for a in self.leaving],
-            "version": self.version,
-        }
+    @property
+    def deleted(self) -> I64:
+        """What was deleted, as lines by `DUE` to `TIMES`, in order."""
+        return np.concatenate([NONE_DELETED, *self.leaving], axis=1)
 
-    def load(self, saved: Saved) -> None:
-        """Take over a saved state."""
-        self.table = KeyTable.loaded(cast("Saved", saved["table"]))
-        slots = cast("list[I64]", saved["slots"])
-        self.heads, self.debts, self.gone = (
-            cast("I64", grown(a.copy(), self.table.capacity)) for a in slots
-        )
-        self.nodes, self.meta = (cast("I64", saved[n]).copy() for n in ("nodes", "meta"))
-        self.leaving = deque(a.copy() for a in cast("list[I64]", saved["leaving"]))
-        self.version = cast("int", saved["version"])
+    @deleted.setter
+    def deleted(self, lines: I64) -> None:
+        self.leaving = deque([lines] if lines.shape[1] else [])
 
-    def live_codes(self) -> list[I64]:
-        """Return the interned codes that rows refer to."""
-        return interned_words(self.codec.fields, self.table)
-
-    def check(self) -> None:
+    def invariants(self) -> None:
         """Assert the invariants."""
-        self.table.check()
         used = (self.heads != 0) | (self.debts != 0) | (self.gone != 0)
         assert np.array_equal(np.flatnonzero(used), self.table.live()), "invariant 1: a useless row"
-        due = np.concatenate([a[DUE] for a in self.leaving]) if self.leaving else np.empty(0)
+        due = self.deleted[DUE]
         assert (np.diff(due) >= 0).all(), "invariant 2: what was deleted is out of order"
         assert (self.nodes[self.heads[self.heads != 0] - 1, COPIES] > 0).all(), "an empty node"
 
 
-class StampTask:
+class StampTask(StatefulTask):
     """S and the versions of N → S with the version that each tuple meets: its edge keeps its kind.
 
     Changes of an instant come before its tuples. A change that comes in a later step makes a
@@ -209,13 +207,12 @@ class StampTask:
     a number.
     """
 
+    state_fields = (ScalarField("version"),)
+
     def __init__(self, met: str, versions: tuple[str, str]) -> None:
         self.met, self.versions = met, versions
         self.counters = Counters()
         self.version = 0
-
-    def begin(self, start: int) -> Delta | None:
-        """Nothing is there before any tuple is."""
 
     def step(self, inputs: tuple[Delta, ...], clock: int) -> Delta:
         """Number the tuples."""
@@ -233,22 +230,3 @@ class StampTask:
     def state_rows(self) -> int:
         """Return 0: no row is stored."""
         return 0
-
-    def state_bytes(self) -> int:
-        """Return the size of a number."""
-        return 8
-
-    def save(self) -> Saved:
-        """Return the version."""
-        return {"version": self.version}
-
-    def load(self, saved: Saved) -> None:
-        """Go on from a version."""
-        self.version = cast("int", saved["version"])
-
-    def live_codes(self) -> list[I64]:
-        """Return none."""
-        return []
-
-    def check(self) -> None:
-        """There is nothing that could be wrong."""

@@ -10,8 +10,8 @@ from windrow.operators.delta import Delta
 from windrow.operators.join.bags import BagRows, Changes, stored_fields
 from windrow.operators.join.keys import JoinKeys
 from windrow.operators.join.match import Match
-from windrow.operators.join.pairs import PairBuffer, Quad, pair_columns
-from windrow.operators.state.fields import NestedField, State
+from windrow.operators.join.results import PairBuffer, Quad, pair_columns
+from windrow.operators.state.fields import NestedField, State, StateLayout
 from windrow.operators.stateless import StatefulTask
 from windrow.operators.task import Counters
 from windrow.operators.vector import I64
@@ -24,7 +24,7 @@ class ZSetPairs(State):
     Costs O(changes + rows of their keys); stores the distinct rows of both sides.
     """
 
-    layout = "z-set-pairs", 1
+    stored_as = StateLayout("z-set-pairs")
     state_fields = (NestedField("keys"), NestedField("left"), NestedField("right"))
 
     def __init__(self, match: Match, *, as_set: bool = False) -> None:
@@ -34,8 +34,8 @@ class ZSetPairs(State):
         self.keys = JoinKeys(match.left.key_codec, copies=True)
         left = stored_fields(match.left, [b.left for b in bands])
         right = stored_fields(match.right, [b.right for b in bands])
-        self.left = BagRows(match.left, left, len(bands))
-        self.right = BagRows(match.right, right, len(bands))
+        self.left = BagRows(left, len(bands))
+        self.right = BagRows(right, len(bands))
         self.buffer = PairBuffer()
         self.changed: tuple[Changes, Changes] | None = None
 
@@ -45,6 +45,7 @@ class ZSetPairs(State):
         Their slots can be read until `settle`, which must follow.
         """
         match, work = self.match, np.zeros(WORK_WORDS, np.int64)
+        # Codes of both sides before the loops: new keys must have heads.
         codes = self.keys.encode(match.left.key_words(left))
         more = self.keys.encode(match.right.key_words(right))
         lefts = (left.ts, left.weights(), self.left.encode(left), codes, match.left_times(left))
@@ -54,6 +55,7 @@ class ZSetPairs(State):
         self.changed = (lefts, rights)
         sides = (self.left.rows, self.left.links), (self.right.rows, self.right.links)
         rest = (*sides, self.keys.heads, match.bounds, self.as_set)
+        # Often a change makes about one pair; the buffer grows where it makes more.
         self.buffer.fill(
             lambda out: join_changes(lefts, rights, *rest, out, work), len(left) + len(right)
         )
@@ -67,6 +69,7 @@ class ZSetPairs(State):
         (_, _, lefts, codes, _), (_, _, rights, more, _) = self.changed
         self.left.sweep(lefts)
         self.right.sweep(rights)
+        # Keys last: sweeping rows has counted them out of their heads.
         self.keys.sweep(codes, more)
         self.changed = None
 

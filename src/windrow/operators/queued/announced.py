@@ -17,11 +17,11 @@ import numpy as np
 
 from windrow.core.time import BEGINNING, FOREVER
 from windrow.operators.delta import NO_TIMES
-from windrow.operators.task import Saved
+from windrow.operators.state.fields import ArrayField, State
 from windrow.operators.vector import I64
 
 
-class Announced:
+class Announced(State):
     """The instants to come at which results expire. O(log n) an end, amortised, all in batches.
 
     Ends that come in order, as those of a window do, wait in order. Others wait in sorted runs,
@@ -32,6 +32,8 @@ class Announced:
       2. a run is not empty, ascends, and is more than twice as long as the next;
       3. nothing in a run ends before `soonest`.
     """
+
+    state_fields = (ArrayField("ends"),)
 
     def __init__(self) -> None:
         self._ordered: deque[I64] = deque()
@@ -45,9 +47,11 @@ class Announced:
         if not len(exp):
             return
         last = self._ordered[-1][-1] if self._ordered else BEGINNING
+        # The common case, of windows of one length: no sorting, no merging.
         if exp[0] >= last and (exp[1:] >= exp[:-1]).all():
             self._ordered.append(exp)
             return
+        # Results that end together are announced by one message.
         run = _once(np.sort(exp))
         self._add(run[: run.searchsorted(FOREVER)])
 
@@ -85,21 +89,17 @@ class Announced:
                 self._add(run[n:])
         return [run[:n] for run, n in parted if n]
 
+    @property
     def ends(self) -> I64:
-        """Return the ends that wait, each once, in order."""
+        """The ends that wait, each once, in order."""
         return _merged([NO_TIMES, *self._ordered, *self._runs])
 
-    def save(self) -> Saved:
-        """Return the ends that wait."""
-        return {"ends": self.ends()}
-
-    def load(self, saved: Saved) -> None:
-        """Take over ends that waited; older states have those in order apart."""
-        ends = np.unique(np.concatenate([saved["ends"], saved.get("ordered", NO_TIMES)]))
+    @ends.setter
+    def ends(self, ends: I64) -> None:
         self._ordered = deque([ends] if len(ends) else [])
         self._runs, self._soonest = [], FOREVER
 
-    def check(self) -> None:
+    def invariants(self) -> None:
         """Assert the invariants."""
         ordered = np.concatenate([NO_TIMES, *self._ordered])
         assert (ordered[1:] >= ordered[:-1]).all(), "invariant 1: what is in order does not ascend"

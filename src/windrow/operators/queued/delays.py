@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from windrow.kernels.queues import count_delays
+from windrow.operators.state.fields import ArrayField, ScalarField, State
 from windrow.operators.task import Saved
 from windrow.operators.vector import I64
 
@@ -26,8 +27,13 @@ BOUNDS = np.concatenate([[0.0], 2.0 ** (np.arange(CLASSES - 1) / STEPS)])
 """The least delay of each class."""
 
 
-class Delays:
+class Delays(State):
     """Delays of changes, counted."""
+
+    state_fields = (
+        *map(ScalarField, ("_count", "_total", "_most")),
+        ArrayField("_classes"),
+    )
 
     def __init__(self) -> None:
         self._count = 0
@@ -51,6 +57,7 @@ class Delays:
         >>> (stretch.count, stretch.most), (delays.count, delays.most)
         ((1, 2), (2, 9))
         """
+        # Whoever asked before keeps what was counted; from now on it counts no more.
         self._stretch = Delays()
         return self._stretch
 
@@ -105,6 +112,7 @@ class Delays:
         """
         if not self.count:
             return 0.0
+        # The class in which the wanted change lies; its upper bound is never too small.
         place = int(np.searchsorted(np.cumsum(self._classes), share * self._count))
         above = BOUNDS[place + 1] if place and place + 1 < CLASSES else 0.0
         return min(float(above), float(self._most))
@@ -144,19 +152,11 @@ class Delays:
         for place, count in plain["classes"]:
             self._classes[place] += count
 
-    def save(self) -> Saved:
+    def content(self, rows: int) -> Saved:
         """Return what was counted."""
         self._settle()
-        return {
-            "count": self._count,
-            "total": self._total,
-            "most": self._most,
-            "classes": self._classes,
-        }
+        return super().content(rows)
 
-    def load(self, saved: Saved) -> None:
-        """Go on from what was counted."""
+    def rebuild(self) -> None:
+        """Nothing waits to be counted."""
         self._pending = []
-        self._count, self._total = int(saved["count"]), int(saved["total"])  # type: ignore[call-overload]
-        self._most = int(saved["most"])  # type: ignore[call-overload]
-        self._classes = np.array(saved["classes"], np.int64)

@@ -14,12 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import ClassVar, cast
 
 import numpy as np
 
-from windrow.core.errors import StateError
 from windrow.core.time import FOREVER
-from windrow.operators.dataflow import Dataflow, loaded_delta, parted, saved_delta
+from windrow.operators.dataflow import Dataflow, parted
 from windrow.operators.delta import NO_TIMES, Delta
 from windrow.operators.queued.announced import Announced
 from windrow.operators.queued.approach import Approach
@@ -27,6 +27,8 @@ from windrow.operators.queued.delays import Delays
 from windrow.operators.queued.leaves import clocked, leaves, versions
 from windrow.operators.queued.queue import ANY, Entries, Queue
 from windrow.operators.rowwise import ProjectTask
+from windrow.operators.state.backlog import batch_bytes, batch_codes, loaded_delta, saved_delta
+from windrow.operators.state.fields import NestedField, State, StateField
 from windrow.operators.task import Saved
 from windrow.operators.vector import I64
 
@@ -54,13 +56,18 @@ class Served:
 
 
 @dataclass(slots=True)
-class Pipeline:
+class Pipeline(State):
     """The queues of a plan, and the ends of rows that its edges have emitted.
 
     `announced`: the ends that edges are still to announce; of rows that they have emitted, and
     after a hand-over of all rows that were alive then. `spoke`: the last time that operators have
     passed on.
     """
+
+    state_fields: ClassVar[tuple[StateField, ...]] = (
+        NestedField("queues"),
+        NestedField("announced"),
+    )
 
     flow: Dataflow
     approach: Approach
@@ -329,7 +336,7 @@ class Pipeline:
                 self.queues[port].put(left)
         if not self.approach.announces:
             return
-        waiting = [table.ends() for table in other.announced.values()]
+        waiting = [table.ends for table in other.announced.values()]
         waiting += [rows.ts for rows in self.flow.ends.values()]
         ends = np.unique(np.concatenate([NO_TIMES, *waiting]))
         for j in self._readers.keys() - self._passing:
@@ -377,46 +384,34 @@ class Pipeline:
             return 0
         return max(0, clock - max(self._at(len(self.flow.stages) - 1), self._start))
 
-    def held_back(self) -> list[Delta]:
-        """Return the changes that wait in queues, or to be shown."""
-        waiting = [rows for queue in self.queues.values() for rows in queue.rows()]
-        return waiting + [made for made, _ in self._shown]
+    @property
+    def nbytes(self) -> int:
+        """Exact size of what waits."""
+        shown = sum(batch_bytes(made) + at.nbytes for made, at in self._shown)
+        return super(Pipeline, self).nbytes + shown
 
-    def save(self) -> Saved:
+    def live_codes(self) -> list[I64]:
+        """Return the interned codes of changes that wait in queues, or to be shown."""
+        shown = [codes for made, _ in self._shown for codes in batch_codes(made)]
+        return super(Pipeline, self).live_codes() + shown
+
+    def content(self, rows: int) -> Saved:
         """Return what waits, and what is known of ends."""
         return {
-            "queues": [[i, port, q.save()] for (i, port), q in self.queues.items()],
-            "announced": [[j, table.save()] for j, table in self.announced.items()],
+            **super(Pipeline, self).content(rows),
             "spoke": [[j, at] for j, at in self.spoke.items()],
             "shown": [[saved_delta(made), at] for made, at in self._shown],
         }
 
-    def load(self, saved: Saved) -> None:
-        """Take over what was saved of the same plan under the same approach.
-
-        Older snapshots do not have all ends that are still to be announced, or not under this key.
-        """
-        if saved.get("alert") or "announced" not in saved:
-            raise StateError(
-                "the snapshot was taken by an older windrow",
-                detail="It does not say which expirations its operators still have to announce.",
-                hint="Restore it with the windrow that took it, or start the query anew.",
-            )
-        for i, port, state in saved["queues"]:  # type: ignore[attr-defined]
-            self.queues[i, port].load(state)
-        for j, state in saved["announced"]:  # type: ignore[attr-defined]
-            self.announced.setdefault(j, Announced()).load(state)
-        self.spoke = dict(saved["spoke"])  # type: ignore[call-overload]
+    def take_over(self, saved: Saved) -> None:
+        """Take over what was saved of the same plan under the same approach."""
+        for j, _ in cast("list[tuple[int, Saved]]", saved["announced"]):
+            self.announced.setdefault(j, Announced())
+        super(Pipeline, self).take_over(saved)
+        self.spoke = dict(cast("list[tuple[int, int]]", saved["spoke"]))
         root = self.flow.root.schema
-        shown = saved["shown"]
-        self._shown = [(loaded_delta(made, root), at) for made, at in shown]  # type: ignore[attr-defined]
-
-    def check(self) -> None:
-        """Assert the invariants of queues and tables."""
-        for queue in self.queues.values():
-            queue.check()
-        for table in self.announced.values():
-            table.check()
+        shown = cast("list[tuple[Saved, I64]]", saved["shown"])
+        self._shown = [(loaded_delta(made, root), at) for made, at in shown]
 
 
 def _all_at(instant: int) -> Finish:

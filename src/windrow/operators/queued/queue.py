@@ -13,14 +13,16 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
+from typing import cast
 
 import numpy as np
 
 from windrow.core.schema import Schema
 from windrow.core.time import BEGINNING, FOREVER
 from windrow.kernels.queues import weave
-from windrow.operators.dataflow import loaded_delta, saved_delta
 from windrow.operators.delta import Delta
+from windrow.operators.state.backlog import batch_bytes, batch_codes, loaded_delta, saved_delta
+from windrow.operators.state.fields import State
 from windrow.operators.task import Saved
 from windrow.operators.vector import I64, Bools
 
@@ -115,7 +117,7 @@ class QueueCounts:
 
 
 @dataclass(slots=True)
-class Queue:
+class Queue(State):
     """Entries that wait for one operator. With `purges`, messages are dropped as others follow.
 
     `reached`: the time of the last entry that was taken out, read or dropped.
@@ -275,25 +277,31 @@ class Queue:
         empty = Delta.empty(self.schema, signed=self.signed)
         return Entries(none, none, np.empty(0, np.bool_), empty)
 
-    def rows(self) -> list[Delta]:
-        """Return the rows that wait."""
-        return [part.delta for part in self._parts]
+    @property
+    def nbytes(self) -> int:
+        """Exact size of what waits."""
+        entries = sum(p.ts.nbytes + p.at.nbytes + p.is_row.nbytes for p in self._parts)
+        return entries + sum(batch_bytes(part.delta) for part in self._parts)
 
-    def save(self) -> Saved:
+    def live_codes(self) -> list[I64]:
+        """Return the interned codes that waiting rows refer to."""
+        return [codes for part in self._parts for codes in batch_codes(part.delta)]
+
+    def content(self, rows: int) -> Saved:
         """Return what waits."""
-        parts = [[p.ts, p.at, p.is_row, saved_delta(p.delta)] for p in self._parts]
-        return {"parts": parts, "waiting": self._waiting}
+        return {"parts": [[p.ts, p.at, p.is_row, saved_delta(p.delta)] for p in self._parts]}
 
-    def load(self, saved: Saved) -> None:
+    def take_over(self, saved: Saved) -> None:
         """Take over what waited."""
+        parts = cast("list[tuple[I64, I64, Bools, Saved]]", saved["parts"])
         self._parts = deque(
-            Entries(ts, at, is_row, loaded_delta(delta, self.schema))
-            for ts, at, is_row, delta in saved["parts"]  # type: ignore[attr-defined]
+            Entries(ts, at, is_row, loaded_delta(rows, self.schema))
+            for ts, at, is_row, rows in parts
         )
-        self._waiting = int(saved["waiting"])  # type: ignore[call-overload]
+        self._waiting = sum(map(len, self._parts))
         self._rows = sum(len(part.delta) for part in self._parts)
 
-    def check(self) -> None:
+    def invariants(self) -> None:
         """Assert the invariants."""
         for name in ("ts", "at"):
             times = np.concatenate([getattr(p, name) for p in self._parts] or [np.empty(0)])

@@ -95,6 +95,7 @@ class TimedPipeline(Pipeline):
         costs = processor.costs_of(self.flow.stages[i].label)
         length, now, used = processor.scheduler.slice, int(processor.now), 0.0
         # Each entry takes as long as the next: as many as fit, at once.
+        # One entry at a time, unless each takes the same time whatever it makes.
         most = 1
         if costs.steady:
             most = max(1, int(length / costs.entry)) if costs.entry else ANY
@@ -109,6 +110,7 @@ class TimedPipeline(Pipeline):
         """Charge the time of what was read, and of stages asked for clocks; hand on the changes."""
         processor = self.processor
         work = _work(served, costs)
+        # What others were run for before this one could go on is paid by its first entry.
         work[0] += self._asked
         self._asked = 0.0
         work = np.cumsum(work)
@@ -123,16 +125,16 @@ class TimedPipeline(Pipeline):
         costs = self.processor.costs_of(self.flow.stages[served.stage].label)
         self._asked += float(_work(served, costs).sum())
 
-    def save(self) -> Saved:
+    def content(self, rows: int) -> Saved:
         """Return what waits, and how far the processor has come."""
         own: Saved = {"now": self.processor.now, "busy": self.processor.busy}
         if isinstance(self.processor.scheduler, RoundRobin):
             own["last"] = self.processor.scheduler.last
-        return {**Pipeline.save(self), "processor": own}
+        return {**Pipeline.content(self, rows), "processor": own}
 
-    def load(self, saved: Saved) -> None:
+    def take_over(self, saved: Saved) -> None:
         """Take over what was saved."""
-        Pipeline.load(self, saved)
+        Pipeline.take_over(self, saved)
         own = saved["processor"]
         self.processor.now, self.processor.busy = own["now"], own["busy"]  # type: ignore[index]
         if isinstance(self.processor.scheduler, RoundRobin):
@@ -167,6 +169,7 @@ def _entry_of(times: I64, ts: I64) -> I64:
     >>> _entry_of(np.array([3, 5, 5, 8]), np.array([2, 3, 4, 5, 6, 9])).tolist()
     [0, 0, 1, 2, 3, 3]
     """
+    # The first entry at or behind an instant, and the last one of it.
     following = np.searchsorted(times, ts, side="left")
     last = np.searchsorted(times, ts, side="right") - 1
     return np.clip(np.maximum(following, last), 0, max(len(times) - 1, 0))

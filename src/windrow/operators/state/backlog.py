@@ -1,18 +1,77 @@
-"""Changes that wait for the clock."""
+"""Changes that wait: batches as a field of a state, and a backlog that waits for the clock."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any, cast
 
 import numpy as np
 
 from windrow.core.schema import Schema
 from windrow.core.time import FOREVER
 from windrow.operators.delta import Delta
-from windrow.operators.state.fields import State
+from windrow.operators.state.fields import State, StateField, StateLayout
 from windrow.operators.state.row_columns import load_columns, save_columns
 from windrow.operators.task import Saved
 from windrow.operators.vector import I64, is_interned
+
+
+@dataclass(frozen=True)
+class BatchesField(StateField):
+    """A dict of batches. `schema` names the method that returns the columns of a key's batch."""
+
+    schema: str
+
+    def _batches(self, owner: State) -> dict[Any, Delta]:
+        return cast("dict[Any, Delta]", getattr(owner, self.name))
+
+    def _schema(self, owner: State, key: Any) -> Schema:
+        return cast("Schema", getattr(owner, self.schema)(key))
+
+    def nbytes(self, owner: State) -> int:
+        """Return the size of all batches."""
+        return sum(map(batch_bytes, self._batches(owner).values()))
+
+    def save(self, owner: State, rows: int) -> object:
+        """Return keys and batches."""
+        return [[key, saved_delta(batch)] for key, batch in self._batches(owner).items()]
+
+    def load(self, owner: State, saved: object) -> None:
+        """Take over keys and batches."""
+        loaded = {}
+        for given, batch in cast("list[tuple[Any, Saved]]", saved):
+            key = tuple(given) if isinstance(given, list) else given
+            loaded[key] = loaded_delta(batch, self._schema(owner, key))
+        setattr(owner, self.name, loaded)
+
+    def codes(self, owner: State) -> list[I64]:
+        """Return the interned codes of all batches."""
+        return [c for batch in self._batches(owner).values() for c in batch_codes(batch)]
+
+
+def batch_bytes(batch: Delta) -> int:
+    """Return the exact size of a batch."""
+    arrays = [batch.ts, batch.exp, batch.weight]
+    arrays += [a for v in batch.columns.values() for a in (v.data, v.valid)]  # type: ignore[misc]
+    return sum([a.nbytes for a in arrays if a is not None])
+
+
+def batch_codes(batch: Delta) -> list[I64]:
+    """Return the interned codes that a batch refers to."""
+    return [cast("I64", v.data) for v in batch.columns.values() if is_interned(v.type)]
+
+
+def saved_delta(batch: Delta) -> Saved:
+    """Return a batch as plain values."""
+    times = {"ts": batch.ts, "exp": batch.exp, "weight": batch.weight}
+    return {"columns": save_columns(batch.columns), **times}
+
+
+def loaded_delta(saved: Saved, schema: Schema) -> Delta:
+    """Return the batch of `saved_delta`."""
+    columns = load_columns(schema.fields, cast("Saved", saved["columns"]))
+    return Delta(saved["ts"], columns, saved["exp"], saved["weight"])  # type: ignore[arg-type]
+
 
 FRESH = 32
 """Batches that are kept apart before they become one run."""
@@ -30,7 +89,7 @@ class Backlog(State):
       2. `rows` counts all that waits, and `first` is the time of the oldest.
     """
 
-    layout = "backlog", 1
+    stored_as = StateLayout("backlog")
 
     schema: Schema
     signed: bool
@@ -85,36 +144,21 @@ class Backlog(State):
     @property
     def nbytes(self) -> int:
         """Exact size of what waits."""
-        total = 0
-        for batch in self.batches:
-            arrays = [batch.ts, batch.exp, batch.weight]
-            for vector in batch.columns.values():
-                arrays += [vector.data, vector.valid]  # type: ignore[list-item]
-            total += sum(a.nbytes for a in arrays if a is not None)
-        return total
+        return sum(map(batch_bytes, self.batches))
 
     def live_codes(self) -> list[I64]:
         """Return the interned codes that waiting rows refer to."""
-        names = [f.name for f in self.schema if is_interned(f.type)]
-        return [b.columns[n].data for b in self.batches for n in names]  # type: ignore[misc]
+        return [codes for batch in self.batches for codes in batch_codes(batch)]
 
     def content(self, rows: int) -> Saved:
         """Return all batches as one."""
-        if not self.rows:
-            return {"columns": None}
-        whole = Delta.concat(self.batches)
-        times = {"ts": whole.ts, "exp": whole.exp, "weight": whole.weight}
-        return {"columns": save_columns(whole.columns), **times}
+        return saved_delta(Delta.concat(self.batches)) if self.rows else {"columns": None}
 
     def take_over(self, saved: Saved) -> None:
         """Take over what was saved."""
         self.drain()
-        columns = saved["columns"]
-        if columns is not None:
-            assert isinstance(columns, dict)
-            loaded = load_columns(self.schema.fields, columns)
-            ts, exp, weight = (saved[k] for k in ("ts", "exp", "weight"))
-            self.push(Delta(ts, loaded, exp, weight))  # type: ignore[arg-type]
+        if saved["columns"] is not None:
+            self.push(loaded_delta(saved, self.schema))
 
     def invariants(self) -> None:
         """Assert the invariants."""

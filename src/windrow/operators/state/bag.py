@@ -7,7 +7,7 @@ import numpy as np
 from windrow.core.schema import Schema
 from windrow.kernels.bags import add_copies
 from windrow.operators.codec import RowCodec
-from windrow.operators.state.fields import ArrayField, State
+from windrow.operators.state.fields import ArrayField, State, StateLayout
 from windrow.operators.state.key_table import KeyTable, TableField, grown
 from windrow.operators.vector import I64, Vector
 
@@ -23,7 +23,7 @@ class Bag(State):
       2. no row has fewer than none, unless the bag is signed.
     """
 
-    layout = "bag", 1
+    stored_as = StateLayout("bag")
     state_fields = (
         TableField("table", fields="schema"),
         ArrayField("counts", length="table.entries", room="table.capacity"),

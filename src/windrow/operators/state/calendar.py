@@ -32,7 +32,7 @@ from windrow.kernels.calendar import (
     pop_rows,
     push_rows,
 )
-from windrow.operators.state.fields import ArrayField, State
+from windrow.operators.state.fields import ArrayField, State, StateLayout
 from windrow.operators.state.key_table import grown
 from windrow.operators.task import Saved
 from windrow.operators.vector import I64
@@ -69,7 +69,7 @@ class CalendarQueue(State):
       4. chunks are free or hold rows of a partition.
     """
 
-    layout = "calendar-queue", 1
+    stored_as = StateLayout("calendar-queue")
     state_fields = tuple(map(ArrayField, ("chunks", "slots", "run", "heap", "far", "meta")))
 
     chunks: I64 = field(default_factory=lambda: np.zeros((4, CHUNK_WORDS), np.int64))
@@ -90,6 +90,7 @@ class CalendarQueue(State):
             return
         first = int(exp.min())
         self.soonest = min(self.soonest, first)
+        # An empty queue has no past: its circle may begin anywhere.
         if not len(self):
             self._anchor(first)
         self._put(exp, rows)
@@ -228,6 +229,7 @@ def fitting_shift(exp: I64, circle: int) -> int:
 
     Judged by a sample, and without its last twentieth, so that a few far ends do not widen all.
     """
+    # A sample is enough: the width is rounded up to a power of two anyway.
     sample = np.sort(exp[:: max(1, len(exp) // 512)])
     spread = int(sample[len(sample) * 19 // 20 if len(sample) > 20 else -1]) - int(sample[0])
     width = -(-5 * spread // (4 * circle))

@@ -21,7 +21,7 @@ from windrow.core.time import FOREVER
 from windrow.kernels.rings import merge_ends
 from windrow.operators.delta import NO_TIMES, Delta
 from windrow.operators.state.calendar import CalendarQueue
-from windrow.operators.state.fields import NestedField, State
+from windrow.operators.state.fields import NestedField, State, StateLayout
 from windrow.operators.state.plain_list import PlainList
 from windrow.operators.state.ring import Ring
 from windrow.operators.state.row_columns import RowColumns, load_columns, save_columns
@@ -36,7 +36,7 @@ class Expirer(State, ABC):
     However they are stored, they are saved in order of arrival.
     """
 
-    layout = "waiting-rows", 1
+    stored_as = StateLayout("waiting-rows")
 
     def __init__(self, schema: Schema, keep: tuple[str, ...] | None = None) -> None:
         self.counters = Counters()

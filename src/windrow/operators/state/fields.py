@@ -3,12 +3,13 @@
 A structure or an operator names the attributes that are its state, and in what form:
 
     class Copies(State):
-        layout = "copies", 1
+        stored_as = StateLayout("copies")
         state_fields = (
             TableField("table", fields="schema"),                    # a `KeyTable` of rows
             ArrayField("counts", length="table.entries", room="table.capacity"),
             ScratchField("marks", room="table.capacity", fill=-1),   # counted, not saved
             ScalarField("arrived"),
+            ListField("seen"),                                       # of numbers, or of such lists
             NestedField("queue"),                                    # a State, a list of them, None
         )
 
@@ -22,10 +23,9 @@ has in memory (a ring as rows in order), `content` and `take_over`.
 attributes, with dots. `OF_OWNER` says that the owner knows: it declares
 ``NestedField("folds", rows="used")``, and to save such a state without is a `TypeError`.
 
-A structure that operators share has a `layout`, its name and version, which is saved with it: one
-of another layout is refused. An operator has none here: its layout stands in the physical plan
-(`physical/operators.py`), whose identity must agree before any state is loaded. Who changes the
-form of a state raises that one number.
+A structure that operators share says as what it is `stored_as`: name and version are saved with it,
+and one of another layout is refused. An operator says so in the physical plan (`Op.layout`), whose
+identity must agree before any state is loaded. Who changes the form of a state raises that number.
 """
 
 from __future__ import annotations
@@ -41,6 +41,20 @@ from windrow.core.errors import StateError
 from windrow.operators.state.aligned import aligned
 from windrow.operators.task import Saved
 from windrow.operators.vector import I64, is_interned
+from windrow.physical.operators import StateLayout
+
+__all__ = [
+    "OF_OWNER",
+    "ArrayField",
+    "ListField",
+    "NestedField",
+    "ScalarField",
+    "ScratchField",
+    "State",
+    "StateField",
+    "StateLayout",
+    "misfit",
+]
 
 OF_OWNER = "<rows of the owner>"
 """The length of an array that is indexed by codes of the structure around it."""
@@ -88,6 +102,25 @@ class ScalarField(StateField):
 
 
 @dataclass(frozen=True)
+class ListField(StateField):
+    """A list of numbers, or of such lists."""
+
+    def save(self, owner: State, rows: int) -> object:
+        """Return a copy."""
+        return _listed(getattr(owner, self.name))
+
+    def load(self, owner: State, saved: object) -> None:
+        """Take over a copy."""
+        if not isinstance(saved, list):
+            raise misfit(owner, self.name, f"a {type(saved).__name__}, not a list")
+        setattr(owner, self.name, _listed(saved))
+
+
+def _listed(value: Any) -> Any:
+    return list(map(_listed, value)) if isinstance(value, list | tuple) else value
+
+
+@dataclass(frozen=True)
 class ArrayField(StateField):
     """An array, of which the first `length` rows are in use; all of them without it.
 
@@ -131,12 +164,14 @@ class ArrayField(StateField):
             raise misfit(owner, self.name, f"{found} instead of {fresh.dtype}")
         if saved.ndim != fresh.ndim or not (self.any_width or saved.shape[1:] == fresh.shape[1:]):
             raise misfit(owner, self.name, f"shape {saved.shape} instead of {fresh.shape}")
+        # No more than was saved: all arrays of one owner must grow alike from here.
         size = 0 if self.length is OF_OWNER else len(fresh)
         if self.room is not None:
             size = attrgetter(self.room)(owner)
         made = aligned((max(len(saved), size), *saved.shape[1:]), saved.dtype)
         made[: len(saved)] = saved
         if self.fill:
+            # Room beyond the saved rows looks as if it had never been used.
             made[len(saved) :] = self.fill
         setattr(owner, self.name, made)
 
@@ -154,7 +189,7 @@ class ArrayField(StateField):
 
 @dataclass(frozen=True)
 class ScratchField(StateField):
-    """An array that is counted but not saved: work space, or what `rebuild` makes."""
+    """What is counted but not saved: work space, or what `rebuild` makes. An array, or a state."""
 
     room: str | None = None
     fill: int = 0
@@ -162,7 +197,8 @@ class ScratchField(StateField):
 
     def nbytes(self, owner: State) -> int:
         """Return its size."""
-        return int(getattr(owner, self.name).nbytes)
+        value = getattr(owner, self.name)
+        return 0 if value is None else int(value.nbytes)
 
     def load(self, owner: State, saved: object) -> None:
         """Make it anew, filled, if it is known how long it is."""
@@ -174,7 +210,7 @@ class ScratchField(StateField):
 
 @dataclass(frozen=True)
 class NestedField(StateField):
-    """A state inside: a `State`, a list of them, or None where there is none.
+    """A state inside: a `State`, a list of them, a dict of them, or None where there is none.
 
     `rows` names the attribute that says how many codes of the owner are in use.
     """
@@ -185,6 +221,8 @@ class NestedField(StateField):
         value = getattr(owner, self.name)
         if value is None:
             return []
+        if isinstance(value, dict):
+            return list(value.values())
         return list(value) if isinstance(value, list | tuple) else [value]
 
     def nbytes(self, owner: State) -> int:
@@ -192,17 +230,23 @@ class NestedField(StateField):
         return sum(state.nbytes for state in self._inside(owner))
 
     def save(self, owner: State, rows: int) -> object:
-        """Return what is inside, saved: a list of a list, None of None."""
+        """Return what is inside, saved: a list of a list, pairs of a dict, None of None."""
         if self.rows is not None:
             rows = attrgetter(self.rows)(owner)
         made = [state.save(rows) for state in self._inside(owner)]
         value = getattr(owner, self.name)
+        if isinstance(value, dict):
+            return [list(pair) for pair in zip(map(_listed, value), made, strict=True)]
         return made if isinstance(value, list | tuple) else made[0] if made else None
 
     def load(self, owner: State, saved: object) -> None:
         """Load into the states that are there."""
         inside = self._inside(owner)
         given = saved if isinstance(saved, list) else [] if saved is None else [saved]
+        value = getattr(owner, self.name)
+        if isinstance(value, dict):
+            pairs = cast("list[tuple[object, Saved]]", given)
+            given = [kept for key in map(_listed, value) for k, kept in pairs if k == key]
         if len(given) != len(inside):
             raise misfit(owner, self.name, f"{len(given)} states instead of {len(inside)}")
         for state, one in zip(inside, given, strict=True):
@@ -222,7 +266,7 @@ class State:
     """What is stored between steps, declared in `state_fields`: see the module."""
 
     __slots__ = ()
-    layout: ClassVar[tuple[str, int] | None] = None
+    stored_as: ClassVar[StateLayout | None] = None
     state_fields: ClassVar[tuple[StateField, ...]] = ()
 
     @property
@@ -232,7 +276,8 @@ class State:
 
     def save(self, rows: int = UNKNOWN) -> Saved:
         """Return the state for `load` of a fresh one of the same class; `rows`: see `OF_OWNER`."""
-        said: Saved = {} if self.layout is None else {"layout": list(self.layout)}
+        layout = self.stored_as
+        said: Saved = {} if layout is None else {"layout": [layout.name, layout.version]}
         return said | self.content(rows)
 
     def content(self, rows: int) -> Saved:
@@ -241,11 +286,11 @@ class State:
 
     def load(self, saved: Saved) -> None:
         """Take over a saved state. Raises `StateError` if it is of another layout."""
-        found = saved.get("layout")
-        if self.layout is not None and found != list(self.layout):
-            name, version = self.layout
+        layout, found = self.stored_as, saved.get("layout")
+        if layout is not None and found != [layout.name, layout.version]:
             raise StateError(
-                f'the saved state of "{name}" has layout {found}, and this windrow reads {version}',
+                f'the saved state of "{layout.name}" has layout {found},'
+                f" and this windrow reads {layout.version}",
                 hint="Start the query anew, or with the windrow that saved it.",
             )
         self.take_over(saved)
@@ -277,7 +322,7 @@ class State:
 
 def misfit(owner: State, name: str, found: str) -> StateError:
     """Return the error of a saved field that its state cannot take over."""
-    stored = type(owner).__name__ if owner.layout is None else owner.layout[0]
+    stored = type(owner).__name__ if owner.stored_as is None else owner.stored_as.name
     return StateError(
         f'the saved state of "{stored}" does not fit',
         detail=f"Its field {name} has {found}.",

@@ -21,7 +21,7 @@ from windrow.kernels.hashing import (
     release_codes,
 )
 from windrow.operators.state.aligned import aligned, larger
-from windrow.operators.state.fields import ArrayField, NestedField, ScratchField, State
+from windrow.operators.state.fields import ArrayField, NestedField, ScratchField, State, StateLayout
 from windrow.operators.task import Saved
 from windrow.operators.vector import I64, is_interned
 
@@ -58,7 +58,7 @@ class KeyTable(State):
       3. live entries and free entries are all entries ever used.
     """
 
-    layout = "key-table", 1
+    stored_as = StateLayout("key-table")
     state_fields = (
         ArrayField("words", length="entries"),
         ArrayField("hashes", length="entries", room="capacity"),
@@ -114,6 +114,7 @@ class KeyTable(State):
 
     def live(self) -> I64:
         """Return all live codes, ascending."""
+        # Free codes are listed, live ones are not.
         used = np.ones(int(self.meta[ENTRIES]), np.bool_)
         used[self.free[: self.meta[FREE]]] = False
         return np.flatnonzero(used)
@@ -124,6 +125,7 @@ class KeyTable(State):
             self.words = grown(self.words, entries)  # type: ignore[assignment]
             self.hashes = grown(self.hashes, entries)  # type: ignore[assignment]
             self.free = grown(self.free, entries)  # type: ignore[assignment]
+        # Half full at most, if all rows are new, so that probes end soon.
         if 2 * (len(self) + more) > len(self.slots):
             size = len(self.slots)
             while size < 2 * (len(self) + more):
@@ -166,15 +168,21 @@ class KeyTable(State):
 
 @dataclass(frozen=True)
 class TableField(NestedField):
-    """A `KeyTable`; `fields` names the attribute with the `Field`s of its words from `first` on."""
+    """A `KeyTable`; `fields` names the attribute with the `Field`s of its words from `first` on.
+
+    Of a list of tables, that attribute has the fields of each.
+    """
 
     fields: str = ""
     first: int = 0
 
     def codes(self, owner: State) -> list[I64]:
         """Return the words of interned columns of all live entries."""
-        fields: Iterable[Field] = attrgetter(self.fields)(owner)
-        return interned_words(fields, getattr(owner, self.name), self.first)
+        tables, fields = getattr(owner, self.name), attrgetter(self.fields)(owner)
+        if isinstance(tables, KeyTable):
+            return interned_words(fields, tables, self.first)
+        each = zip(fields, tables, strict=True)
+        return [codes for own, table in each for codes in interned_words(own, table, self.first)]
 
 
 def interned_words(fields: Iterable[Field], table: KeyTable, first: int = 0) -> list[I64]:

@@ -9,7 +9,7 @@ import numpy as np
 from windrow.core.time import FOREVER
 from windrow.kernels.expiring_distinct import NOT_THERE, emit_arrivals, emit_expirations
 from windrow.operators.state.calendar import CalendarQueue
-from windrow.operators.state.fields import ArrayField, NestedField, State
+from windrow.operators.state.fields import ArrayField, NestedField, State, StateLayout
 from windrow.operators.vector import I64
 
 SMALLEST = 64
@@ -25,7 +25,7 @@ class LatestEnds(State):
       1. each code that ends is queued once, not later than it ends.
     """
 
-    layout = "latest-ends", 1
+    stored_as = StateLayout("latest-ends")
     state_fields = (ArrayField("ends", fill=NOT_THERE), NestedField("queue"))
 
     ends: I64 = field(default_factory=lambda: np.full(SMALLEST, NOT_THERE))

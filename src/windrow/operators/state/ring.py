@@ -77,12 +77,14 @@ class Ring(State):
         if not len(self):
             lifetime = int(exp[0]) - int(ts[0])
             self.exp, self.lifetime = NO_ENDS, lifetime if lifetime < ENDLESS else 0
+        # From the first row on that lives longer or shorter, every row has an end of its own.
         if not len(self.exp) and (exp - ts != self.lifetime).any():
             self.exp = self.ts + self.lifetime
 
     def drop_to(self, row: int) -> None:
         """Forget all rows before `row`."""
         self.tail = row
+        # An eighth, so that a window that breathes does not move its rows each time.
         if len(self.ts) > SMALLEST and 8 * len(self) < len(self.ts):
             self._resize(max(SMALLEST, 2 * len(self)))
 
@@ -112,6 +114,7 @@ class Ring(State):
         """Return the number of the first row with exp > clock; ends ascend. O(log rows)."""
         times, limit = self.exp, clock
         if not len(times):
+            # All rows live equally long: the order of arrival is that of ends.
             times, limit = self.ts, clock - self.lifetime
         if limit < BEGINNING:  # no row can have ended
             return self.tail

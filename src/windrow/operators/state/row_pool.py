@@ -65,6 +65,7 @@ class RowPool(State):
         """Forget rows. Each is there and occurs once."""
         self.free[self.freed : self.freed + len(rows)] = rows
         self.freed += len(rows)
+        # Nothing is there: numbers may begin anew, and a burst's room is given back.
         if self.freed == self.used:
             self.used = self.freed = 0
             if len(self.ts) > SMALLEST:

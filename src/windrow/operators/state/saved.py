@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from windrow.core.errors import StateError
 
@@ -133,3 +134,37 @@ def _value(outline: Any, bodies: npt.NDArray[np.uint8]) -> object:
         case {"dict": items}:
             return {_value(k, bodies): _value(v, bodies) for k, v in items}
     return outline
+
+
+def arrow_table(saved: Saved) -> pa.Table:
+    """Return saved state as a table of one row: a column a field, states inside as structs.
+
+    >>> arrow_table({"ends": np.array([5, 9]), "left": {"rows": np.zeros((3, 2))}}).schema
+    ends: large_list<item: int64>
+      child 0, item: int64
+    left: struct<rows: large_list<item: fixed_size_list<item: double>[2]>>
+      child 0, rows: large_list<item: fixed_size_list<item: double>[2]>
+          child 0, item: fixed_size_list<item: double>[2]
+              child 0, item: double
+    """
+    return pa.table({str(name): _arrow(value) for name, value in saved.items()})
+
+
+def _arrow(value: object) -> pa.Array:
+    """Return an array of one value."""
+    match value:
+        case np.ndarray():
+            rows = pa.array(np.ascontiguousarray(value).reshape(-1))
+            for width in reversed(value.shape[1:]):
+                rows = pa.FixedSizeListArray.from_arrays(rows, width) if width else pa.nulls(0)
+            return pa.LargeListArray.from_arrays(pa.array([0, len(rows)], pa.int64()), rows)
+        case dict() if value:
+            return pa.StructArray.from_arrays([*map(_arrow, value.values())], [*map(str, value)])
+        case list() | tuple() if len(set(map(type, value))) > 1 or _nests(value):
+            return _arrow(dict(enumerate(value)))
+        case _:
+            return pa.array([value])
+
+
+def _nests(values: list[object] | tuple[object, ...]) -> bool:
+    return any(isinstance(value, dict | list | tuple | np.ndarray) for value in values)

@@ -60,6 +60,7 @@ class RecentAnswersTask(StatefulTask):
         """Take changes; return those of the recent answers at multiples before `clock`."""
         (delta,) = inputs
         assert self.next is not None, "a query begins before it steps"
+        # Not before the refresh that comes next: earlier ones have been emitted.
         at = np.maximum(next_multiples(delta.ts, self.slide), self.next)
         self._changes.push(Delta(at, delta.columns, None, delta.weights()))
         self.counters.tuples_in += len(delta)
@@ -77,6 +78,7 @@ class RecentAnswersTask(StatefulTask):
         parts = [Delta.empty(self.schema, signed=True)]
         while self.next <= end:
             self._fold(self.next)
+            # Between two changes all refreshes show the same rows.
             until = min(self._changes.first, self._leaving.first, end + self.slide)
             parts.append(self._constant(until))
             self.next = until

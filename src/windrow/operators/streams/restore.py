@@ -22,7 +22,7 @@ from windrow.kernels.streams import (
 )
 from windrow.operators.codec import RowCodec
 from windrow.operators.delta import Delta
-from windrow.operators.state.fields import ArrayField, ScratchField, State
+from windrow.operators.state.fields import ArrayField, ScratchField, State, StateLayout
 from windrow.operators.state.key_table import KeyTable, TableField, grown
 from windrow.operators.vector import I64, Vector
 from windrow.operators.window.slide import next_multiples
@@ -37,7 +37,7 @@ class RestoredChanges(State):
       3. a row that is in neither list shows what it has.
     """
 
-    layout = "restored-changes", 1
+    stored_as = StateLayout("restored-changes")
     state_fields = (
         TableField("table", fields="schema"),
         ArrayField("rows", length="table.entries", room="table.capacity"),

@@ -74,6 +74,7 @@ class PartitionRowsWindow(StatefulTask):
         keys = self.key_codec.words([delta.columns[n] for n in self.key_names], rows)
         codes = self.table.encode(keys)
         self._reserve(rows)
+        # Each tuple that comes lets at most one of its key go.
         out = np.empty((3, 2 * rows), np.int64)
         out[2, 0] = self.used
         words = np.empty((2 * rows, self.codec.width), np.int64)

@@ -11,7 +11,7 @@ from windrow.core.time import FOREVER
 from windrow.operators.delta import Delta
 from windrow.operators.netting import net_per_instant
 from windrow.operators.state.backlog import Backlog
-from windrow.operators.state.fields import NestedField, State
+from windrow.operators.state.fields import NestedField, State, StateLayout
 from windrow.operators.vector import I64
 
 SPARE = 4096
@@ -34,7 +34,7 @@ def next_multiples(times: I64, slide: int) -> I64:
 class SlidChanges(State):
     """Signed changes that wait for the next multiple of `slide`, netted."""
 
-    layout = "slid-changes", 1
+    stored_as = StateLayout("slid-changes")
     state_fields = (NestedField("waiting"),)
 
     def __init__(self, schema: Schema, slide: int) -> None:

@@ -67,6 +67,7 @@ MAX_NODES = 100_000
 one inside another they grow exponentially."""
 
 NO_AGGREGATE = {
+    "VALUES": "Each row stands by itself there.",
     "WHERE": "WHERE chooses the tuples that an aggregate then folds.",
     "ON": "ON chooses the tuples that an aggregate then folds.",
     "FILTER": "FILTER chooses the tuples that the aggregate then folds.",

@@ -12,7 +12,7 @@ from windrow.core.naming import require_text, shown
 from windrow.core.time import BEGINNING, Clock
 from windrow.kernels.cache import warn_if_cold
 from windrow.language.parameters import with_parameters
-from windrow.language.statements import CreateQuery, Drop, Explain, Select, Statement
+from windrow.language.statements import CreateQuery, Drop, Explain, Insert, Select, Statement
 from windrow.operators.queued import Processor
 from windrow.operators.task import Saved
 from windrow.operators.vector import I64
@@ -20,7 +20,14 @@ from windrow.optimize.passes import require_early_inputs
 from windrow.plan.catalog import Relation, Stream
 from windrow.plan.functions.moments import FIRST_MOMENT
 from windrow.plan.nodes import Query
-from windrow.plan.session import DIFFERENT_NAMES, QUERY_HINT, SCRIPT_HINT, Session, unregistered
+from windrow.plan.session import (
+    DIFFERENT_NAMES,
+    QUERY_HINT,
+    SCRIPT_HINT,
+    Inserted,
+    Session,
+    unregistered,
+)
 from windrow.plan.settings import (
     LOCAL,
     check_setting,
@@ -39,7 +46,7 @@ from windrow.runtime.local.ingest import FittedRows, Timed, to_batch
 from windrow.runtime.local.inputs import StreamInput
 from windrow.runtime.local.memory import keep_freed_memory
 from windrow.runtime.local.query import RunningQuery
-from windrow.runtime.local.reading import Pushed, read_columns
+from windrow.runtime.local.reading import Pushed, inserted_rows, read_columns
 from windrow.runtime.local.relations import RelationInput, change_fields, clock_of_times
 
 STRATEGIES = ("auto", "upa", "direct", "negative")
@@ -126,6 +133,8 @@ class Database(Declarations):
             case CreateQuery(name=name) if isinstance(result, Query):
                 if not (statement.if_not_exists and name.lower() in self._running):
                     self._start(result, None)
+            case Insert() if isinstance(result, Inserted):
+                self.push(result.name, inserted_rows(result))
             case Drop(kind="QUERY", name=name):
                 self._retire(name.lower())
             case Drop(name=name):

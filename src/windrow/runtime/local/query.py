@@ -14,7 +14,7 @@ from windrow.core.errors import InputError, SemanticError, StateError
 from windrow.core.schema import Schema
 from windrow.core.time import BEGINNING, Clock
 from windrow.operators.arrow import vector_to_arrow
-from windrow.operators.dataflow import Dataflow, loaded_delta, saved_delta
+from windrow.operators.dataflow import Dataflow
 from windrow.operators.delta import Delta
 from windrow.operators.early_watching import EarlyWatch
 from windrow.operators.few import Incoming
@@ -31,6 +31,7 @@ from windrow.operators.queued import (
     queue_stats,
 )
 from windrow.operators.source import SourceReader
+from windrow.operators.state.backlog import loaded_delta, saved_delta
 from windrow.operators.task import Saved
 from windrow.operators.vector import I64, Vector
 from windrow.operators.view import View, net_per_instant
@@ -256,11 +257,10 @@ class RunningQuery:
 
     def _sweep(self) -> None:
         """Forget text that no state, buffer or unread change refers to."""
-        live = self.physical.live_codes(self.flow)
+        live = self.flow.live_codes()
         batches = [*self._log, *(d for ds in self._buffers.values() for d in ds)]
-        batches += self.flow.held_back()
         if self.pipeline is not None:
-            batches += self.pipeline.held_back()
+            live += self.pipeline.live_codes()
         for recipient in self.recipients:
             batches += recipient.held_back()
         live += [code for d in batches for code in codes_of(d)]
@@ -421,7 +421,8 @@ class RunningQuery:
         assert isinstance(placements, dict)
         strategy = str(saved["strategy"])
         known = Statistics.load(measured)
-        running = cls(query, strategy, Interner.load(interner), known, placements, processor, plan)
+        interned = Interner.loaded(interner)
+        running = cls(query, strategy, interned, known, placements, processor, plan)
         running._restore(saved)
         return running
 

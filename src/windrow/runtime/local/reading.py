@@ -10,6 +10,10 @@ import pyarrow as pa
 
 from windrow.core.errors import InputError
 from windrow.core.naming import shown
+from windrow.core.types import sql_name
+from windrow.operators.evaluate import evaluate
+from windrow.plan.expressions import Cast, Expr
+from windrow.plan.session import Inserted
 from windrow.runtime.local.fitting import Given
 
 Pushed = object
@@ -37,6 +41,29 @@ def read_columns(data: Pushed, target: str) -> dict[str, Given]:
     if hasattr(data, "to_arrow"):
         return read_columns(_by_others(data, target, lambda frame: frame.to_arrow()), target)
     raise _unreadable(data, target)
+
+
+def inserted_rows(inserted: Inserted) -> list[dict[str, object]]:
+    """Return the rows of an INSERT, its expressions evaluated; refuse a value that does not fit."""
+    return [
+        {name: _value(name, expr) for name, expr in zip(inserted.columns, row, strict=True)}
+        for row in inserted.rows
+    ]
+
+
+def _value(name: str, expr: Expr) -> object:
+    found = _constant(expr)
+    if found is None and isinstance(expr, Cast) and _constant(expr.value) is not None:
+        raise InputError(
+            f'{_constant(expr.value)} does not fit column "{name}", which is {sql_name(expr.type)}',
+            hint="Give a value within its range.",
+        )
+    return found
+
+
+def _constant(expr: Expr) -> object:
+    (value,) = evaluate(expr, {}, 1).to_pylist()
+    return value
 
 
 def _unreadable(data: object, target: str, reason: str = "") -> InputError:

@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeVar
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pyarrow as pa
 
 from windrow.core.errors import StateError
 from windrow.core.time import Clock
+from windrow.operators.state.saved import arrow_table
 from windrow.plan.catalog import Stream
 from windrow.runtime.shards.checkpoint import read_checkpoint
 from windrow.runtime.shards.clocks import BatchClock
 from windrow.runtime.shards.entry import INGEST, STEP, Footer, LogStep, read_footer
 from windrow.runtime.shards.files import open_files
-from windrow.runtime.shards.layout import layout_of
+from windrow.runtime.shards.layout import layout_of, wired
 from windrow.runtime.shards.lease import holder_of, named, shown_time
 from windrow.runtime.shards.store import Store
 
@@ -85,6 +89,34 @@ def describe(where: str, *, verify: bool = False) -> CheckpointState:
         tuple(_shard(store, verify=verify) for store in stores),
         _holder(where),
     )
+
+
+def export_state(where: str, folder: Path) -> int:
+    """Write what each operator stored at the newest snapshot of each shard; return how many files.
+
+    `<shard>-<query>-<number of the operator>.arrow`, whose metadata has the operator; and
+    `<shard>-<query>-text.arrow` with the text that codes stand for.
+    """
+    checkpoint = read_checkpoint(where)
+    program, files = checkpoint.program, open_files(where)
+    layout, wirings = wired(program)
+    count = 0
+    for number in range(program.shards):
+        store = Store(files, number, layout.levels, checkpoint.fingerprint)
+        if not store.kept():
+            continue
+        saved: Any = store.read_snapshot(max(store.kept()))
+        for output, wiring, query in zip(layout.outputs, wirings, saved["queries"], strict=True):
+            labels = [s.label for s in wiring.physical.stages if s.task is not None]
+            states = dict(enumerate(query["flow"]["flow"]["tasks"])) | {"text": query["interner"]}
+            for at, state in states.items():
+                label = labels[at] if isinstance(at, int) else "interned text"
+                table = arrow_table(state).replace_schema_metadata({"operator": label})
+                path = folder / f"{number:04}-{output.query}-{at}.arrow"
+                with pa.ipc.new_file(path, table.schema) as writer:
+                    writer.write_table(table)
+            count += len(states)
+    return count
 
 
 def _holder(where: str) -> str:

@@ -12,7 +12,6 @@ import pyarrow as pa
 from windrow.core.errors import StateError
 from windrow.core.time import BEGINNING, FOREVER
 from windrow.operators.arrow import vector_from_arrow, vector_to_arrow, words_of
-from windrow.operators.dataflow import loaded_delta, saved_delta
 from windrow.operators.delta import Delta
 from windrow.operators.early_looks import watches_of
 from windrow.operators.handover import carried
@@ -20,6 +19,7 @@ from windrow.operators.levels import LeveledFlow, StepRange
 from windrow.operators.ordering import RowOrder
 from windrow.operators.queued.delays import Delays
 from windrow.operators.source import SourceReader
+from windrow.operators.state.backlog import loaded_delta, saved_delta
 from windrow.operators.task import Saved, Task
 from windrow.operators.vector import I64
 from windrow.operators.view import net_per_instant
@@ -241,9 +241,8 @@ class ShardQuery:
         self.steps += self.runs
         if self.steps % SWEEP_CHECK or not self.wiring.interner.wants_sweep:
             return
-        flow = self.flow.flow
-        batches = [d for ds in self._buffers.values() for d in ds] + flow.held_back()
-        live = self.wiring.physical.live_codes(flow)
+        batches = [d for ds in self._buffers.values() for d in ds]
+        live = self.flow.live_codes()
         self.flow.rest()
         self.wiring.interner.sweep(live + [code for d in batches for code in codes_of(d)])
 

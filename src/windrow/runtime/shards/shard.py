@@ -330,7 +330,7 @@ class Shard:
         """Take over a saved state of the same program."""
         queries = saved["queries"]
         assert isinstance(queries, list)
-        self._build([Interner.load(q["interner"]) for q in queries])
+        self._build([Interner.loaded(q["interner"]) for q in queries])
         self.clocks.load(saved["clocks"])  # type: ignore[arg-type]
         self.late |= dict(saved["late"])  # type: ignore[call-overload]
         self.rows_in = int(saved["rows_in"])  # type: ignore[call-overload]

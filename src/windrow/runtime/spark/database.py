@@ -15,7 +15,7 @@ from windrow.core.errors import BindError, InputError, RunError
 from windrow.core.naming import require_text, shown
 from windrow.language.parameters import with_parameters
 from windrow.language.printing import name_sql
-from windrow.language.statements import CreateQuery, Drop, Select, Statement
+from windrow.language.statements import CreateQuery, Drop, Insert, Select, Statement
 from windrow.plan.catalog import Stream
 from windrow.plan.explain import explain_text
 from windrow.plan.nodes import Query
@@ -163,6 +163,13 @@ class SparkDatabase(Declarations):
     def _after(self, statement: Statement, result: object) -> None:
         if isinstance(statement, Select):
             raise unregistered(statement)
+        if isinstance(statement, Insert):
+            raise BindError(
+                f'rows cannot be inserted into "{statement.name}" on Spark',
+                detail="There the rows of streams and relations come from their sources.",
+                hint='Write them where USING reads them, or use engine="local".',
+                span=statement.name_span,
+            )
         if isinstance(statement, Drop):
             self._require_unread(statement)
         self._script.note(statement)

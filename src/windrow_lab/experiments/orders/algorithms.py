@@ -25,8 +25,7 @@ from windrow.core.types import BIGINT
 from windrow.operators.delta import Delta
 from windrow.operators.join.fifo import FifoJoin
 from windrow.operators.join.hash import HashJoin
-from windrow.operators.join.match import Match, Residual, Side
-from windrow.operators.join.multi.match import MultiMatch, Order
+from windrow.operators.join.match import Match, MultiMatch, Order, Residual, Side
 from windrow.operators.join.multi.program import compile_orders
 from windrow.operators.join.multi.task import MultiJoin
 from windrow.operators.vector import I64, Bools, Vector

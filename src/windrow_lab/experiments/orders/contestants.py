@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from windrow.cli.calibrate.digest import digest
 from windrow.operators.delta import Delta
-from windrow.operators.join.multi.match import Order
+from windrow.operators.join.match import Order
 from windrow.optimize.join_costs import Streams
 from windrow_lab.contest.agreement import Agreement
 from windrow_lab.contest.clock import timed

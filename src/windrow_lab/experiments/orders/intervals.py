@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from windrow.operators.join.multi.match import Order
+from windrow.operators.join.match import Order
 from windrow.optimize.join_costs import (
     JoinStream,
     Streams,

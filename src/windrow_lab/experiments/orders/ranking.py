@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import combinations
 from typing import ClassVar
 
-from windrow.operators.join.multi.match import Order
+from windrow.operators.join.match import Order
 from windrow.optimize.join_costs import Streams, eager, lazy, order_of, tree
 from windrow.physical.conditions import Method
 from windrow_lab.contest.measurement import Measurement

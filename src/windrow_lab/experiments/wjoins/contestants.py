@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from windrow.cli.calibrate.digest import digest
 from windrow.operators.delta import Delta
-from windrow.operators.join.multi.match import MultiMatch, Order
+from windrow.operators.join.match import MultiMatch, Order
 from windrow.operators.join.wjoin import (
     HashWJoin,
     MergeWJoin,

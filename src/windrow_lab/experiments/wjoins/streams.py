@@ -15,7 +15,7 @@ import numpy as np
 from windrow.core.schema import Field, Schema
 from windrow.core.types import BIGINT
 from windrow.operators.delta import Delta
-from windrow.operators.join.multi.match import MultiMatch
+from windrow.operators.join.match import MultiMatch
 from windrow.operators.vector import I64, Vector
 from windrow.physical.conditions import Equality, JoinInput, PairBand, TimeBand
 

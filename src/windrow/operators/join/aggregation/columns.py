@@ -7,7 +7,7 @@ import numpy as np
 from windrow.core.schema import Field
 from windrow.operators.join.aggregation.op import AggregationJoin
 from windrow.operators.join.aggregation.walk import ContributionBatch
-from windrow.operators.join.multi.copies import BagOfRows
+from windrow.operators.join.multi.stores import BagOfRows
 from windrow.operators.vector import Vector, empty_data
 from windrow.physical.calls import GroupBy
 
@@ -32,7 +32,7 @@ class ContributedColumns:
         read: dict[str, Vector] = {}
         for i, names in enumerate(self.names):
             if names:
-                read |= self.entries[i].columns(names, part.entries(i))
+                read |= self.entries[i].columns(part.entries(i), names)
         if self.op.match.residual is not None and len(part):
             chosen = np.flatnonzero(self.op.match.residual(read, len(part)))
             if len(chosen) < len(part):

@@ -25,7 +25,7 @@ from windrow.operators.join.aggregation.op import AggregationJoin
 from windrow.operators.join.aggregation.parts import Contributions, EarlyFold, InputChanges
 from windrow.operators.join.aggregation.task import AggregationJoinTask
 from windrow.operators.join.aggregation.walk import ContributionBatch
-from windrow.operators.join.multi.match import Order
+from windrow.operators.join.match import Order
 from windrow.operators.vector import I64, Vector
 from windrow.physical.conditions import Method
 from windrow.physical.parts import PartColumns, PartKind
@@ -102,15 +102,11 @@ class ContributingJoinTask(AggregationJoinTask):
 
     def check(self) -> None:
         """Assert the invariants that do not concern groups, which are elsewhere."""
-        self.inputs.check()
-        entries = [self.inputs.rows.taken(i) for i in range(len(self.entries))]
+        for state in (self.inputs, self.grouping, *self.early.values()):
+            state.check()
         held = np.flatnonzero(self.groups.rows)
         assert (self.groups.rows[held] > 0).all(), "a group has less than no results"
-        self.grouping.check(entries, held)
-        for c, early in self.early.items():
-            which = self.op.folds[c].early
-            assert which is not None, "a late call has no entries"
-            early.check(entries[which], held)
+        self._check_live(held)
 
 
 def _early(

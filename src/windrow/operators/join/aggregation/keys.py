@@ -12,8 +12,6 @@ input, its part is the group. Keys that are computed of several inputs are hashe
 
 from __future__ import annotations
 
-from typing import cast
-
 import numpy as np
 
 from windrow.core.schema import Field
@@ -25,26 +23,31 @@ from windrow.kernels.contributions import (
     unnamed,
 )
 from windrow.kernels.groups import GROUP
-from windrow.kernels.hashing import ENTRIES
 from windrow.kernels.records import gather_word
 from windrow.operators.codec import RowCodec
 from windrow.operators.delta import Delta
 from windrow.operators.join.aggregation.op import AggregationJoin
 from windrow.operators.join.aggregation.walk import ContributionBatch
 from windrow.operators.state.bag import encode_sparingly
-from windrow.operators.state.key_table import KeyTable, grown, interned_words
-from windrow.operators.task import Saved
+from windrow.operators.state.fields import ArrayField, NestedField, State
+from windrow.operators.state.key_table import KeyTable, TableField, grown
 from windrow.operators.vector import I64, Vector
 
 NO_PARTS: I64 = np.zeros(1, np.int64)
 
 
-class KeyParts:
+class KeyParts(State):
     """The keys that are columns of one input: a code for each, and that of each entry.
 
     Invariant, asserted by `check`: `counts` has the entries of each part, and exactly the parts
     with entries are kept.
     """
+
+    state_fields = (
+        TableField("table", fields="codec.fields"),
+        ArrayField("parts"),
+        ArrayField("counts", length="table.entries", room="table.capacity"),
+    )
 
     def __init__(self, which: int, fields: tuple[Field, ...]) -> None:
         self.which = which
@@ -60,6 +63,7 @@ class KeyParts:
             self.parts = grown(self.parts, capacity)  # type: ignore[assignment]
             self.parts[known:] = -1
         fresh = np.empty(len(entries), np.int64)
+        # Most changes are about entries that have a part already.
         fresh = fresh[: unnamed(entries, self.parts, fresh)]
         if not len(fresh):
             return
@@ -79,40 +83,15 @@ class KeyParts:
         found = self.codec.columns_at(self.table.words, codes)
         return {f.name: v for f, v in zip(self.codec.fields, found, strict=True)}
 
-    @property
-    def nbytes(self) -> int:
-        """Exact size of the arrays."""
-        return self.table.nbytes + self.parts.nbytes + self.counts.nbytes
-
-    def save(self) -> Saved:
-        """Return all that `load` needs."""
-        return {
-            "table": self.table.save(),
-            "parts": self.parts.copy(),
-            "counts": self.counts.copy(),
-        }
-
-    def load(self, saved: Saved) -> None:
-        """Take over saved parts, under their codes."""
-        self.table = KeyTable.loaded(cast("Saved", saved["table"]))
-        self.parts = cast("I64", saved["parts"]).copy()
-        counts = cast("I64", saved["counts"]).copy()
-        self.counts = grown(counts, self.table.capacity)  # type: ignore[assignment]
-
-    def live_codes(self) -> list[I64]:
-        """Return the interned codes that keys refer to."""
-        return interned_words(self.codec.fields, self.table)
-
-    def check(self, entries: I64) -> None:
+    def check_live(self, entries: I64) -> None:
         """Assert the invariant, given the live entries."""
-        self.table.check()
         assert np.array_equal(np.flatnonzero(self.parts >= 0), entries), "an entry has no part"
         counted = np.bincount(self.parts[entries], minlength=len(self.counts))
         assert np.array_equal(counted, self.counts), "a part is miscounted"
         assert np.array_equal(np.flatnonzero(counted), self.table.live()), "a useless part"
 
 
-class ContributionGroups:
+class ContributionGroups(State):
     """Names the groups of contributions.
 
     keys                         parts    table               group
@@ -121,6 +100,8 @@ class ContributionGroups:
     columns of several inputs    each     of parts            a combination of parts
     computed of contributions    -        of words of keys    the words
     """
+
+    state_fields = (TableField("table", fields="words_of"), NestedField("parts"))
 
     def __init__(self, op: AggregationJoin) -> None:
         self.fields = op.keys
@@ -133,19 +114,21 @@ class ContributionGroups:
         self.computed = sum(len(p.codec.fields) for p in self.parts) < len(op.keys)
         self.parts = () if self.computed else self.parts
         self.table = KeyTable(self.codec.width if self.computed else len(self.parts))
+        self.words_of = self.fields if self.computed else ()
         self.named = self.computed or len(self.parts) > 1
 
     @property
     def used(self) -> int:
         """How many codes of groups were ever used."""
         if self.named:
-            return int(self.table.meta[ENTRIES])
-        return int(self.parts[0].table.meta[ENTRIES]) if self.parts else 1
+            return self.table.entries
+        return self.parts[0].table.entries if self.parts else 1
 
     def events(self, part: ContributionBatch, columns: dict[str, Vector], log: I64, ts: I64) -> I64:
         """Return events for contributions, with their groups, weights and times."""
         events = np.empty((5, len(part)), np.int64)
         line, parts = -1, NO_PARTS
+        # The part is the group: no second table, and no hashing a contribution.
         if len(self.parts) == 1:
             line, parts = self.parts[0].which, self.parts[0].parts
         make_events(part.lines, part.start, line, parts, log, ts, events)
@@ -185,33 +168,10 @@ class ContributionGroups:
             return self.table.live()
         return self.parts[0].table.live() if self.parts else np.zeros(1, np.int64)
 
-    @property
-    def nbytes(self) -> int:
-        """Exact size of the state."""
-        return self.table.nbytes + sum(p.nbytes for p in self.parts)
-
-    def save(self) -> Saved:
-        """Return all that `load` needs."""
-        return {"table": self.table.save(), "parts": [p.save() for p in self.parts]}
-
-    def load(self, saved: Saved) -> None:
-        """Take over a saved state, under the same codes."""
-        self.table = KeyTable.loaded(cast("Saved", saved["table"]))
-        for keys, kept in zip(self.parts, cast("list[Saved]", saved["parts"]), strict=True):
-            keys.load(kept)
-
-    def live_codes(self) -> list[I64]:
-        """Return the interned codes that keys refer to."""
-        found = interned_words(self.fields, self.table) if self.computed else []
-        for keys in self.parts:
-            found += keys.live_codes()
-        return found
-
-    def check(self, entries: list[I64], groups: I64) -> None:
+    def check_live(self, entries: list[I64], groups: I64) -> None:
         """Assert the invariants, given live entries of each input and groups with results."""
         for keys in self.parts:
-            keys.check(entries[keys.which])
-        self.table.check()
+            keys.check_live(entries[keys.which])
         if self.named:
             assert np.array_equal(self.table.live(), groups), "groups and results differ"
         elif self.parts:

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from windrow.core.schema import Field, Schema
-from windrow.operators.join.multi.match import MultiMatch
+from windrow.operators.join.match import MultiMatch
 from windrow.operators.vector import Vector
 from windrow.physical.calls import GroupBy, PlacedCall
 

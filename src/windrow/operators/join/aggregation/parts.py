@@ -10,10 +10,12 @@ of other inputs as they are then, and a change of its own input changes those.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Protocol
 
-from windrow.operators.task import Saved
+import numpy as np
+
+from windrow.operators.state.fields import State
 from windrow.operators.vector import I64, Bools, Vector
 
 
@@ -71,42 +73,47 @@ class Contributions:
         return self.events, self.entries, self.change
 
 
-class EarlyFold(Protocol):
+class EarlyFold(State, ABC):
     """An early call: partial values by entry of its input, values by group."""
 
     @property
     def comparisons(self) -> int:
         """Return how many values have been compared."""
+        return 0
 
+    @property
+    @abstractmethod
+    def copies(self) -> I64:
+        """The copies of each entry."""
+
+    @property
+    def entries_used(self) -> int:
+        """Behind which entry none has copies: the others' partial values are nothing."""
+        found = np.flatnonzero(self.copies)
+        return int(found[-1]) + 1 if len(found) else 0
+
+    @abstractmethod
     def reserve(self, entries: int, groups: int) -> None:
         """Make room for codes of entries and of groups below these."""
 
+    @abstractmethod
     def fold(self, part: Contributions, out: I64, valid: Bools) -> None:
         """Fold a part; fill in the word of each emission, and whether it is not NULL.
 
         `valid` comes as true everywhere; words that are not valid may be anything.
         """
 
+    @abstractmethod
     def release_entries(self, entries: I64) -> None:
         """Forget entries, each of which has no copies."""
 
     def release_groups(self, groups: I64) -> None:
         """Forget groups, each of which has no results."""
 
-    def held(self) -> int:
+    def entries(self) -> int:
         """Return how many values are stored, besides sums and counts."""
+        return 0
 
-    def nbytes(self) -> int:
-        """Return the exact size of the state."""
-
-    def save(self, entries: int, groups: int) -> Saved:
-        """Return the state of codes below these."""
-
-    def load(self, saved: Saved) -> None:
-        """Take over a saved state."""
-
-    def live_codes(self) -> list[I64]:
-        """Return the codes of interned values in the state."""
-
-    def check(self, entries: I64, groups: I64) -> None:
-        """Assert the invariants, given the live entries and groups."""
+    @abstractmethod
+    def check_live(self, entries: I64, groups: I64) -> None:
+        """Assert what is true of live entries and groups, and of all others."""

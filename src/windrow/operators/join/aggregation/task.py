@@ -12,7 +12,6 @@ from typing import cast
 import numpy as np
 
 from windrow.kernels.groups import TIME
-from windrow.kernels.hashing import ENTRIES
 from windrow.operators.aggregate.batch import Accumulator, EventBatch
 from windrow.operators.aggregate.choose import accumulator
 from windrow.operators.aggregate.groups import Emissions, GroupRows, RowChanges
@@ -24,20 +23,22 @@ from windrow.operators.join.aggregation.keys import ContributionGroups
 from windrow.operators.join.aggregation.op import AggregationJoin
 from windrow.operators.join.aggregation.parts import Contributions, EarlyFold, InputChanges
 from windrow.operators.join.aggregation.walk import ContributionBatch, Walk
+from windrow.operators.join.match import Order
 from windrow.operators.join.multi.arrivals import Arrivals
-from windrow.operators.join.multi.copies import BagOfRows
-from windrow.operators.join.multi.loops import Loops, sliced
-from windrow.operators.join.multi.match import Order
-from windrow.operators.join.multi.rows import NONE
-from windrow.operators.join.multi.signed import SignedInputs
+from windrow.operators.join.multi.inputs import SignedInputs
+from windrow.operators.join.multi.loops import sliced
+from windrow.operators.join.multi.stores import BagOfRows
+from windrow.operators.join.multi.task import LoopedTask
+from windrow.operators.join.rows import NONE
 from windrow.operators.join.zset import count_in
 from windrow.operators.netting import net_per_instant
-from windrow.operators.task import Counters, Saved
+from windrow.operators.state.fields import NestedField
+from windrow.operators.task import Counters
 from windrow.operators.vector import I64, Vector
 from windrow.physical.conditions import Method
 
 
-class AggregationJoinTask:
+class AggregationJoinTask(LoopedTask):
     """An `AggregationJoin` at work: signed inputs → signed. One row a group of the join's results.
 
         w copies of an entry of Sᵢ  ──►  w · n₁ · n₂ ··· results for the group of each combination
@@ -47,6 +48,14 @@ class AggregationJoinTask:
     results. Costs O(changes + entries looked at + contributions); stores entries, the partial
     values of early calls, and groups. Each order begins with its own input.
     """
+
+    state_fields = (
+        NestedField("inputs"),
+        NestedField("grouping"),
+        NestedField("groups", rows="grouping.used"),
+        NestedField("folds", rows="grouping.used"),
+    )
+    inputs: SignedInputs
 
     def __init__(
         self,
@@ -70,28 +79,12 @@ class AggregationJoinTask:
                 self.late[c] = accumulator(fold.call, interner, unsigned=False)
             else:
                 self.early[c] = early_fold(fold.call, fold.early, interner)
+        made = self.late | self.early
+        self.folds: list[Accumulator | EarlyFold] = [made[c] for c in range(len(made))]
         self.looked = 0
         self.fan_out = 0.0  # rows that a change made, lately
         self.nothing = Delta.empty(op.schema, signed=True)
         self._reserve()
-
-    @property
-    def seen(self) -> list[int]:
-        """How many changes of each input have come."""
-        return self.inputs.seen
-
-    @property
-    def loops(self) -> Loops:
-        """The loops, and the orders that they follow."""
-        return self.inputs.loops
-
-    @property
-    def _folds(self) -> list[Accumulator | EarlyFold]:
-        return [*self.late.values(), *self.early.values()]
-
-    def reorder(self, orders: tuple[Order, ...]) -> None:
-        """Follow other orders from now on. Costs nothing that grows with the windows."""
-        self.inputs.reorder(orders)
 
     def begin(self, start: int) -> Delta | None:
         """Return the row of the one group of no results, if there are no keys."""
@@ -103,6 +96,7 @@ class AggregationJoinTask:
             for i, source in enumerate(inputs)
         )
         part = ContributionBatch(np.zeros((len(inputs) + 2, 1), np.int64), 1, 0, 1, 1.0)
+        # It counts nothing, but makes every call say what it is of no values.
         events = np.zeros((5, 1), np.int64)  # an event of weight 0, about a row of NULLs
         events[TIME] = start
         changes, row_changes = (
@@ -120,7 +114,7 @@ class AggregationJoinTask:
         for deltas, _ in sliced(changes, clock):
             if any(len(d) for d in deltas):
                 made.append(self._joined(deltas))
-        compared = sum([fold.comparisons for fold in self._folds])
+        compared = sum([fold.comparisons for fold in self.folds])
         self.counters.comparisons = self.looked + compared
         return Delta.concat(made)
 
@@ -152,6 +146,7 @@ class AggregationJoinTask:
         self.counters.probes += counters.probes
         self.looked += counters.comparisons
         self._settle(arrivals, np.concatenate(idle))
+        # An instant cut in two shows a row between its halves that no answer has.
         return net_per_instant(made) if self.walk.parted else made
 
     def _changes(
@@ -227,39 +222,13 @@ class AggregationJoinTask:
 
     def state_rows(self) -> int:
         """Return the entries, the groups, and the values that calls store."""
-        held = sum(f.entries() for f in self.late.values())
-        held += sum(f.held() for f in self.early.values())
-        return sum(self.inputs.live()) + self.groups.showing + held
+        stored = sum(fold.entries() for fold in self.folds)
+        return super().state_rows() + self.groups.showing + stored
 
-    def state_bytes(self) -> int:
-        """Return the exact size of the state."""
-        kept = self.inputs.nbytes + self.grouping.nbytes + self.groups.nbytes
-        kept += sum(fold.nbytes for fold in self.late.values())
-        return kept + sum(fold.nbytes() for fold in self.early.values())
-
-    def save(self) -> Saved:
-        """Return entries, groups and calls."""
-        used = self.grouping.used
-        early = {
-            c: fold.save(int(self._entries_of(c).table.meta[ENTRIES]), used)
-            for c, fold in self.early.items()
-        }
-        folds = {c: fold.save(used) for c, fold in self.late.items()} | early
-        return {
-            "inputs": self.inputs.save(),
-            "grouping": self.grouping.save(),
-            "groups": self.groups.save(used),
-            "folds": [folds[c] for c in range(len(folds))],
-        }
-
-    def load(self, saved: Saved) -> None:
-        """Take over entries, groups and calls, under the same codes."""
-        self.inputs.load(cast("Saved", saved["inputs"]))
-        self.grouping.load(cast("Saved", saved["grouping"]))
-        self.groups.load(cast("Saved", saved["groups"]))
-        folds = self.late | self.early
-        for c, kept in enumerate(cast("list[Saved]", saved["folds"])):
-            folds[c].load(kept)
+    def rebuild(self) -> None:
+        """Make room for the same groups everywhere."""
+        for late in self.late.values():
+            late.reserve(len(self.groups))
 
     def held(self, clock: int) -> tuple[Delta, ...]:
         """See `handover.Holding`. Only what entries and groups add up to is known."""
@@ -271,23 +240,20 @@ class AggregationJoinTask:
         return self.groups.current(np.flatnonzero(self.groups.shown), self.grouping.keys)
 
     def live_codes(self) -> list[I64]:
-        """Return the codes of interned values that entries, keys and calls hold."""
-        found = self.inputs.live_codes() + self.grouping.live_codes()
-        found += self.groups.shown_codes(np.flatnonzero(self.groups.shown))
-        for fold in self._folds:
-            found += fold.live_codes()
-        return found
+        """Return the codes of values in the state, and in the rows that groups show."""
+        return super().live_codes() + self.groups.shown_codes(np.flatnonzero(self.groups.shown))
 
-    def check(self) -> None:
+    def invariants(self) -> None:
         """Assert the invariants."""
-        self.inputs.check()
-        entries = [self.inputs.rows.taken(i) for i in range(len(self.entries))]
-        self.groups.check()
-        groups = self.groups.occupied()
-        self.grouping.check(entries, groups)
-        groups = groups if self.op.keys else np.zeros(1, np.int64)
+        groups = self.groups.occupied() if self.op.keys else np.zeros(1, np.int64)
+        self._check_live(self.groups.occupied())
         for late in self.late.values():
-            late.check()
             late.check_groups(groups)
+
+    def _check_live(self, groups: I64) -> None:
+        """Assert what is true of live entries and of groups with results."""
+        entries = [self.rows.taken(i) for i in range(len(self.entries))]
+        self.grouping.check_live(entries, groups)
+        shown = groups if self.op.keys else np.zeros(1, np.int64)
         for c, early in self.early.items():
-            early.check(entries[cast("int", self.op.folds[c].early)], groups)
+            early.check_live(entries[cast("int", self.op.folds[c].early)], shown)

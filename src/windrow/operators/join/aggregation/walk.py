@@ -24,7 +24,7 @@ from windrow.kernels.multi_joins import (
 )
 from windrow.operators.join.aggregation.parts import InputChanges
 from windrow.operators.join.multi.arrivals import Arrivals
-from windrow.operators.join.multi.signed import SignedInputs
+from windrow.operators.join.multi.inputs import SignedInputs
 from windrow.operators.task import Counters
 from windrow.operators.vector import I64, Vector
 

@@ -13,8 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from windrow.core.time import FOREVER
-from windrow.operators.join.match import after
-from windrow.operators.join.multi.match import MultiMatch
+from windrow.operators.join.match import MultiMatch, after
 from windrow.operators.vector import I64
 
 Node = tuple[int, str]
@@ -38,6 +37,7 @@ def waits(match: MultiMatch, which: int) -> Waits | None:
             for (j, name), distance in _distances(match, (i, column)).items()
             if j == other and (lag := lags[j, name]) is not None
         )
+        # No path of bands to that input: its tuples may match however late they come.
         if not ways:
             return None
         found.append(ways)
@@ -64,7 +64,9 @@ def keep_until(exp: I64, times: dict[str, I64], waiting: Waits | None) -> I64:
     for ways in waiting:
         soonest = np.full(len(exp), FOREVER)
         for column, wait in ways:
+            # Each path bounds the wait by itself, so the shortest one holds.
             soonest = np.minimum(soonest, after(times[column], wait))
+        # The row is of use as long as any other input can still bring the newest tuple.
         last = np.maximum(last, soonest)
     kept: I64 = np.minimum(exp, last)
     return kept
@@ -82,6 +84,7 @@ def _lags(match: MultiMatch) -> dict[Node, int | None]:
 def _distances(match: MultiMatch, start: Node) -> dict[Node, int]:
     """Return how much later than `start` each time column can be, at most."""
     far: dict[Node, int] = {start: 0}
+    # Bellman and Ford: a shortest path has no more bands than there are.
     for _ in range(len(match.bands) + 1):
         for b in match.bands:
             first, second = (b.first, b.band.left), (b.second, b.band.right)

@@ -18,7 +18,7 @@ from windrow.core.types import is_float
 from windrow.kernels.multi_rows import CODE, KEEP, OLDER, PORT_WORDS
 from windrow.operators.codec import RowCodec, any_null, column_of, column_words
 from windrow.operators.delta import Delta
-from windrow.operators.join.multi.match import MultiMatch, equality_codec
+from windrow.operators.join.match import MultiMatch, equality_codec
 from windrow.operators.vector import I64, Vector
 
 MAGNITUDE = np.int64(2**63 - 1)

@@ -15,7 +15,6 @@ from windrow.kernels.multi_joins import (
     EXPIRE_AT,
     EXPIRE_EVERY,
     GONE,
-    GROUP,
     LOOKED,
     MADE,
     STACK_LINES,
@@ -26,12 +25,13 @@ from windrow.kernels.multi_joins import (
     join_groups,
 )
 from windrow.operators.delta import Delta
+from windrow.operators.join.match import Order
 from windrow.operators.join.multi.arrivals import Arrivals
-from windrow.operators.join.multi.match import Order
 from windrow.operators.join.multi.program import JoinProgram, compile_orders
-from windrow.operators.join.multi.results import GatheredResults, ResultSink
 from windrow.operators.join.multi.rows import MultiJoinRows
 from windrow.operators.join.multi.stars import Stars
+from windrow.operators.join.results import GatheredResults, ResultSink
+from windrow.operators.state.fields import ListField, State
 from windrow.operators.task import Counters
 from windrow.operators.vector import I64
 from windrow.physical.conditions import Method
@@ -49,6 +49,7 @@ ROOM = 16_384
 def sliced(inputs: list[Delta], clock: int) -> Iterator[tuple[list[Delta], int]]:
     """Yield the arrivals of all inputs up to an instant, and the instant, in time order."""
     while max(len(d) for d in inputs) > SLICE:
+        # All inputs up to one instant, so that no input runs ahead of another.
         until = int(min(d.ts[SLICE - 1] for d in inputs if len(d) >= SLICE))
         parts = [d.split(until) for d in inputs]
         inputs = [rest for _, rest in parts]
@@ -73,11 +74,13 @@ class LoopStatistics:
 
 
 @dataclass(slots=True)
-class Loops:
-    """The walk over `rows` by the orders of a program.
+class Loops(State):
+    """The walk over `rows` by the orders of a program; only the orders are saved.
 
     `every` is how long the tails of rings may lag; None: as is best for the cache.
     """
+
+    state_fields = (ListField("orders"),)
 
     rows: MultiJoinRows
     method: Method
@@ -117,6 +120,7 @@ class Loops:
         """Let arrivals in, and hand over the results that they make, a bounded part at a time."""
         total, looked = len(arrivals.ts), int(self.counts[:, LOOKED].sum())
         self._reserve(total)
+        # Without loops inside loops two passes do: the first counts, the second writes.
         if isinstance(results, GatheredResults) and self._is_star(arrivals):
             self._run_stars(arrivals, results)
         else:
@@ -141,6 +145,7 @@ class Loops:
         work[AT] = work[STOP] = 0
         going = True
         while going:
+            # How many arrivals are in says how many results the rest may make.
             done = int(arrivals.spans[0].sum() - arrivals.first.sum())
             results.reserve(self.places.shape[1], done / total)
             work[MADE], work[START] = 0, results.made
@@ -157,6 +162,7 @@ class Loops:
             )
             if work[MADE]:
                 results.take(self.places, int(work[MADE]))
+            # The walk stops amid its loops where there is no room, and goes on at that depth.
             going = work[DEPTH] >= 0
 
     def _reserve(self, total: int) -> None:
@@ -175,14 +181,9 @@ class Loops:
         self.rows.release(gone)
         self.work[GONE] = 0
 
-    @property
-    def group(self) -> int:
-        """The number of the last group of arrivals."""
-        return int(self.work[GROUP])
-
-    @group.setter
-    def group(self, number: int) -> None:
-        self.work[GROUP] = number
+    def rebuild(self) -> None:
+        """Follow the saved orders."""
+        self.reorder(tuple(map(tuple, self.orders)))
 
     def statistics(self, seen: list[int], rows: list[int]) -> LoopStatistics:
         """Return what is known of the inputs."""

@@ -29,9 +29,9 @@ from windrow.kernels.multi_ahead import (
     STEP_WORDS,
 )
 from windrow.kernels.multi_joins import BAND, CHECK_WORDS, EQ, GE, GT, LE, LT, NE
+from windrow.operators.join.match import Order
 from windrow.operators.join.multi.keep import reach
 from windrow.operators.join.multi.layout import RowLayout
-from windrow.operators.join.multi.match import Order
 from windrow.operators.vector import I64
 from windrow.physical.conditions import Method
 
@@ -69,6 +69,7 @@ def compile_orders(
     shortest.
     """
     n = len(layout.match.inputs)
+    # Signed rows stay as long as they are there: their bands must always be looked at.
     reaches = [None if layout.signed else reach(layout.match, i) for i in range(n)]
     assert len(orders) == n, "an order for each origin"
     assert all(sorted(o) == list(range(n)) for o in orders), "an order names each input once"
@@ -83,12 +84,14 @@ def compile_orders(
             step[LINK] = -1
             chosen = -1
             if ways and method is Method.HASH:
+                # More values, shorter chains; of equals the first, so that plans do not vary.
                 chosen = max(ways, key=lambda c: (distinct[which, c], -c))
                 step[LINK], step[CLASS] = layout.link(which, chosen), chosen
                 step[SOURCE] = ways[chosen]
                 step[SOURCE_CODE] = layout.code(ways[chosen], chosen)
             step[FIRST_CHECK] = len(checks)
             checks += _equalities(layout, which, ways, chosen)
+            # The new row is as old as the clock: only the others may lie behind it.
             spans = [r and r * (i != origin) for i, r in enumerate(reaches)]
             checks += _bands(layout, which, outer, spans) + _compares(layout, which, outer)
             step[LAST_CHECK] = len(checks)
@@ -125,11 +128,13 @@ def _bands(layout: RowLayout, which: int, outer: Order, spans: list[int | None])
     for b in layout.match.bands:
         low, high = b.band.low, b.band.high
         first, second = spans[b.first], spans[b.second]
+        # Implied: rows of use are never farther apart than this band allows.
         if first is not None and second is not None and low <= -second and first <= high:
             continue
         if b.second == which and b.first in outer:
             found.append(_band(layout, which, b.band.right, b.first, b.band.left, (low, high)))
         elif b.first == which and b.second in outer:
+            # The inner loop's row is the first of the band here, so both bounds change sides.
             turned = (-min(high, FOREVER), -max(low, -FOREVER))
             found.append(_band(layout, which, b.band.left, b.second, b.band.right, turned))
     return found

@@ -18,8 +18,8 @@ from windrow.kernels.multi_stars import (
     write_stars,
 )
 from windrow.operators.join.multi.arrivals import Arrivals
-from windrow.operators.join.multi.results import GatheredResults
 from windrow.operators.join.multi.rows import MultiJoinRows
+from windrow.operators.join.results import GatheredResults
 from windrow.operators.threads import parts, together
 from windrow.operators.vector import I64
 
@@ -64,6 +64,7 @@ class Stars:
             counts,
             self.found,
         )
+        # An arrival's chains are listed before they are combined: room for the longest.
         if widest > self.lists.shape[1]:
             self.lists = np.empty((2, 2 * widest), np.int64)
         return count, gone
@@ -80,13 +81,17 @@ class Stars:
         ends = np.cumsum(self.found[:count, RESULTS])
         total = int(ends[-1]) if count else 0
         job = StarPass(self, arrivals, rows, results)
+        # Where a residual drops results, their places are known only when it has been asked.
         if not results.keeps_all:
             job.hand_over(count, places)
             return
+        # Threads cost more than they save where there is little to write.
         many = parts() if total >= LARGE else 1
         results.reserve(total, AHEAD)
+        # Each thread gets as many results, not as many arrivals: one key may have most of them.
         cuts = np.searchsorted(ends, [total * n // many for n in range(1, many)]).tolist()
         bounds = list(pairwise([0, *cuts, count]))
+        # Counted before, so every thread knows where its results begin.
         starts = [results.made + (int(ends[low - 1]) if low else 0) for low, _ in bounds]
         rooms = [places, *(np.empty_like(places) for _ in range(many - 1))]
         given = zip(bounds, starts, rooms, strict=True)

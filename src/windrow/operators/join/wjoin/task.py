@@ -11,7 +11,7 @@ by the last of its rows; no step waits for a stream that is silent.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, cast
+from typing import ClassVar
 
 import numpy as np
 
@@ -30,15 +30,15 @@ from windrow.kernels.wjoin_loops import (
 )
 from windrow.kernels.wjoin_rows import END, FIRST, STOP, link_rows
 from windrow.operators.delta import NO_TIMES, Delta
+from windrow.operators.join.match import MultiMatch, Order
 from windrow.operators.join.multi.loops import sliced
-from windrow.operators.join.multi.match import MultiMatch, Order
-from windrow.operators.join.multi.results import GatheredResults
-from windrow.operators.join.wjoin.index import KeyIndex
-from windrow.operators.join.wjoin.rows import StreamRows, stored_fields
+from windrow.operators.join.results import GatheredResults
+from windrow.operators.join.wjoin.rows import KeyIndex, StreamRows
 from windrow.operators.join.wjoin.terms import Terms
 from windrow.operators.join.wjoin.windows import Windows, reach_of, unfit
-from windrow.operators.state.row_columns import interned_codes, load_columns, save_columns
-from windrow.operators.task import Counters, Saved
+from windrow.operators.state.fields import ListField, NestedField, ScalarField, ScratchField
+from windrow.operators.stateless import StatefulTask
+from windrow.operators.task import Counters
 from windrow.operators.vector import I64
 
 ROOM = 32_768
@@ -48,7 +48,7 @@ LEAST_SHARE = 0.01
 """Share of the arrivals that are in by the first results, if none is: the first makes many."""
 
 
-class WJoin:
+class WJoin(StatefulTask):
     """A W-join at work: unsigned edges of pattern MON in, one such edge out.
 
     Costs O(arrivals + rows looked at + results) a step, and stores the rows that a later one
@@ -58,6 +58,13 @@ class WJoin:
     so many arrivals, and the loops look at all.
     """
 
+    state_fields = (
+        NestedField("rows"),
+        ScratchField("index"),
+        ScalarField("since"),
+        ListField("seen"),
+        ListField("orders"),
+    )
     method: ClassVar[int]
 
     def __init__(
@@ -100,9 +107,6 @@ class WJoin:
         self.orders = tuple(map(tuple, orders))
         self._order_lines: I64 = np.array(orders, np.int64)
 
-    def begin(self, start: int) -> Delta | None:
-        """Nothing is there before any tuple is."""
-
     def step(self, inputs: tuple[Delta, ...], clock: int) -> Delta:
         """Join the arrivals with what is there, then let go of what no later one can match."""
         for i, delta in enumerate(inputs):
@@ -126,7 +130,12 @@ class WJoin:
         """Store new rows; return where streams begin."""
         for i, delta in enumerate(arrived):
             if len(delta):
-                self._enter(i, delta)
+                where, moved = self.rows.add(i, delta)
+                # Stretches are positions as well, and move with their rows.
+                self.starts -= moved
+                self.stops -= moved
+                if self.index is not None:
+                    self.index.encode(i, delta, self.rows.codes, where)
         return self.rows.spans[:, FIRST].copy()
 
     def _join(self, results: GatheredResults) -> None:
@@ -141,6 +150,7 @@ class WJoin:
                 windows, terms, self._order_lines, self.stack, self.out, self.work,
             )  # fmt: skip
             if self.work[MADE]:
+                # The first arrivals of a step may make results while none is through.
                 share = max(1 - self._coming() / coming, LEAST_SHARE)
                 self._gather(int(self.work[MADE]), results, share)
         self.counters.comparisons += int(self.work[LOOKED])
@@ -155,6 +165,7 @@ class WJoin:
         results.reserve(made, share)
         results.times[0, results.made : results.made + made] = self.out[-1, :made]
         results.times[1, results.made : results.made + made] = FOREVER
+        # Columns are stored by place within the stream; loops speak of positions of all.
         places = self.out[:-1, :made] - self.rows.base[:, None]
         results.take(places, made)
 
@@ -167,14 +178,6 @@ class WJoin:
     def _links(self) -> tuple[I64, I64, I64]:
         heads = self.index.heads if self.index else np.zeros((0, 1, 1), np.int64)
         return self.rows.codes, self.rows.back, heads
-
-    def _enter(self, i: int, delta: Delta) -> None:
-        """Store new rows of a stream."""
-        where, moved = self.rows.add(i, delta)
-        self.starts -= moved
-        self.stops -= moved
-        if self.index:
-            self.index.encode(i, delta, self.rows.codes, where)
 
     def _let_go(self, clock: int) -> None:
         """Forget what no row after `clock`, or still at it, can match."""
@@ -201,60 +204,35 @@ class WJoin:
         """Return how many rows of all streams are stored."""
         return len(self.rows)
 
-    def state_bytes(self) -> int:
-        """Return the exact size of rows and keys."""
-        return self.rows.nbytes + (self.index.nbytes if self.index else 0)
+    @property
+    def since(self) -> int:
+        """How many arrivals rows were let go of before."""
+        return int(self.work[SINCE])
 
-    def save(self) -> Saved:
-        """Return the state for `load`: the rows of use."""
-        held = [self.rows.held(i) for i in range(len(self.match.inputs))]
-        rows = [{"ts": d.ts, "columns": save_columns(d.columns)} for d in held]
-        orders = [list(o) for o in self.orders]
-        return {
-            "rows": rows,
-            "since": int(self.work[SINCE]),
-            "seen": list(self.seen),
-            "orders": orders,
-        }
+    @since.setter
+    def since(self, arrivals: int) -> None:
+        self.work[SINCE] = arrivals
 
-    def load(self, saved: Saved) -> None:
-        """Take over saved rows."""
-        rows, since = saved["rows"], saved["since"]
-        assert isinstance(rows, list)
-        assert isinstance(since, int)
-        for i, stream in enumerate(rows):
-            kept, rest = stored_fields(self.terms, i)
-            delta = Delta(stream["ts"], load_columns(kept + rest, stream["columns"]))
-            self.rows.admit([delta], i)
-            if len(delta):
-                self._enter(i, delta)
-                link_rows(i, self.rows.spans, self._indexed, self._links)
-        self.work[SINCE] = since
-        if "orders" in saved:  # states from before orders were saved go on in the plan's
-            orders = cast("list[list[int]]", saved["orders"])
-            self.reorder([tuple(o) for o in orders])
-            self.seen = list(cast("list[int]", saved["seen"]))
+    def rebuild(self) -> None:
+        """Index the rows that were loaded, and follow the saved orders."""
+        for i, (start, stop) in enumerate(self.rows.spans[:, [FIRST, STOP]].tolist()):
+            if self.index is not None and start < stop:
+                self.index.encode(i, self.rows.held(i), self.rows.codes, slice(start, stop))
+            link_rows(i, self.rows.spans, self._indexed, self._links)
+        self.reorder([tuple(order) for order in self.orders])
 
     def held(self, clock: int) -> tuple[Delta, ...]:
         """See `handover.Holding`. Times of entry are kept."""
         held = (self.rows.held(i) for i in range(len(self.match.inputs)))
         return tuple(Delta(d.ts, d.columns, np.full(len(d), FOREVER)) for d in held)
 
-    def live_codes(self) -> list[I64]:
-        """Return the interned codes that rows refer to."""
-        found: list[I64] = []
-        for i in range(len(self.match.inputs)):
-            kept, rest = stored_fields(self.terms, i)
-            found += interned_codes(kept + rest, self.rows.held(i).columns)
-        return found
-
-    def check(self) -> None:
-        """Assert the invariants of the state."""
-        self.rows.check()
+    def invariants(self) -> None:
+        """Assert the invariants."""
         assert self.work[DEPTH] == 0, "an arrival is still in the loops"
-        if self.index:
+        if self.index is not None:
+            self.index.check()
             spans = self.rows.spans[:, [FIRST, END]].tolist()
-            self.index.check(self.rows.codes, spans)
+            self.index.check_rows(self.rows.codes, spans)
 
 
 class NestedWJoin(WJoin):
@@ -314,6 +292,7 @@ def usual_orders(match: MultiMatch) -> list[Order]:
         order = [i]
         while len(order) < len(match.inputs):
             rest = [j for j in everyone if j not in order]
+            # A condition leaves fewer rows than a window, and a window fewer than nothing.
             order.append(min(rest, key=lambda j: (not _ties(tied, order, j),
                                                   not _ties(windows, order, j), j)))  # fmt: skip
         orders.append(tuple(order))

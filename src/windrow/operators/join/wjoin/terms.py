@@ -10,8 +10,8 @@ import numpy as np
 from windrow.kernels.wjoin_loops import GE, GT, LE, LT, NE
 from windrow.operators.codec import any_null, column_words
 from windrow.operators.delta import Delta
+from windrow.operators.join.match import MultiMatch
 from windrow.operators.join.multi.layout import ordered_words
-from windrow.operators.join.multi.match import MultiMatch
 from windrow.operators.vector import I64
 
 OPS = {"ne": NE, "lt": LT, "le": LE, "gt": GT, "ge": GE}

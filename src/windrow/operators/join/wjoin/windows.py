@@ -11,7 +11,7 @@ from enum import Enum
 
 import numpy as np
 
-from windrow.operators.join.multi.match import MultiMatch
+from windrow.operators.join.match import MultiMatch
 from windrow.operators.vector import I64
 from windrow.physical.pair_windows import (
     FARTHEST,

@@ -19,9 +19,9 @@ from windrow.operators.aggregate.comparing import Comparing
 from windrow.operators.aggregate.ordered import Forest
 from windrow.operators.interner import Interner
 from windrow.operators.join.aggregation.folds.plain import Argument
-from windrow.operators.join.aggregation.parts import Contributions
+from windrow.operators.join.aggregation.parts import Contributions, EarlyFold
+from windrow.operators.state.fields import OF_OWNER, ArrayField, NestedField
 from windrow.operators.state.key_table import grown
-from windrow.operators.task import Saved
 from windrow.operators.vector import I64, Bools
 from windrow.physical.calls import AccumulatorCall
 
@@ -29,7 +29,7 @@ MORE_NODES = 64
 """Room in the bags of groups that a part begins with, at least."""
 
 
-class EarlyExtreme:
+class EarlyExtreme(EarlyFold):
     """MIN or MAX: the values of each entry in order; of each group, the extremes of its entries.
 
     Invariants, asserted by `check`:
@@ -37,6 +37,14 @@ class EarlyExtreme:
       2. `now` says of each entry whether it has a bag, and its extreme as `bests` does;
       3. live entries have copies.
     """
+
+    state_fields = (
+        NestedField("values", rows="entries_used"),
+        NestedField("extremes"),
+        ArrayField("bests", length="entries_used", room="entries_used"),
+        ArrayField("now", length="entries_used", room="entries_used"),
+        ArrayField("shown", length=OF_OWNER),
+    )
 
     def __init__(self, call: AccumulatorCall, which: int, interner: Interner) -> None:
         self.call = call
@@ -70,8 +78,10 @@ class EarlyExtreme:
         moves = np.empty((len(part.changes), 4), np.int64)
         bags = self.values
         bags.pool.reserve(len(part.changes))
+        # First how the extreme of each changed entry moves, as groups only see those.
         move_extremes(log, call, *rows, bags.trees, self.bests, moves)
         cursor, bags = np.zeros(2, np.int64), self.extremes
+        # The kernel stops where groups' bags are full, and goes on with more nodes.
         while cursor[CONTRIBUTION] < len(part) or cursor[CHANGE] < len(part.changes):
             bags.pool.reserve(max(MORE_NODES, len(bags.pool)))
             early_extremes(
@@ -82,48 +92,23 @@ class EarlyExtreme:
         """Bags without values are empty already."""
         self.now[entries] = 0
 
-    def release_groups(self, groups: I64) -> None:
-        """Bags without values are empty already."""
-
-    def held(self) -> int:
+    def entries(self) -> int:
         """Return how many different values are stored."""
         return len(self.values.pool) + len(self.extremes.pool)
 
-    def nbytes(self) -> int:
-        """Size of the bags, and of what is known beside them."""
-        beside = self.bests.nbytes + self.now.nbytes + self.shown.nbytes
-        return self.values.nbytes + self.extremes.nbytes + beside
-
-    def save(self, entries: int, groups: int) -> Saved:
-        """Return the bags in use."""
-        return {
-            "values": self.values.save(entries),
-            "extremes": self.extremes.save(groups),
-            "bests": self.bests[:entries].copy(),
-            "now": self.now[:entries].copy(),
-            "shown": self.shown[:groups].copy(),
-        }
-
-    def load(self, saved: Saved) -> None:
-        """Take over saved bags."""
-        for name, bags in (("values", self.values), ("extremes", self.extremes)):
-            kept = saved[name]
-            assert isinstance(kept, dict)
-            bags.load(kept)
-        for name in ("bests", "now", "shown"):
-            array = saved[name]
-            assert isinstance(array, np.ndarray)
-            setattr(self, name, array.copy())
+    @property
+    def copies(self) -> I64:
+        """The copies of each entry."""
+        return self.now[:, COPIES]
 
     def live_codes(self) -> list[I64]:
         """Return the codes of the values in the bags."""
         pools = (self.values.pool, self.extremes.pool)
         return [p.nodes[p.live(), KEY] for p in pools] if self.comparing.interned else []
 
-    def check(self, entries: I64, groups: I64) -> None:
+    def check_live(self, entries: I64, groups: I64) -> None:
         """Assert the invariants."""
         for bags, live in ((self.values, entries), (self.extremes, groups)):
-            bags.check()
             bags.check_groups(live)
         filled = self.values.roots != 0
         assert np.array_equal(self.now[:, FILLED] != 0, filled), "invariant 2: a bag is not known"

@@ -22,9 +22,9 @@ from windrow.kernels.early_folds import (
 )
 from windrow.operators.aggregate.batch import ALL_TAKEN, column_bits, taken_rows
 from windrow.operators.aggregate.wide import WideDecimals
-from windrow.operators.join.aggregation.parts import Contributions, InputChanges
+from windrow.operators.join.aggregation.parts import Contributions, EarlyFold, InputChanges
+from windrow.operators.state.fields import OF_OWNER, ArrayField
 from windrow.operators.state.key_table import grown
-from windrow.operators.task import Saved
 from windrow.operators.vector import I64, Bools, Vector, is_interned
 from windrow.physical.calls import AccumulatorCall
 
@@ -61,7 +61,7 @@ class Argument:
         return column_bits(self.columns[call.args[0].name]) if self.columns else NO_WORDS
 
 
-class Words:
+class Words(EarlyFold):
     """Rows of int64s by entry, its copies first, and by group.
 
     Invariants, asserted by `check`:
@@ -69,7 +69,10 @@ class Words:
       2. live entries have copies.
     """
 
-    comparisons = 0
+    state_fields = (
+        ArrayField("partials", length="entries_used"),
+        ArrayField("sums", length=OF_OWNER),
+    )
 
     def __init__(self, call: AccumulatorCall, which: int, *width: int) -> None:
         self.call = call
@@ -98,30 +101,12 @@ class Words:
         """Start from nothing."""
         self.sums[groups] = 0
 
-    def held(self) -> int:
-        """No values are stored."""
-        return 0
+    @property
+    def copies(self) -> I64:
+        """The copies of each entry."""
+        return self.partials[:, COPIES]
 
-    def nbytes(self) -> int:
-        """Size of both."""
-        return self.partials.nbytes + self.sums.nbytes
-
-    def save(self, entries: int, groups: int) -> Saved:
-        """Return the rows in use."""
-        return {"partials": self.partials[:entries].copy(), "sums": self.sums[:groups].copy()}
-
-    def load(self, saved: Saved) -> None:
-        """Take over the rows."""
-        partials, sums = saved["partials"], saved["sums"]
-        assert isinstance(partials, np.ndarray)
-        assert isinstance(sums, np.ndarray)
-        self.partials, self.sums = partials.copy(), sums.copy()
-
-    def live_codes(self) -> list[I64]:
-        """No values are stored."""
-        return []
-
-    def check(self, entries: I64, groups: I64) -> None:
+    def check_live(self, entries: I64, groups: I64) -> None:
         """Assert the invariants."""
         for rows, live in ((self.partials, entries), (self.sums, groups)):
             idle = np.ones(len(rows), np.bool_)
@@ -137,7 +122,7 @@ class EarlyRows(Words):
         """Copy what is known anyway."""
         out[: part.emissions] = part.rows_after[: part.emissions]
 
-    def check(self, entries: I64, groups: I64) -> None:
+    def check_live(self, entries: I64, groups: I64) -> None:
         """There is no state."""
 
 

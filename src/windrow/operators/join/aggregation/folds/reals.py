@@ -16,15 +16,28 @@ from windrow.kernels.early_reals import (
 from windrow.kernels.sums import MASK, ROOM, settle_all
 from windrow.operators.aggregate.sums import in_wider_rows
 from windrow.operators.join.aggregation.folds.plain import Argument
-from windrow.operators.join.aggregation.parts import Contributions
+from windrow.operators.join.aggregation.parts import Contributions, EarlyFold
+from windrow.operators.state.fields import (
+    OF_OWNER,
+    ArrayField,
+    NestedField,
+    ScalarField,
+    ScratchField,
+    State,
+)
 from windrow.operators.state.key_table import grown
-from windrow.operators.task import Saved
 from windrow.operators.vector import I64, Bools
 from windrow.physical.calls import AccumulatorCall
 
 
-class Sums:
+class Sums(State):
     """Exact sums of doubles, and of their squares if `squared`, one row a code."""
+
+    state_fields = (
+        ArrayField("limbs", length=OF_OWNER, any_width=True),
+        ArrayField("squares", length=OF_OWNER, any_width=True),
+        ArrayField("tallies", length=OF_OWNER),
+    )
 
     def __init__(self, *, squared: bool) -> None:
         self.squared = squared
@@ -66,21 +79,7 @@ class Sums:
         for array in self.arrays:
             array[codes] = 0
 
-    @property
-    def nbytes(self) -> int:
-        """Exact size."""
-        return sum(array.nbytes for array in self.arrays)
-
-    def save(self, size: int) -> list[I64]:
-        """Return the rows in use."""
-        return [array[:size].copy() for array in self.arrays]
-
-    def load(self, saved: object) -> None:
-        """Take over the rows."""
-        assert isinstance(saved, list)
-        self.limbs, self.squares, self.tallies = (array.copy() for array in saved)
-
-    def check(self, live: I64) -> None:
+    def check_live(self, live: I64) -> None:
         """Assert that there is nothing but the live, and that no carry waits."""
         idle = np.ones(len(self.tallies), np.bool_)
         idle[live] = False
@@ -91,7 +90,7 @@ class Sums:
             assert ((low >= 0) & (low <= MASK)).all(), "invariant 2: a carry waits"
 
 
-class EarlyReals:
+class EarlyReals(EarlyFold):
     """SUM and AVG of doubles, variances and deviations.
 
     Invariants, asserted by `check`:
@@ -99,7 +98,13 @@ class EarlyReals:
       2. no carry waits.
     """
 
-    comparisons = 0
+    state_fields = (
+        ScalarField("base"),
+        NestedField("partials", rows="entries_used"),
+        NestedField("sums"),
+        ScratchField("own"),
+        ScratchField("work"),
+    )
 
     def __init__(self, call: AccumulatorCall, which: int) -> None:
         self.call = call
@@ -144,6 +149,7 @@ class EarlyReals:
         width = self.sums.limbs.shape[1]
         if width:
             low, high = min(low, self.base), max(high, self.base + width)
+        # A value of another magnitude: all sums get the limbs that it spans.
         if high - low > width:
             for sums in (self.partials, self.own, self.sums):
                 sums.widen(self.base - low if width else 0, high - low)
@@ -158,36 +164,19 @@ class EarlyReals:
         """Start from nothing."""
         self.sums.release(groups)
 
-    def held(self) -> int:
-        """No values are stored."""
-        return 0
+    @property
+    def copies(self) -> I64:
+        """The copies of each entry."""
+        return self.partials.tallies[:, COPIES]
 
-    def nbytes(self) -> int:
-        """Size of both."""
-        return self.partials.nbytes + self.own.nbytes + self.sums.nbytes + self.work.nbytes
-
-    def save(self, entries: int, groups: int) -> Saved:
-        """Return the rows in use."""
-        saved = {"partials": self.partials.save(entries), "sums": self.sums.save(groups)}
-        return {"base": self.base, **saved}
-
-    def load(self, saved: Saved) -> None:
-        """Take over the rows."""
-        base = saved["base"]
-        assert isinstance(base, int)
-        self.base = base
-        self.partials.load(saved["partials"])
-        self.sums.load(saved["sums"])
-        width = self.partials.limbs.shape[1]  # sums are not kept where groups are elsewhere
+    def rebuild(self) -> None:
+        """Make work space as wide as sums; these are not kept where groups are elsewhere."""
+        width = self.partials.limbs.shape[1]
         self.own.widen(0, width)
         self.work = np.zeros((1, 2 * width + 4), np.int64)
 
-    def live_codes(self) -> list[I64]:
-        """No values are stored."""
-        return []
-
-    def check(self, entries: I64, groups: I64) -> None:
+    def check_live(self, entries: I64, groups: I64) -> None:
         """Assert the invariants."""
-        self.partials.check(entries)
-        self.sums.check(groups)
+        self.partials.check_live(entries)
+        self.sums.check_live(groups)
         assert (self.partials.tallies[entries, COPIES] > 0).all(), "an entry has no copies"
