@@ -92,9 +92,16 @@ class ShardSet:
         made: list[pa.Table] = []
         for level in range(self.layout.levels):
             stepped = [shard.step(level, batch_clock) for shard in self.shards]
-            made += [table for s in stepped for table in s.changes.values()]
+            for number, table in [item for s in stepped for item in s.changes.items()]:
+                self._assert_filled(number, table)
+                made.append(table)
             self._exchange(stepped)
         return made
+
+    def _assert_filled(self, output: int, table: pa.Table) -> None:
+        """Assert that columns without NULL by their plan have none: Spark goes by it."""
+        for field in self.layout.outputs[output].schema:
+            assert field.nullable or not table[field.name].null_count, f"{field.name} is NULL"
 
     def _enter(self, port: Port, table: pa.Table) -> None:
         """Deal the tuples of an input, merged where they can be."""

@@ -365,6 +365,29 @@ def test_who_holds_most_is_named_first() -> None:
     assert caught.value.detail == 'Query "large" holds 3.0 MB. Query "small" holds 5 bytes.'
 
 
+FREED = """
+import numpy as np
+from windrow.runtime.local.memory import keep_freed_memory
+from windrow.runtime.shards.limits import resident, resident_within
+assert keep_freed_memory(alone=True)
+pieces = [np.ones(1 << 17) for _ in range(300)]
+last = pieces.pop()
+del pieces
+print(resident() >> 20, resident_within(1 << 40) >> 20, resident_within(1 << 20) >> 20)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other C libraries are not asked")
+def test_memory_that_was_freed_is_no_reason_to_stop() -> None:
+    """It stays with the process for the next batch, unless a limit is reached with it."""
+    environment = {k: v for k, v in os.environ.items() if k != "WINDROW_KEEP_MEMORY"}
+    command = [sys.executable, "-c", FREED]
+    said = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    kept, asked, given_back = map(int, said.stdout.split())
+    assert min(kept, asked) > 300
+    assert given_back < 150
+
+
 def test_state_outlives_where_tuples_come_from_but_not_what_is_asked() -> None:
     def fingerprint(options: str, window: str) -> str:
         stream = f"CREATE STREAM s (ts BIGINT, k BIGINT) USING parquet OPTIONS ({options});"

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from windrow.core.errors import LimitError
+from windrow.runtime.local.memory import give_back
 
 ENVIRONMENT = "WINDROW_SHARD_MEMORY"
 SHARE = 0.7
@@ -62,9 +63,16 @@ def resident() -> int:
     return 0
 
 
+def resident_within(bound: int) -> int:
+    """Return the same, without freed memory if there is more than `bound` with it."""
+    if resident() > bound:
+        give_back()
+    return resident()
+
+
 def check_memory(stats: Mapping[str, Any], limit: int, shard: int) -> None:
     """Raise `LimitError` if the state, or the whole process, is over the limit."""
-    state, process = state_bytes(stats), resident()
+    state, process = state_bytes(stats), resident_within(limit + ALLOWANCE)
     if state <= limit and process <= limit + ALLOWANCE:
         return
     raise LimitError(
@@ -78,7 +86,7 @@ def check_memory(stats: Mapping[str, Any], limit: int, shard: int) -> None:
 
 def check_room(limit: int) -> None:
     """Raise `LimitError` if there is no room for more rows of a batch."""
-    process = resident()
+    process = resident_within(limit + ALLOWANCE)
     if process > limit + ALLOWANCE:
         raise LimitError(
             f"the rows of one batch do not fit: the process has {shown(process)}, "

@@ -223,7 +223,7 @@ def load_keeper(place: ProcessPlace) -> Keeper:
             f"the checkpoint {place.checkpoint} is another run's by now",
             hint="Start the query again, or give it a checkpoint of its own.",
         )
-    keep_freed_memory()
+    keep_freed_memory(alone=True)
     threads.use(1)
     program = checkpoint.program
     use_published_plans(place.checkpoint, checkpoint)

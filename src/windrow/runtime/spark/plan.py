@@ -96,6 +96,7 @@ def plan_of(program: Program) -> SparkPlan:
     carried = ((slots.FIRST, "BIGINT"), (slots.TUPLES, "BIGINT")) if merged else ()
     which = ((slots.OUTPUT, "INT"),) if len(layout.outputs) > 1 else ()
     changes = (*which, (slots.TIME, "BIGINT"), (slots.SIGN, "TINYINT"))
+    answers = {o.number: o.schema for o in layout.outputs}
     return SparkPlan(
         program.shards,
         layout,
@@ -103,7 +104,7 @@ def plan_of(program: Program) -> SparkPlan:
         entered,
         slots.extended(entered, carried, merged),
         {n: _row(levels[n]) for n in range(1, layout.levels)},
-        slots.wide_row(changes, {o.number: o.schema for o in layout.outputs}),
+        slots.without_nulls(slots.wide_row(changes, answers), answers),
     )
 
 

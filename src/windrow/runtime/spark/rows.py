@@ -66,6 +66,9 @@ def widened(
             arrays.append(pa.nulls(batch.num_rows, slot.type))
         else:
             arrays.append(_given(batch.column(field.name), field.type))
+            assert slot.name not in wide.required or not arrays[-1].null_count, (
+                f"{field.name} is NULL, and its plan says that it never is"
+            )
     return pa.RecordBatch.from_arrays(arrays, names=list(wide.names))
 
 

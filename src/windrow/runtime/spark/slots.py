@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -76,18 +76,23 @@ class Wide:
     """The slots of one exchange, and which of them each port (or output) puts its columns in.
 
     `head` are the columns that every row has. `places` has a slot's name for each column in
-    order; None for a column of type VOID, which needs none.
+    order; None for a column of type VOID, which needs none. `required`: columns that are never
+    NULL, so that Spark need not ask for each value.
     """
 
     head: tuple[tuple[str, str], ...]  # name and Spark type
     slots: tuple[Slot, ...]
     places: Mapping[int, tuple[str | None, ...]]
+    required: frozenset[str] = frozenset()
 
     @property
     def ddl(self) -> str:
         """The row's schema as Spark reads it."""
         slots = ((s.name, spark_type(s.type)) for s in self.slots)
-        return ", ".join(f"{name} {type_}" for name, type_ in (*self.head, *slots))
+        return ", ".join(
+            f"{name} {type_}{' NOT NULL' if name in self.required else ''}"
+            for name, type_ in (*self.head, *slots)
+        )
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -116,7 +121,7 @@ def wide_row(
     >>> wide_row([("_ts", "BIGINT")], {0: a, 1: b})
     Wide(head=(('_ts', 'BIGINT'),), slots=(Slot(name='s0', type=DataType(string)), \
 Slot(name='s1', type=DataType(int64)), Slot(name='s2', type=DataType(int64))), \
-places={0: ('s0', 's1'), 1: ('s1', 's2')})
+places={0: ('s0', 's1'), 1: ('s1', 's2')}, required=frozenset())
     """
     most: Counter[pa.DataType] = Counter({STRING: 1}) if text else Counter()
     for schema in schemas.values():
@@ -141,6 +146,26 @@ def extended(wide: Wide, head: Iterable[tuple[str, str]], schemas: Mapping[int, 
     slots = wide.slots + added
     places = {number: _places(schema, slots) for number, schema in schemas.items()}
     return Wide((*wide.head, *head), slots, {**wide.places, **places})
+
+
+def without_nulls(wide: Wide, schemas: Mapping[int, Schema]) -> Wide:
+    """Return the row of answers: its head, and slots that all answers fill, are never NULL.
+
+    >>> from windrow.core.schema import Field
+    >>> n = Schema((Field("n", pa.int64(), nullable=False), Field("v", pa.int64())))
+    >>> without_nulls(wide_row([("_ts", "BIGINT")], {0: n}), {0: n}).ddl
+    '_ts BIGINT NOT NULL, s0 BIGINT NOT NULL, s1 BIGINT'
+    """
+    filled = [
+        frozenset(
+            place
+            for place, field in zip(wide.places[n], schema, strict=True)
+            if place is not None and not field.nullable
+        )
+        for n, schema in schemas.items()
+    ]
+    slots = frozenset[str]().union(*filled).intersection(*filled)
+    return replace(wide, required=slots | {name for name, _ in wide.head})
 
 
 def _places(schema: Schema, slots: tuple[Slot, ...]) -> tuple[str | None, ...]:

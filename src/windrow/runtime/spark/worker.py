@@ -24,6 +24,7 @@ from pyspark import TaskContext
 
 from windrow.core.errors import StateError
 from windrow.core.schema import Schema
+from windrow.runtime.local.memory import keep_freed_memory
 from windrow.runtime.shards.client import ShardClient, Shards
 from windrow.runtime.shards.clocks import UNUSABLE, BatchClock, InputTimes
 from windrow.runtime.shards.gathering import merged
@@ -95,12 +96,18 @@ def version_here() -> int:
     return version_of(int(batch))
 
 
-@cache
-def spare_modules() -> None:
-    """Let garbage collection pass over what is loaded by now, for as long as this process lives.
+KEPT = 1 << 26
+"""Bytes that may stay with a worker after they were freed: what is on its way at a time."""
 
-    Spark's workers collect after every task: 20 ms of looking at modules, while it commits.
+
+@cache
+def make_ready() -> None:
+    """Spare a worker, for as long as it lives, what would come again with every task.
+
+    Spark's workers collect garbage after each: 20 ms of looking at modules, while it commits. And
+    rows that pass need memory: without being asked, the system gives it out anew each time.
     """
+    keep_freed_memory(KEPT, alone=True)
     gc.collect()
     gc.freeze()
 
@@ -121,7 +128,7 @@ class Turn:
         """Return the turn of this task."""
         task = TaskContext.get()
         assert task is not None, "only a task of Spark runs this"
-        spare_modules()
+        make_ready()
         number = task.partitionId()
         shard, again = work.shards.shard(number), task.attemptNumber() > 0
         return cls(work, shard, number, version_here(), Spent(), again)
