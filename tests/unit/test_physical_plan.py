@@ -18,9 +18,10 @@ from windrow.optimize.fold_before_exchange import Folding
 from windrow.optimize.passes import optimize
 from windrow.physical import operators
 from windrow.physical.codec import plan_from_json, plan_to_json, to_json
-from windrow.physical.identity import identities
+from windrow.physical.identity import form_of, identities
 from windrow.physical.operators import (
     ContributeOp,
+    ContributingJoinOp,
     ExchangeOp,
     MultiJoinOp,
     Op,
@@ -144,6 +145,18 @@ def test_how_an_expression_is_printed_is_not_identity(
             monkeypatch.setattr(module, "format_expr", printing)
     assert [plan.identity for plan in plans(text)] == known
     assert optimize_notes.format_expr is printing
+
+
+def test_the_form_of_a_join_that_contributes_says_what_is_aggregated_early() -> None:
+    text = "SELECT SUM(b.v) AS t FROM a [RANGE 9], b [RANGE 9], c [RANGE 9] WHERE a.k = b.k AND"
+    query = bound(f"{text} b.k = c.k")
+    forms = set()
+    for early in ("{a,c}", "{b}", "{a,b,c}"):
+        named = replace(query, early_aggregation=early)
+        plan = plan_of(named, PlanContext(shards=Folding("on", 1)))
+        (op,) = (node.op for node in plan.nodes if isinstance(node.op, ContributingJoinOp))
+        forms.add(form_of(op))
+    assert len(forms) == 3
 
 
 def test_orders_that_change_while_a_join_runs_are_not_identity() -> None:
