@@ -186,13 +186,7 @@ class Session:
         if kind == "view" and statement.if_not_exists:
             return
         if kind is not None and not (kind == "view" and statement.or_replace):
-            replaced = f"Write CREATE OR REPLACE VIEW {name}, or choose another name."
-            raise BindError(
-                f'"{name}" is a {kind} already',
-                detail=DIFFERENT_NAMES,
-                hint=replaced if kind == "view" else "Choose another name.",
-                span=statement.name_span,
-            )
+            raise _taken(name, kind, "view", statement.name_span)
         if kind == "view":
             self._require_unread_view(name, "replaced", statement.name_span)
         others = {key: view for key, view in self.catalog.views.items() if key != name.lower()}
@@ -297,13 +291,7 @@ class Session:
         if kind == "query" and statement.if_not_exists:
             return self.queries[key]
         if kind is not None and not (kind == "query" and statement.or_replace):
-            replaced = f"Write CREATE OR REPLACE QUERY {statement.name}, or choose another name."
-            raise BindError(
-                f'"{statement.name}" is a {kind} already',
-                detail=DIFFERENT_NAMES,
-                hint=replaced if kind == "query" else "Choose another name.",
-                span=statement.name_span,
-            )
+            raise _taken(statement.name, kind, "query", statement.name_span)
         query = self.bind(statement.query, text=statement.text, name=statement.name)
         self.queries[key] = query
         return query
@@ -379,6 +367,17 @@ def _fitted(value: Expr, column: Field, span: Span | None) -> Expr:
     raise BindError(
         f'column "{column.name}" is {sql_name(wanted)}, and its value {sql_name(given)}',
         hint=f"Write CAST(... AS {sql_name(wanted)}) if that is meant.",
+        span=span,
+    )
+
+
+def _taken(name: str, kind: str, wanted: str, span: Span) -> BindError:
+    """Return the error for a view or query whose name something of a `kind` has."""
+    replaced = f"Write CREATE OR REPLACE {wanted.upper()} {name}, or choose another name."
+    return BindError(
+        f'"{name}" is a {kind} already',
+        detail=DIFFERENT_NAMES,
+        hint=replaced if kind == wanted else "Choose another name.",
         span=span,
     )
 
