@@ -57,12 +57,21 @@ def grouped_select(choices: Choices, ask: Ask, columns: Sequence[Col]) -> Select
     keys = [Col(expression(choices.below, columns, s, depth), s) for s in sorts]
     keys = [k for k in keys if "." in k.text]  # a constant would be a position
     selected = _listed(_grouped_items(choices, ask, columns, keys), ask)
-    tail = f" GROUP BY {', '.join(k.text for k in keys)}" if keys else ""
+    tail = f" GROUP BY {_sets(choices, [k.text for k in keys])}" if keys else ""
     if choices.has("having") and choices.chance(3):
         call = aggregate(choices.below, columns, ROBUST, "int")
         bound = choices.pick([1, 0, 2])
         tail += f" HAVING {call.text} {choices.pick(['>', '<=', '='])} {bound}"
     return replace(selected, tail=tail)
+
+
+def _sets(choices: Choices, keys: Sequence[str]) -> str:
+    """Draw the keys as they are, or in grouping sets."""
+    listed = ", ".join(keys)
+    if not choices.chance(2):
+        return listed
+    sets = ("ROLLUP ({})", "CUBE ({})", "GROUPING SETS (({}), ())", "GROUPING SETS ({})")
+    return choices.pick(sets).format(listed)
 
 
 def _grouped_items(

@@ -406,6 +406,16 @@ QUERIES = (
 )
 
 PORTABLE = (
+    # ---------------------------------------------------------------- grouping sets
+    "SELECT k, v, SUM(x), GROUPING(k) FROM a GROUP BY ROLLUP (k, v)",
+    "SELECT k, v % 2, COUNT(*), GROUPING(v % 2, k) FROM a GROUP BY CUBE (k, v % 2)",
+    "SELECT k, s, MAX(v) FROM a GROUP BY GROUPING SETS ((k, s), k, ()) HAVING COUNT(*) > 1",
+    "SELECT k, s, COUNT(*) FROM a GROUP BY k, GROUPING SETS (ROLLUP (s), (v))",
+    "SELECT s, k AS key, COUNT(*) AS n, v IS NULL FROM a GROUP BY ALL",
+    # ---------------------------------------------------------------- rows in an order
+    "SELECT k, last(v ORDER BY id), string_agg(s, '-' ORDER BY id DESC) FROM a GROUP BY k",
+    "SELECT k, percentile_cont(0.25) WITHIN GROUP (ORDER BY v DESC) FROM a GROUP BY k",
+    "SELECT k, arg_max(id, x), bit_xor(v) FROM a WHERE id < 7 GROUP BY k",
     # ---------------------------------------------------------------- what binds tighter
     "SELECT k FROM a UNION ALL SELECT k FROM b INTERSECT SELECT k FROM c",
     "SELECT k FROM a UNION ALL SELECT k FROM b EXCEPT SELECT k FROM c",
@@ -461,6 +471,8 @@ PORTABLE = (
 """Queries that DuckDB reads as they are, but for their windows."""
 
 WINDOWED = (
+    "SELECT FIRST(v IGNORE NULLS), LAST(v) IGNORE NULLS FROM a [NOW]",
+    "SELECT FIRST(v RESPECT NULLS ORDER BY s) FROM a [NOW]",
     "SELECT k FROM a [RANGE 5 SLIDE 2]",
     "SELECT k FROM a [RANGE 5 INTERNAL]",
     "SELECT k FROM a [PARTITION BY k, v ROWS 3]",

@@ -73,6 +73,9 @@ def _from_unix(unit: int) -> Renderer:
 
 
 DATETIME: dict[str, Renderer] = {
+    "make_date": lambda _, y, m, d: (
+        f"CASE WHEN {y} BETWEEN 1 AND 9999 THEN TRY(make_date({y}, {m}, {d})) END"
+    ),
     "year": _plain("year"),
     "quarter": _plain("quarter"),
     "month": _plain("month"),

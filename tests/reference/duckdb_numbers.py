@@ -131,7 +131,67 @@ def _shiftright(call: Call, a: str, bits: str) -> str:
     return f"(({number} - (({number} % {power}) + {power}) % {power}) // {power})"
 
 
+def _no_sign(a: str) -> str:
+    """Return a number, 0.0 where it is -0.0."""
+    return f"CASE WHEN {a} = 0 THEN 0.0e0 ELSE {a} END"
+
+
+def _finite(function: str) -> Renderer:
+    return lambda _, a: f"CASE WHEN isfinite({a}) OR isnan({a}) THEN {function}({a}) END"
+
+
+def _within(function: str, inside: str) -> Renderer:
+    """Return a function of numbers that a condition on x lets in; NaN stays NaN."""
+    return lambda _, a: (
+        f"CASE WHEN isnan({a}) THEN {a} WHEN {inside.replace('x', a)} THEN {function}({a}) END"
+    )
+
+
+def _expm1(_: Call, a: str) -> str:
+    """Return e^x - 1: near 0 by its series, where the difference loses all digits."""
+    series = f"{a} + {a} * {a} / 2 + {a} * {a} * {a} / 6"
+    return f"CASE WHEN abs({a}) < 1e-4 THEN {series} ELSE exp({a}) - 1 END"
+
+
+def _log1p(_: Call, a: str) -> str:
+    series = f"{a} - {a} * {a} / 2 + {a} * {a} * {a} / 3"
+    return (
+        f"CASE WHEN isnan({a}) THEN {a} WHEN abs({a}) < 1e-4 THEN {series} "
+        f"WHEN {a} > -1 THEN ln(1 + {a}) END"
+    )
+
+
+def _hypot(_: Call, a: str, b: str) -> str:
+    """Scale by the larger, so that no square overflows; infinite if one side is."""
+    big, small = f"greatest(abs({a}), abs({b}))", f"least(abs({a}), abs({b}))"
+    missing = f"{a} IS NULL OR {b} IS NULL"
+    return (
+        f"CASE WHEN {missing} THEN NULL WHEN isinf({a}) OR isinf({b}) THEN 'inf'::DOUBLE "
+        f"WHEN {big} = 0 OR isnan({a}) OR isnan({b}) THEN {a} * {a} + {b} * {b} "
+        f"ELSE {big} * sqrt(1 + ({small} / {big}) * ({small} / {big})) END"
+    )
+
+
 NUMBERS: dict[str, Renderer] = {
+    **{name: _finite(name) for name in ("sin", "cos", "tan")},
+    **{name: _within(name, "abs(x) <= 1") for name in ("asin", "acos")},
+    **{name: lambda _, a, name=name: f"{name}({a})" for name in ("atan", "sinh", "cosh", "tanh")},
+    **{name: lambda _, a, name=name: f"{name}({a})" for name in ("asinh", "cbrt", "degrees")},
+    "radians": lambda _, a: f"radians({a})",
+    "rint": lambda _, a: f"CASE WHEN isfinite({a}) THEN round_even({a}, 0) ELSE {a} END",
+    "acosh": _within("acosh", "x >= 1"),
+    "atanh": lambda _, a: (
+        f"CASE WHEN isnan({a}) THEN {a} WHEN abs({a}) = 1 THEN {a} / 0.0e0 "
+        f"WHEN abs({a}) < 1 THEN atanh({a}) END"
+    ),
+    "expm1": _expm1,
+    "log1p": _log1p,
+    "atan2": lambda _, a, b: f"atan2({_no_sign(a)}, {_no_sign(b)})",
+    "hypot": _hypot,
+    "factorial": lambda _, a: (
+        f"CASE WHEN {a} BETWEEN 0 AND 20 THEN factorial(CAST({a} AS INT)) END"
+    ),
+    "bit_count": lambda _, a: f"bit_count(CAST({a} AS BIGINT))",
     "add": _combine("+"),
     "sub": _combine("-"),
     "mul": _combine("*"),

@@ -89,11 +89,10 @@ def _count(call: AggregateCall, *args: str) -> str:
 
 def _topk(call: AggregateCall, value: str, _: str) -> str:
     """Sort (-frequency, value) pairs of a histogram and keep the values of the first k."""
-    count = call.args[1]
-    assert isinstance(count, Literal), "k is a constant"
+    count = _constant(call, 1) if len(call.args) > 1 else 1
     pair = "{'n': -CAST(e.value AS BIGINT), 'x': e.key}"
     pairs = f"list_transform(map_entries(histogram({value})), lambda e: {pair})"
-    first = f"list_sort({pairs})[1:{count.value}]"
+    first = f"list_sort({pairs})[1:{count}]"
     return f"list_transform({first}, lambda pair: pair.x)"
 
 
@@ -111,6 +110,70 @@ def _quantile(call: AggregateCall, value: str, *_: str) -> str:
     return f"quantile_cont({distinct}{value}, {fraction.value!r})"
 
 
+def _in_order(call: AggregateCall, args: tuple[str, ...], keys: int) -> str:
+    """Return the ORDER BY of a call: its keys, then the value; the letters are in `derived.py`."""
+    letters = str(_constant(call, 1 + keys))
+    words = {"a": "ASC NULLS FIRST", "A": "ASC NULLS LAST", "d": "DESC NULLS LAST"}
+    words["D"] = "DESC NULLS FIRST"
+    parts = (*args[1 : 1 + keys], args[0])
+    terms = (f"{part} {words[letter]}" for part, letter in zip(parts, letters, strict=True))
+    return f"ORDER BY {', '.join(terms)}"
+
+
+def _constant(call: AggregateCall, place: int) -> object:
+    literal = call.args[place]
+    assert isinstance(literal, Literal), "parameters are constants"
+    return literal.value
+
+
+def _first(call: AggregateCall, *args: str) -> str:
+    return f"first({args[0]} {_in_order(call, args, len(args) - 2)})"
+
+
+def _collected(call: AggregateCall, *args: str) -> str:
+    distinct = "DISTINCT " if call.distinct else ""
+    return f"list({distinct}{args[0]} {_in_order(call, args, len(args) - 2)})"
+
+
+def _joined(call: AggregateCall, *args: str) -> str:
+    distinct = "DISTINCT " if call.distinct else ""
+    return f"string_agg({distinct}{args[0]}, {args[-1]} {_in_order(call, args, len(args) - 3)})"
+
+
+def _moment(call: AggregateCall, *args: str) -> str:
+    """Compute from exact sums over a list: sums of few small numbers are exact as doubles."""
+    values = f"list_filter(list({'DISTINCT ' if call.distinct else ''}{_row(args)}), {_WHOLE})"
+    return f"list_transform([{values}], lambda l: {_MOMENTS[call.name]})[1]"
+
+
+def _row(args: tuple[str, ...]) -> str:
+    return f"{{'x': {args[0]}, 'y': {args[-1]}}}"
+
+
+_WHOLE = "lambda r: r.x IS NOT NULL AND r.y IS NOT NULL"
+
+
+def _total(product: str) -> str:
+    return f"list_sum(list_transform(l, lambda r: {product}))"
+
+
+_X, _XX, _Y, _XY = _total("r.x"), _total("r.x * r.x"), _total("r.y"), _total("r.x * r.y")
+_XXX, _XXXX = _total("r.x * r.x * r.x"), _total("r.x * r.x * r.x * r.x")
+_SPREAD = f"(len(l) * {_XX} - {_X} * {_X})"
+_COMMON = f"(len(l) * {_XY} - {_X} * {_Y})"
+_THIRD = f"(len(l) * len(l) * {_XXX} - 3 * len(l) * {_X} * {_XX} + 2 * {_X} * {_X} * {_X})"
+_FOURTH = (
+    f"(len(l) * len(l) * len(l) * {_XXXX} - 4 * len(l) * len(l) * {_X} * {_XXX}"
+    f" + 6 * len(l) * {_X} * {_X} * {_XX} - 3 * {_X} * {_X} * {_X} * {_X})"
+)
+_MOMENTS = {
+    "covar_pop": f"CASE WHEN len(l) > 0 THEN {_COMMON} / (len(l) * len(l)) END",
+    "covar_samp": f"CASE WHEN len(l) > 1 THEN {_COMMON} / (len(l) * (len(l) - 1)) END",
+    "skewness": f"CASE WHEN {_SPREAD} > 0 THEN {_THIRD} / ({_SPREAD} * sqrt({_SPREAD})) END",
+    "kurtosis": f"CASE WHEN {_SPREAD} > 0 THEN {_FOURTH} / ({_SPREAD} * {_SPREAD}) - 3 END",
+}
+
+
 AGGREGATE_RENDERERS: dict[str, Renderer] = {
     "count": _count,
     **{name: _plain(name) for name in ("sum", "avg", "min", "max", "bool_and", "bool_or")},
@@ -118,6 +181,12 @@ AGGREGATE_RENDERERS: dict[str, Renderer] = {
     "median": _plain("median"),
     "quantile": _quantile,
     "topk": _topk,
+    "mode": lambda call, value: f"({_topk(call, value, '')})[1]",
+    **{name: _plain(name) for name in ("bit_and", "bit_or", "bit_xor")},
+    **dict.fromkeys(_MOMENTS, _moment),
+    "first": _first,
+    "collect_list": _collected,
+    "string_agg": _joined,
     "approx_count_distinct": lambda _, value, *__: f"count(DISTINCT {value})",
     "approx_quantile": lambda call, value, *_: _quantile(call, value).replace("_cont", "_disc"),
     "approx_topk": _topk,
@@ -130,16 +199,20 @@ def duckdb_aggregate(call: AggregateCall, column: Callable[[str], str]) -> str:
     args = tuple(duckdb_sql(a, column) for a in call.args)
     folded = AGGREGATE_RENDERERS[call.name](call, *args)
     conditions = [] if call.filter is None else [duckdb_sql(call.filter, column)]
-    if call.name in ("topk", "approx_topk"):
+    if call.name in ("topk", "approx_topk", "mode"):
         conditions.append(f"{args[0]} IS NOT NULL")
-        return _filtered_inside(call, folded, args[0], conditions)
+        return _filtered_inside(call, folded, f"histogram({args[0]})", conditions)
+    if call.name in _MOMENTS:
+        distinct = "DISTINCT " if call.distinct else ""
+        return _filtered_inside(call, folded, f"list({distinct}{_row(args)})", conditions)
     if conditions:
         folded += f" FILTER (WHERE {conditions[0]})"
+    if call.name == "collect_list":
+        folded = f"coalesce({folded}, [])"
     return f"TRY_CAST({folded} AS {duckdb_type(call.type)})"
 
 
-def _filtered_inside(call: AggregateCall, folded: str, value: str, conditions: list[str]) -> str:
+def _filtered_inside(call: AggregateCall, folded: str, inner: str, conditions: list[str]) -> str:
     """Put the filter behind the one aggregate inside an expression."""
-    histogram = f"histogram({value})"
-    filtered = f"{histogram} FILTER (WHERE {' AND '.join(conditions)})"
-    return f"CAST({folded.replace(histogram, filtered)} AS {duckdb_type(call.type)})"
+    filtered = f"{inner} FILTER (WHERE {' AND '.join(conditions or ['TRUE'])})"
+    return f"CAST({folded.replace(inner, filtered)} AS {duckdb_type(call.type)})"

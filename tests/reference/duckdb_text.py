@@ -129,7 +129,19 @@ def _concat_ws(_: Call, separator: str, *texts: str) -> str:
     return _strict((separator,), joined)
 
 
+def _substring_index(_: Call, text: str, separator: str, count: str) -> str:
+    parts = f"string_split({text}, {separator})"
+    some = f"CASE WHEN {count} > 0 THEN {parts}[1:{count}] ELSE {parts}[{count}:] END"
+    empty = f"{separator} = '' OR {count} = 0"
+    return f"CASE WHEN {empty} THEN left({text}, 0) ELSE array_to_string({some}, {separator}) END"
+
+
 TEXT: dict[str, Renderer] = {
+    "octet_length": lambda _, a: f"octet_length(encode({a}))",
+    "bit_length": lambda _, a: f"8 * octet_length(encode({a}))",
+    "levenshtein": lambda _, a, b: f"levenshtein({a}, {b})",
+    "regexp_count": lambda _, a, p: f"len(regexp_extract_all({a}, {p}))",
+    "substring_index": _substring_index,
     "upper": _plain("upper"),
     "lower": _plain("lower"),
     "initcap": _initcap,

@@ -2,10 +2,13 @@
 
 import itertools
 import math
+import operator
 import statistics
 from collections import Counter, defaultdict
 from decimal import Decimal
 from fractions import Fraction
+from functools import reduce
+from operator import itemgetter
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +23,7 @@ from windrow.operators.arrow import columns_to_table, vector_from_arrow
 from windrow.operators.delta import Delta
 from windrow.operators.interner import Interner
 from windrow.operators.state.expirer import CalendarExpirer, FifoExpirer, ScanningExpirer
+from windrow.physical.calls import IN_ORDER
 
 MONEY = pa.decimal128(9, 2)
 WIDE = pa.decimal128(30, 2)
@@ -30,7 +34,9 @@ S = Field("s", STRING)
 D = Field("d", MONEY)
 W = Field("w", WIDE)
 B = Field("b", BOOLEAN)
-INPUT = Schema((K, X, N, S, D, W, B))
+Y = Field("y", DOUBLE)
+THERE = Field("s_there", BOOLEAN)
+INPUT = Schema((K, X, N, S, D, W, B, Y, THERE))
 
 SUMMED = pa.decimal128(38, 2)
 CALLS = (
@@ -63,7 +69,39 @@ CALLS = (
     AccumulatorCall("approx_topk", (X,), "top_x", pa.list_(DOUBLE), parameters=(3,)),
     AccumulatorCall("approx_count_distinct", (X,), "about", BIGINT, nullable=False),
     AccumulatorCall("approx_quantile", (X,), "about_q", DOUBLE, parameters=(1.0,)),
+    AccumulatorCall("mode", (N,), "mode_i", BIGINT),
+    AccumulatorCall("bit_and", (N,), "bits_and", BIGINT),
+    AccumulatorCall("bit_or", (N,), "bits_or", BIGINT),
+    AccumulatorCall("bit_xor", (N,), "bits_xor", BIGINT, distinct=True),
+    AccumulatorCall("covar_pop", (X, Y), "covar_pop", DOUBLE),
+    AccumulatorCall("covar_samp", (Y, X), "covar_samp", DOUBLE, filter="b"),
+    AccumulatorCall("skewness", (X,), "skewness", DOUBLE),
+    AccumulatorCall("kurtosis", (Y,), "kurtosis", DOUBLE, distinct=True),
+    AccumulatorCall("first", (S, X), "first_s", STRING, parameters=("aA",)),
+    AccumulatorCall("first", (W, S, N), "last_w", WIDE, filter="b", parameters=("dDd",)),
+    AccumulatorCall("collect_list", (X, S), "xs", pa.list_(DOUBLE), parameters=("Dd",)),
+    AccumulatorCall(
+        *("collect_list", (S,), "s_set", pa.list_(STRING)),
+        distinct=True,
+        filter="s_there",
+        parameters=("d",),
+        nullable=False,
+    ),
+    AccumulatorCall("string_agg", (S, N), "ss", STRING, filter="s_there", parameters=("aa", "; ")),
 )
+
+
+ROW = {
+    "k": "a",
+    "x": 0.1,
+    "i": 2,
+    "s": "v",
+    "d": Decimal("1.5"),
+    "w": Decimal(7),
+    "b": True,
+    "y": -3.0,
+    "s_there": True,
+}
 
 
 def quantile(values: list[float], fraction: float) -> float:
@@ -80,11 +118,59 @@ def variance(values: list[float], over: int) -> float:
     return float(sum((Fraction(v) - mean) ** 2 for v in values) / over)
 
 
+def moment(call: AccumulatorCall, rows: list[tuple[Fraction, ...]]) -> float | None:
+    if call.name.startswith("covar"):
+        return covariance(rows, len(rows) - call.name.endswith("samp"))
+    return shape([x for (x,) in rows], 3 if call.name == "skewness" else 4)
+
+
+BITS = {"bit_and": operator.and_, "bit_or": operator.or_, "bit_xor": operator.xor}
+
+
+def covariance(pairs: list[tuple[Fraction, ...]], over: int) -> float:
+    means = [sum(column) / len(pairs) for column in zip(*pairs, strict=True)]
+    total = sum((x - means[0]) * (y - means[1]) for x, y in pairs) / over
+    try:
+        return float(total)
+    except OverflowError:
+        return math.inf if total > 0 else -math.inf
+
+
+def shape(values: list[Fraction], power: int) -> float | None:
+    """The central moment of a power over that of 2, to scale; of kurtosis, less 3."""
+    mean = sum(values) / len(values)
+    two, other = (sum((v - mean) ** p for v in values) / len(values) for p in (2, power))
+    if not two:
+        return None
+    if power == 4:
+        return float(other / two**2 - 3)
+    square = float(other**2 / two**3)  # of doubles, the root is near enough
+    return math.copysign(math.sqrt(square), other)
+
+
+def in_order(call: AccumulatorCall, names: list[str], rows: list[dict]) -> object:
+    """Sort by the last key first: by keys, then by the value itself."""
+    letters = call.parameters[0]
+    for name, letter in reversed(list(zip([*names[1:], names[0]], letters, strict=True))):
+        there = [r for r in rows if r[name] is not None]
+        there.sort(key=itemgetter(name), reverse=letter in "dD")
+        missing = [r for r in rows if r[name] is None]
+        rows = missing + there if letter in "aD" else there + missing
+    values = [r[names[0]] for r in rows]
+    if call.name == "first":
+        return values[0] if values else None
+    if call.name == "string_agg":
+        return call.parameters[1].join(values) if values else None
+    return list(dict.fromkeys(values)) if call.distinct else values
+
+
 def fold(call: AccumulatorCall, rows: list[dict]) -> object:
     """The definition of each aggregate, over plain Python values."""
     if call.filter is not None:
         rows = [r for r in rows if r[call.filter]]
     names = [a.name for a in call.args]
+    if call.name in IN_ORDER:
+        return in_order(call, names, rows)
     taken = [r for r in rows if all(r[n] is not None for n in names)]
     if call.distinct or call.name == "approx_count_distinct":
         taken = list({tuple(r[n] for n in names): r for r in taken}.values())
@@ -98,14 +184,10 @@ def fold(call: AccumulatorCall, rows: list[dict]) -> object:
             return math.fsum(values) if call.type == DOUBLE else sum(values)
         case "avg":
             return math.fsum(values) / len(values)
-        case "var_samp":
-            return variance(values, len(values) - 1)
-        case "var_pop":
-            return variance(values, len(values))
-        case "stddev_samp":
-            return math.sqrt(variance(values, len(values) - 1))
-        case "stddev_pop":
-            return math.sqrt(variance(values, len(values)))
+        case "var_samp" | "var_pop":
+            return variance(values, len(values) - call.name.endswith("samp"))
+        case "stddev_samp" | "stddev_pop":
+            return math.sqrt(variance(values, len(values) - call.name.endswith("samp")))
         case "min":
             return min(values)
         case "max":
@@ -116,6 +198,12 @@ def fold(call: AccumulatorCall, rows: list[dict]) -> object:
             return any(values)
         case "median":
             return statistics.median(values) if call.distinct else quantile(values, 0.5)
+        case "covar_pop" | "covar_samp" | "skewness" | "kurtosis":
+            return moment(call, [tuple(Fraction(r[n]) for n in names) for r in taken])
+        case "bit_and" | "bit_or" | "bit_xor":
+            return reduce(BITS[call.name], values)
+        case "mode":
+            return min(values, key=lambda v: (-values.count(v), v))
         case "topk" | "approx_topk":
             counts = Counter(values)
             return sorted(counts, key=lambda v: (-counts[v], v))[: call.parameters[0]]
@@ -131,7 +219,7 @@ def near(got: object, wanted: object) -> bool:
 
 @st.composite
 def rows(draw: st.DrawFn) -> dict:
-    return {
+    row = {
         "k": draw(st.sampled_from(["a", "b", None])),
         "x": draw(st.none() | st.sampled_from([0.1, -2.5, 1e9, 3.0, 0.0, 1e-3])),
         "i": draw(st.none() | st.integers(-3, 3)),
@@ -139,7 +227,9 @@ def rows(draw: st.DrawFn) -> dict:
         "d": draw(st.none() | st.integers(-999, 999).map(lambda n: Decimal(n) / 100)),
         "w": draw(st.none() | st.integers(-(10**25), 10**25).map(lambda n: Decimal(n) / 100)),
         "b": draw(st.none() | st.booleans()),
+        "y": draw(st.sampled_from([1e300, -0.1, 1e9 + 1.0, 1e9, 5e-324])),
     }
+    return row | {"s_there": row["s"] is not None}
 
 
 def births_of(draw: st.DrawFn, fifo: bool) -> list[tuple[int, int, dict]]:
@@ -305,7 +395,7 @@ def test_weights_stand_for_that_many_copies():
     op = GroupBy((), CALLS)
     task, view = GroupByTask(op, interner), View(op, interner)
     view.take(task.begin(0))
-    row = {"k": "a", "x": 0.1, "i": 2, "s": "v", "d": Decimal("1.5"), "w": Decimal(7), "b": True}
+    row = dict(ROW)
     other = row | {"x": 3.0, "s": "u"}
     changes = [(1, 1000, row), (1, 3, other), (2, -997, row)]
     view.take(task.step((delta_of(changes, interner, signed=True),), 2))
@@ -318,7 +408,7 @@ def test_a_row_may_leave_before_it_comes_within_an_instant():
     interner = Interner()
     op = GroupBy((K,), CALLS)
     task, view = GroupByTask(op, interner), View(op, interner)
-    row = {"k": "a", "x": 0.1, "i": 2, "s": "v", "d": Decimal("1.5"), "w": Decimal(7), "b": True}
+    row = dict(ROW)
     other = row | {"x": -4.0, "s": "u", "i": 1}
     changes = [(1, -2, row), (1, 2, other), (1, 3, row), (5, -1, row), (5, -2, other)]
     view.take(task.step((delta_of(changes, interner, signed=True),), 5))

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from windrow.kernels.groups import EMISSION, GROUP, WEIGHT
+from windrow.kernels.groups import CLOSES, EMISSION, GROUP, WEIGHT
 from windrow.kernels.jit import kernel
 
 
@@ -35,6 +35,34 @@ def count_truths(events, takes, truths, counts, every, out, valid):
         no, yes = counts[group, 0], counts[group, 1]
         valid[e] = no + yes > 0
         out[e] = (no == 0) if every else (yes > 0)
+
+
+WORD_BITS = 64
+AND, OR, XOR = 0, 1, 2
+
+
+@kernel
+def count_bits(events, takes, words, counts, kind, out, valid):
+    """Count of each bit the words that have it; `out` gets the AND, OR or XOR of each group.
+
+    counts: group -> [one a bit, words]
+    """
+    all_taken = len(takes) == 0
+    for i in range(events.shape[1]):
+        group, w, e = events[GROUP, i], events[WEIGHT, i], events[EMISSION, i]
+        if all_taken or takes[i]:
+            counts[group, WORD_BITS] += w
+            for bit in range(WORD_BITS):
+                counts[group, bit] += w * ((words[i] >> bit) & 1)
+        if events[CLOSES, e] != i:
+            continue
+        total, made = counts[group, WORD_BITS], 0
+        for bit in range(WORD_BITS):
+            n = counts[group, bit]
+            has = n == total if kind == AND else (n > 0 if kind == OR else n & 1 == 1)
+            if has:
+                made |= -1 << bit if bit == WORD_BITS - 1 else 1 << bit
+        valid[e], out[e] = total > 0, made
 
 
 @kernel

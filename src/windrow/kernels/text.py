@@ -293,6 +293,26 @@ def copy_codes(codes, arena, starts, lengths, target, offsets):
 
 
 @kernel
+def edit_distances(left, left_starts, right, right_starts, room, out):
+    """Count the insertions, deletions and replacements that turn each text into the other.
+
+    Texts are code points from one start to the next. `room` has one number more than the longest
+    text on the right: the distances of the prefixes read so far to each of its prefixes.
+    """
+    for row in range(len(out)):
+        first, n = right_starts[row], right_starts[row + 1] - right_starts[row]
+        for j in range(n + 1):
+            room[j] = j
+        for i in range(left_starts[row], left_starts[row + 1]):
+            diagonal, room[0] = room[0], room[0] + 1
+            for j in range(n):
+                replaced = diagonal + (0 if left[i] == right[first + j] else 1)
+                diagonal = room[j + 1]
+                room[j + 1] = min(replaced, diagonal + 1, room[j] + 1)
+        out[row] = room[n]
+
+
+@kernel
 def copy_segments(source, source_starts, lengths, target, target_starts):
     """Copy each segment of bytes from its place in `source` to its place in `target`."""
     for i in range(len(lengths)):

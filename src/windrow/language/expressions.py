@@ -23,6 +23,9 @@ INTERVAL_UNITS = (
 INTERVAL_TEXT = re.compile(r"\s*(?P<number>[+-]?\d+(\.\d+)?)\s*(?P<unit>[A-Za-z]*)\s*\Z")
 PAIR_WORDS = ("WINDOW", "DWINDOW")
 
+AROUND_CALLS = (exp.Filter, exp.Window, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls)
+"""What may follow the brackets of a call: FILTER, OVER, WITHIN GROUP, IGNORE and RESPECT NULLS."""
+
 
 class ExpressionParser(WindowParser):
     """Reads one expression. Queries inside of it are left to `query`, which comes later."""
@@ -303,7 +306,7 @@ class ExpressionParser(WindowParser):
             return self._exists()
         call = super()._parse_function_call(functions, anonymous, optional_parens, any_token)
         inner = call
-        while isinstance(inner, exp.Filter | exp.Window):
+        while isinstance(inner, AROUND_CALLS):
             frame = inner.args.get("spec")
             if frame is not None and not frame.args.get("end"):
                 frame.set("end", "CURRENT ROW")  # what ROWS n PRECEDING means
@@ -313,12 +316,15 @@ class ExpressionParser(WindowParser):
         return self._with_place(call, start)
 
     def _parse_lambda(self, alias: bool = False) -> exp.Expr | None:  # noqa: FBT001, FBT002
-        """Take an argument of a function, which may be ``DISTINCT a, b``."""
+        """Take an argument of a function: also ``DISTINCT a, b``, ``a IGNORE NULLS ORDER BY b``."""
         start = self._curr
         if self._match(TokenType.DISTINCT):
             items = self._parse_csv(self._parse_disjunction)
-            return self.placed(self.expression(exp.Distinct(expressions=items)), start)
-        return self._parse_disjunction()
+            node: exp.Expr | None = self.expression(exp.Distinct(expressions=items))
+        else:
+            node = self._parse_disjunction()
+        node = self._parse_order(self._parse_respect_or_ignore_nulls(node))
+        return None if node is None else self.placed(node, start)
 
     def _exists(self) -> exp.Exists:
         start, opened = self._curr, self._next

@@ -54,7 +54,9 @@ ALLOWED: dict[type[exp.Expr], frozenset[str]] = {
         ((exp.CTE,), ("this", "alias")),
         ((exp.From, exp.Where, exp.Having), ("this",)),
         ((exp.Join,), ("this", "method", "side", "kind", "on", "using")),
-        ((exp.Group, exp.Order), ("expressions",)),
+        ((exp.Group,), ("expressions", "all")),
+        ((exp.Rollup, exp.Cube, exp.GroupingSets), ("expressions",)),
+        ((exp.Order,), ("this", "expressions")),
         ((exp.Ordered,), ("this", "desc", "nulls_first")),
         ((exp.Limit, exp.Offset), ("expression",)),
         ((exp.Table,), ("this", "db", "catalog", "alias")),
@@ -100,12 +102,16 @@ ALLOWED: dict[type[exp.Expr], frozenset[str]] = {
         ((exp.If,), ("this", "true")),
         ((exp.Extract,), BINARY),
         ((exp.Trim,), ("this", "expression", "position")),
-        ((exp.Filter,), BINARY),
+        ((exp.Filter, exp.WithinGroup), BINARY),
+        ((exp.IgnoreNulls, exp.RespectNulls), ("this",)),
         ((exp.Window,), ("this", "partition_by", "order", "spec", "over")),
         ((exp.WindowSpec,), ("kind", "start", "start_side", "end", "end_side")),
     )
     for node in nodes
 }  # fmt: skip
+
+
+KEYED: dict[type[exp.Expr], str] = {exp.Group: "GROUP BY", exp.Order: "ORDER BY"}
 
 
 def check(tree: exp.Expr) -> None:
@@ -141,10 +147,13 @@ def check_node(node: exp.Expr) -> None:
                 hint="Write SELECT * for all columns.",
                 span=span_of(node),
             )
-        case exp.Group() | exp.Order() if not node.expressions:
+        case exp.Group() | exp.Order() | exp.Rollup() | exp.Cube() if not (
+            node.expressions or node.args.get("all")
+        ):
+            word = KEYED.get(type(node), node.key.upper())
             raise ParseError(
-                f"{node.key.upper()} BY without columns",
-                hint=f"Name columns after it, or leave {node.key.upper()} BY out.",
+                f"{word} without columns",
+                hint=f"Name columns after it, or leave {word} out.",
                 span=span_of(node),
             )
         case exp.DataType():

@@ -257,6 +257,35 @@ class QueryParser(ExpressionParser):
             if not self._match(TokenType.AND):
                 return exp.Tuple(expressions=pairs)
 
+    def _parse_group(self, skip_group_by_token: bool = False) -> exp.Group | None:  # noqa: FBT001, FBT002
+        """Take GROUP BY; ``GROUP BY a, b WITH ROLLUP`` is ``GROUP BY ROLLUP (a, b)``."""
+        group = super()._parse_group(skip_group_by_token)
+        if group is None:
+            return None
+        for key in ("rollup", "cube"):
+            for around in group.args.pop(key, None) or ():
+                around.set("expressions", group.expressions)
+                group.set("expressions", [around])
+        return group
+
+    def _parse_grouping_set(self) -> exp.Expr | None:
+        """Take one of the sets: columns in brackets, also none of them."""
+        if self.word() == "(" and self.word(1) == ")":
+            self._advance(2)
+            return exp.Tuple(expressions=[])
+        return (
+            self._parse_grouping_sets() or self._parse_cube_or_rollup() or self._parse_disjunction()
+        )
+
+    def _parse_cube_or_rollup(self, with_prefix: bool = False) -> exp.Cube | exp.Rollup | None:  # noqa: FBT001, FBT002
+        """Take ``ROLLUP (a, b)``, whose items are any expressions, or what follows WITH."""
+        word = self.word()
+        if word not in ("CUBE", "ROLLUP") or not (with_prefix or self.word(1) == "("):
+            return None
+        self._advance()
+        items = [] if with_prefix else self._parse_wrapped_csv(self._parse_disjunction)
+        return exp.Cube(expressions=items) if word == "CUBE" else exp.Rollup(expressions=items)
+
     def _parse_query_modifiers(self, this: exp.Expr | None) -> exp.Expr | None:  # type: ignore[override]
         query = super()._parse_query_modifiers(this)
         if isinstance(query, exp.Select) and query.args.get(PAIR_WINDOWS) is not None:

@@ -12,7 +12,9 @@ What a reader of the tree meets, besides sqlglot's own nodes:
   clause before WHERE;
 - a function call is `exp.Anonymous(this=NAME, expressions=[...])` with the written name in upper
   case, aggregates as well: ``COUNT(*)`` holds `exp.Star`, ``COUNT(b.*)`` an `exp.Column` whose
-  `this` is `exp.Star`, ``COUNT(DISTINCT a)`` an `exp.Distinct`. ``SUBSTRING(x FROM i FOR n)`` and
+  `this` is `exp.Star`, ``COUNT(DISTINCT a)`` an `exp.Distinct`, ``LAST(a ORDER BY b)`` an
+  `exp.Order` around its last argument; `exp.WithinGroup`, `exp.IgnoreNulls` and `exp.RespectNulls`
+  are around the call, the latter two also around an argument. ``SUBSTRING(x FROM i FOR n)`` and
   ``POSITION(a IN b)`` are the calls ``SUBSTRING(x, i, n)`` and ``POSITION(a, b)``;
 - sqlglot's own: `exp.Cast` and `exp.TryCast`, `exp.Case`, `exp.Extract`, `exp.Trim` (only with
   BOTH, LEADING, TRAILING or FROM), `exp.Interval`, `exp.Filter`, `exp.Exists(this=<query>)`,

@@ -21,6 +21,9 @@ GROUP_COLUMN = "#group"
 EXPIRY_COLUMN = "#expiry"
 """When the row expires, for MIN and MAX."""
 
+IN_ORDER = {"first", "collect_list", "string_agg"}
+"""Calls that fold rows whose arguments are NULL as well: their filter says which they leave out."""
+
 DUPLICATES_DO_NOT_MATTER = {"min", "max", "bool_and", "bool_or"}
 
 LINEAR = {"count", "sum", "avg", "var_samp", "var_pop", "stddev_samp", "stddev_pop"}
@@ -32,7 +35,8 @@ class AccumulatorCall:
     """One aggregate: ``name([DISTINCT] args, parameters) FILTER (WHERE filter)``.
 
     `args` and `filter` are columns of the input, already evaluated. `parameters` are the
-    constants that follow them: the fraction of a quantile, the count of a topk.
+    constants that follow them: the fraction of a quantile, the count of a topk, the letters of an
+    order.
     """
 
     name: str
@@ -41,7 +45,7 @@ class AccumulatorCall:
     type: pa.DataType
     distinct: bool = False
     filter: str | None = None
-    parameters: tuple[float | int, ...] = ()
+    parameters: tuple[float | int | str, ...] = ()
     nullable: bool = True
 
     @property

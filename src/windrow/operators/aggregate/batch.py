@@ -10,16 +10,19 @@ import numpy as np
 from windrow.kernels.groups import CLOSES, WEIGHT
 from windrow.operators.state.fields import State
 from windrow.operators.vector import I64, Bools, Vector
-from windrow.physical.calls import EXPIRY_COLUMN, AccumulatorCall
+from windrow.physical.calls import EXPIRY_COLUMN, IN_ORDER, AccumulatorCall
 
 ALL_TAKEN: Bools = np.empty(0, np.bool_)
 """Stands for a mask that is true everywhere."""
 
 
 def taken_rows(call: AccumulatorCall, columns: dict[str, Vector]) -> Bools:
-    """Return which rows a call folds: no argument is NULL, and the filter is true."""
+    """Return which rows a call folds: no argument is NULL, and the filter is true.
+
+    Rows in an order are folded with their NULLs.
+    """
     found: Bools | None = None
-    for arg in call.args:
+    for arg in () if call.name in IN_ORDER else call.args:
         valid = columns[arg.name].valid
         if valid is not None:
             found = valid if found is None else found & valid

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from windrow.core.types import is_decimal, is_float
 from windrow.operators.aggregate.batch import Accumulator
-from windrow.operators.aggregate.counts import Count, CountRows, Truths
+from windrow.operators.aggregate.counts import BitCounts, Count, CountRows, Truths
 from windrow.operators.aggregate.distinct import DistinctAccumulator
 from windrow.operators.aggregate.extremes import BestAlive
+from windrow.operators.aggregate.in_order import First, Listing
 from windrow.operators.aggregate.merging import MergedCount, MergedReal, MergedWhole
+from windrow.operators.aggregate.moments import Moment
 from windrow.operators.aggregate.ordered import TopK
 from windrow.operators.aggregate.quantile import Quantile
 from windrow.operators.aggregate.sums import DecimalSum, RealSum, Variance, WholeSum
@@ -46,7 +48,15 @@ def _plain(call: AccumulatorCall, interner: Interner, *, unsigned: bool) -> Accu
             return BestAlive(call, interner)
         case "min" | "max" | "median" | "quantile" | "approx_quantile":
             return Quantile(call, interner)
-        case "topk" | "approx_topk":
+        case "first":
+            return First(call, interner)
+        case "collect_list" | "string_agg":
+            return Listing(call, interner)
+        case "covar_pop" | "covar_samp" | "skewness" | "kurtosis":
+            return Moment(call)
+        case "bit_and" | "bit_or" | "bit_xor":
+            return BitCounts(call)
+        case "topk" | "approx_topk" | "mode":
             return TopK(call, interner)
         case "bool_and" | "bool_or":
             return Truths(call)

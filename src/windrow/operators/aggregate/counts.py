@@ -1,10 +1,12 @@
-"""COUNT, BOOL_AND, BOOL_OR: plain counters, and what all accumulators on plain arrays share."""
+"""COUNT, BOOL_AND, BIT_AND and their kin: counters, and what accumulators on plain arrays share."""
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
-from windrow.kernels.counters import count_truths, count_values
+from windrow.kernels.counters import AND, OR, WORD_BITS, XOR, count_bits, count_truths, count_values
 from windrow.operators.aggregate.batch import Accumulator, EventBatch
 from windrow.operators.state.fields import OF_OWNER, ArrayField, StateLayout
 from windrow.operators.state.key_table import grown
@@ -60,3 +62,18 @@ class Truths(PlainArray):
         takes, truths = batch.takes(self.call), batch.bits(self.call)
         every = self.call.name == "bool_and"
         count_truths(batch.events, takes, truths, self.state, every, out, valid)
+
+
+class BitCounts(PlainArray):
+    """BIT_AND, BIT_OR, BIT_XOR: how many words have each bit."""
+
+    KINDS: ClassVar = {"bit_and": AND, "bit_or": OR, "bit_xor": XOR}
+
+    def __init__(self, call: AccumulatorCall) -> None:
+        super().__init__(call, WORD_BITS + 1)
+
+    def fold(self, batch: EventBatch, out: I64, valid: Bools) -> None:
+        """Count each bit."""
+        takes, words = batch.takes(self.call), batch.bits(self.call)
+        kind = self.KINDS[self.call.name]
+        count_bits(batch.events, takes, words, self.state, kind, out, valid)

@@ -72,7 +72,10 @@ class Forest(State):
 
 
 class TopK(Accumulator):
-    """TOPK: the k most frequent values, the most frequent first, of equals the least first."""
+    """TOPK: the k most frequent values, the most frequent first, of equals the least first.
+
+    MODE is the first of them.
+    """
 
     stored_as = StateLayout("most-frequent")
     state_fields = (NestedField("forest"), NestedField("values"))
@@ -81,7 +84,7 @@ class TopK(Accumulator):
         self.call = call
         self.interner = interner
         self.comparing = Comparing.of(call.args[0].type, interner)
-        self.most = int(call.parameters[0])
+        self.most = int(call.parameters[0]) if call.parameters else 1
         self.forest = Forest()
         self.values = ValueTable(call)
 
@@ -116,7 +119,7 @@ class TopK(Accumulator):
         )
         self.values.drop_idle(codes)
         valid[:n] = found > 0
-        out[:n] = self._lists(chosen, found)
+        out[:n] = chosen[:, 0] if self.call.name == "mode" else self._lists(chosen, found)
 
     def _lists(self, chosen: I64, found: I64) -> I64:
         words = chosen[np.arange(chosen.shape[1]) < found[:, None]]

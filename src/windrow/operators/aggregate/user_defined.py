@@ -32,7 +32,7 @@ from windrow.operators.state.fields import StateLayout
 from windrow.operators.task import Saved
 from windrow.operators.vector import I64, Bools
 from windrow.physical.calls import AccumulatorCall
-from windrow.plan.functions.aggregates import declare_aggregate
+from windrow.plan.functions import declare_aggregate
 
 
 class UserAggregate(Protocol):

@@ -205,6 +205,40 @@ def _power(_: Call) -> Kernel:
     return kernel
 
 
+def _real(function: Callable[..., Raw]) -> Builder:
+    """Build a real function that is NULL where its value is not defined; NaN stays NaN."""
+
+    def kernel(*values: Datum) -> pa.Array:
+        numbers = np.broadcast_arrays(*(raw(v) for v in values))
+        with np.errstate(all="ignore"):
+            result = function(*numbers)
+        lost = np.isnan(result)
+        for number in numbers:
+            lost &= ~np.isnan(number)
+        return build(DOUBLE, result, both(validity(*values), ~lost))
+
+    return lambda _: kernel
+
+
+def _log1p(x: Raw) -> Raw:
+    return np.where(x <= -1.0, np.nan, np.log1p(x))
+
+
+_FACTORIALS = np.cumprod([1, *range(1, 21)], dtype=np.int64)
+
+
+def _factorial(number: pa.Array) -> pa.Array:
+    """Return n! up to 20, the last that a BIGINT holds."""
+    n = raw(number)
+    fits = (n >= 0) & (n < len(_FACTORIALS))
+    return build(BIGINT, _FACTORIALS[np.where(fits, n, 0)], both(validity(number), fits))
+
+
+def _bit_count(number: pa.Array) -> pa.Array:
+    counts = np.bitwise_count(raw(number).view(np.uint64)).astype(np.int32)
+    return build(pa.int32(), counts, validity(number))
+
+
 def _plain(name: str) -> Builder:
     function = arrow(name)
     return lambda _: function
@@ -247,6 +281,18 @@ BUILDERS: dict[str, Builder] = {
     "ln": _domain("ln", lambda x: x <= 0),
     "log10": _domain("log10", lambda x: x <= 0),
     "log2": _domain("log2", lambda x: x <= 0),
+    **{
+        name: _real(getattr(np, function))
+        for name, function in {
+            **{name: name for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh", "cbrt")},
+            **{f"a{name}": f"arc{name}" for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh")},
+            **{name: name for name in ("expm1", "rint", "degrees", "radians", "hypot")},
+        }.items()
+    },
+    "atan2": _real(lambda y, x: np.arctan2(y + 0.0, x + 0.0)),  # -0.0 is 0.0
+    "log1p": _real(_log1p),
+    "factorial": lambda _: _factorial,
+    "bit_count": lambda _: _bit_count,
     "bitand": _plain("bit_wise_and"),
     "bitor": _plain("bit_wise_or"),
     "bitxor": _plain("bit_wise_xor"),

@@ -143,6 +143,16 @@ def _first_day(month: Raw) -> Raw:
     return month.astype("datetime64[M]").astype("datetime64[D]").astype(np.int64)
 
 
+def _make_date(*parts: Datum) -> pa.Array:
+    """Return the day of a calendar; NULL if there is none, or outside the years 1 to 9999."""
+    year, month, day = np.broadcast_arrays(*(raw(part) for part in parts))
+    fits = (year >= 1) & (year <= 9999) & (month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)
+    number = np.where(fits, (year - 1970) * 12 + month - 1, 0)
+    start = _first_day(number)
+    fits &= day <= _first_day(number + 1) - start
+    return as_dates(start + np.where(fits, day, 1) - 1, both(validity(*parts), fits))
+
+
 def _last_day(date: pa.Array) -> pa.Array:
     month, _ = _month(days(date))
     return build(DATE, (_first_day(month + 1) - 1).astype(np.int32), validity(date))
@@ -228,6 +238,7 @@ BUILDERS: dict[str, Builder] = {
     "second": _part_of_day(1_000_000, 60),
     "date_trunc": _date_trunc,
     "trunc": _trunc,
+    "make_date": lambda _: _make_date,
     "date_add": _date_add(whole.exact_sum),
     "date_sub": _date_add(whole.exact_difference),
     "add_months": lambda _: _add_months,

@@ -44,7 +44,15 @@ def _regexp_replace(call: Call) -> Kernel:
     return lambda value, *_: replace(value)
 
 
+def _regexp_count(call: Call) -> Kernel:
+    known = constants(call, 1)
+    assert known is not None, "the catalogue asks for constant patterns"
+    count = arrow("count_substring_regex", pc.MatchSubstringOptions(known[0]))
+    return lambda value, *_: count(value)
+
+
 BUILDERS: dict[str, Builder] = {
     "regexp_extract": _regexp_extract,
     "regexp_replace": _regexp_replace,
+    "regexp_count": _regexp_count,
 }

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windrow.core.types import STRING
+from windrow.kernels.text import edit_distances
 from windrow.operators.evaluate.arrays import (
     Builder,
     Datum,
@@ -25,7 +26,7 @@ from windrow.operators.evaluate.arrays import (
     raw,
     validity,
 )
-from windrow.operators.evaluate.codepoints import ascii_, translate
+from windrow.operators.evaluate.codepoints import ascii_, explode, translate
 from windrow.operators.evaluate.regex import BUILDERS as REGEX_BUILDERS
 from windrow.operators.few import scalar_of, texts
 from windrow.plan.expressions import Call
@@ -197,6 +198,49 @@ def _split_part(separator: str, number: int) -> Kernel:
     return kernel
 
 
+def _substring_index(separator: str, count: int) -> Kernel:
+    """Return what is before the count-th separator, or behind it from the end if negative."""
+    if not separator or count == 0:
+        return _constant_text("")
+    most = min(abs(count), LONGEST)
+    options = pc.SplitPatternOptions(separator, max_splits=most, reverse=count < 0)
+    split = arrow("split_pattern", options)
+
+    def kernel(value: pa.Array) -> pa.Array:
+        lists = split(value)
+        starts, ends = raw(lists.offsets)[:-1].astype(np.int64), raw(lists.offsets)[1:]
+        kept = np.minimum(ends - starts, most)
+        first = starts if count > 0 else ends - kept
+        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(kept)])
+        at = np.arange(offsets[-1]) + np.repeat(first - offsets[:-1], kept)
+        again = pa.ListArray.from_arrays(
+            pa.array(offsets, pa.int32()), lists.values.take(pa.array(at))
+        )
+        return null_where(_join_list(again, scalar_of(separator, STRING)), ~_valid(value))
+
+    return kernel
+
+
+def _octets(bits: int) -> Kernel:
+    length = arrow("binary_length")
+    return lambda value: build(pa.int32(), raw(length(value)) * np.int32(bits), validity(value))
+
+
+def _levenshtein(_: Call) -> Kernel:
+    def kernel(left: Datum, right: Datum) -> pa.Array:
+        rows = max(len(d) for d in (left, right) if isinstance(d, pa.Array))
+        a, b = (pa.repeat(d, rows) if isinstance(d, pa.Scalar) else d for d in (left, right))
+        distances = np.zeros(rows, np.int32)
+        (codes, starts), (others, ends) = explode(a), explode(b)
+        room = np.empty(int(np.diff(ends).max(initial=0)) + 1, np.int64)
+        edit_distances(
+            codes.astype(np.int64), starts, others.astype(np.int64), ends, room, distances
+        )
+        return build(pa.int32(), distances, validity(a, b))
+
+    return kernel
+
+
 _CHARACTERS = texts([chr(code) for code in range(256)] + [""])
 
 
@@ -254,5 +298,9 @@ BUILDERS: dict[str, Builder] = {
     "startswith": by_parameters(_contains("starts_with")),
     "endswith": by_parameters(_contains("ends_with")),
     "contains": by_parameters(_contains("match_substring")),
+    "substring_index": by_parameters(_substring_index),
+    "octet_length": lambda _: _octets(1),
+    "bit_length": lambda _: _octets(8),
+    "levenshtein": _levenshtein,
     "split_part": by_parameters(_split_part),
 }

@@ -17,7 +17,7 @@ from windrow.optimize.physical.builder import Builder, Requirements
 from windrow.optimize.physical.conditions import residual_of
 from windrow.optimize.physical.early_choices import METHODS, Considered, notes_on
 from windrow.optimize.preaggregate_joins import copies_of
-from windrow.physical.calls import AccumulatorCall, GroupBy, PlacedCall
+from windrow.physical.calls import IN_ORDER, AccumulatorCall, GroupBy, PlacedCall
 from windrow.physical.conditions import Compare, Equality, JoinInput, MultiCondition
 from windrow.physical.identity import computed_name
 from windrow.physical.node import PhysicalNode
@@ -249,11 +249,13 @@ def call_over(call: AggregateCall, column: Callable[[Expr], Field]) -> Accumulat
 
 
 def _values(call: AggregateCall) -> int:
-    """Return how many arguments are values; a constant parameter may follow."""
-    return 1 if call.name in PARAMETERIZED else len(call.args)
+    """Return how many arguments are values; constant parameters may follow."""
+    if call.name in PARAMETERIZED:
+        return 1
+    return len(call.args) - {"string_agg": 2}.get(call.name, 1) * (call.name in IN_ORDER)
 
 
-def _constant(expr: Expr) -> float | int:
+def _constant(expr: Expr) -> float | int | str:
     assert isinstance(expr, Literal), "the binder lets only constants be parameters"
-    assert isinstance(expr.value, int | float | Decimal)
+    assert isinstance(expr.value, int | float | Decimal | str)
     return float(expr.value) if isinstance(expr.value, Decimal) else expr.value

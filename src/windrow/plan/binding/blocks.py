@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import chain, combinations
 
 from sqlglot import exp
 
@@ -35,6 +36,9 @@ from windrow.plan.expressions import Expr, columns_of, conjuncts
 from windrow.plan.windows import Range, Rows, Until
 
 BindExpr = Callable[[exp.Expr], Expr]
+MAX_SETS = 64
+"""Grouping sets of one GROUP BY: six columns of a CUBE."""
+
 SLIDE_COLUMN = "#slide"
 """The column with the instant at which a count window slides."""
 
@@ -123,16 +127,59 @@ def _grouped(
 ) -> tuple[BindExpr, nodes.Plan]:
     grouping = BlockGrouping(joined.scope)
     group = select.args.get("group")
-    for node in group.expressions if group else ():
-        grouping.add_key(_group_term(node, items, joined.scope))
+    if group is not None:
+        grouping.add_sets(
+            _grouping_sets(group, items), lambda n: _group_term(n, items, joined.scope)
+        )
     for node in _grouped_parts(select, items):
         grouping.bind(node)
-    plan: nodes.Plan = grouping.plan(joined.plan)
+    plan = grouping.plan(joined.plan)
     having = select.args.get("having")
     if having:
         bound = condition(grouping.bind(having.this), having.this, "HAVING")
         plan = nodes.Filter(plan, factor_disjunctions(bound))
     return grouping.bind, plan
+
+
+def _grouping_sets(group: exp.Group, items: list[exp.Expr]) -> list[list[exp.Expr]]:
+    """Return the keys of each set that a GROUP BY names; a plain one has one set.
+
+    GROUP BY a, ROLLUP (b, c)  is  (a, b, c), (a, b), (a);  ALL is every item without an aggregate.
+    """
+    if group.args.get("all"):
+        return [[item.unalias() for item in items if not has_aggregate(item)]]
+    sets: list[list[exp.Expr]] = [[]]
+    for element in group.expressions:
+        sets = [before + chosen for before in sets for chosen in _sets_of(element)]
+        if len(sets) > MAX_SETS:
+            raise BindError(
+                f"GROUP BY has more than {MAX_SETS} grouping sets",
+                detail="Each of them is an aggregate of its own.",
+                hint="Name those that are needed: GROUPING SETS ((a, b), (a), ()).",
+                span=span_of(group),
+            )
+    return sets
+
+
+def _sets_of(element: exp.Expr) -> list[list[exp.Expr]]:
+    parts = [_columns_in(node) for node in element.expressions]
+    match element:
+        case exp.Rollup():
+            return [list(chain(*parts[:n])) for n in range(len(parts), -1, -1)]
+        case exp.Cube():
+            sizes = range(min(len(parts), MAX_SETS), -1, -1)
+            return [list(chain(*some)) for n in sizes for some in combinations(parts, n)]
+        case exp.GroupingSets():
+            return [found for node in element.expressions for found in _sets_of(node)]
+        case _:
+            return [_columns_in(element)]
+
+
+def _columns_in(node: exp.Expr) -> list[exp.Expr]:
+    """Return the columns of a set in brackets, or the one that it is."""
+    if isinstance(node, exp.Tuple):
+        return list(node.expressions)
+    return [node.this if isinstance(node, exp.Paren) else node]
 
 
 def _grouped_parts(select: exp.Select, items: list[exp.Expr]) -> list[exp.Expr]:

@@ -60,6 +60,13 @@ PARTS_OF_TIME = (
 )
 """What EXTRACT takes; each is a function of that name."""
 
+AROUND_AGGREGATES: dict[type[exp.Expr], str] = {
+    exp.Filter: "FILTER",
+    exp.WithinGroup: "WITHIN GROUP",
+    exp.IgnoreNulls: "IGNORE NULLS",
+    exp.RespectNulls: "RESPECT NULLS",
+}
+
 OnAggregate = Callable[[exp.Expr], Expr]
 
 MAX_NODES = 100_000
@@ -120,7 +127,9 @@ class ExpressionBinder:
                 return Literal(bool(node.this), types.BOOLEAN)
             case exp.Paren():
                 return self.bind(node.this)
-            case exp.Anonymous() | exp.Filter():
+            case exp.Anonymous():
+                return self._function(node)
+            case _ if type(node) in AROUND_AGGREGATES:
                 return self._function(node)
             case exp.Cast() | exp.TryCast():
                 return functions.resolve_cast(self.bind(node.this), bind_type(node.args["to"]))
@@ -175,13 +184,17 @@ class ExpressionBinder:
         raise unknown_column(node, self.scope)
 
     def _function(self, node: exp.Expr) -> Expr:
-        call = node.this if isinstance(node, exp.Filter) else node
+        call = node
+        while type(call) in AROUND_AGGREGATES:
+            call = call.this
         if isinstance(call, exp.Anonymous) and not functions.is_aggregate(call.name):
-            if isinstance(node, exp.Filter):
+            if call is not node:
+                word = AROUND_AGGREGATES[type(node)]
                 raise BindError(
-                    f"{call.name} is no aggregate, so it has no FILTER",
-                    detail="FILTER chooses the tuples that an aggregate folds.",
-                    hint="Put the condition into WHERE.",
+                    f"{call.name} is no aggregate, so it has no {word}",
+                    detail="FILTER chooses the tuples that an aggregate folds, WITHIN GROUP orders "
+                    "them.",
+                    hint="Put the condition into WHERE." if word == "FILTER" else "Leave it out.",
                     span=span_of(node),
                 )
             if (

@@ -25,15 +25,17 @@ from windrow.core.naming import close_names
 from windrow.core.types import common_type, sql_name
 from windrow.plan.expressions import Expr
 from windrow.plan.functions import aggregates as _aggregates
-from windrow.plan.functions import arithmetic, comparison, datetime, logic, text
+from windrow.plan.functions import arithmetic, comparison, datetime, derived, logic, text
 from windrow.plan.functions.aggregates import (
     AGGREGATES,
     AggregateFunction,
     Fold,
+    Typed,
     canonical_aggregate,
 )
 from windrow.plan.functions.casts import can_cast, resolve_cast
-from windrow.plan.functions.signature import Function, coerce, partial, unify
+from windrow.plan.functions.derived import derived_aggregate, is_grouping
+from windrow.plan.functions.signature import Args, Function, coerce, partial, unify
 
 __all__ = [
     "AGGREGATES",
@@ -45,7 +47,9 @@ __all__ = [
     "can_cast",
     "canonical_aggregate",
     "coerce",
+    "declare_aggregate",
     "declare_function",
+    "derived_aggregate",
     "is_aggregate",
     "resolve_aggregate",
     "resolve_call",
@@ -104,7 +108,8 @@ def declare_function(
 
 def is_aggregate(name: str) -> bool:
     """Return whether a name, in any case, is that of an aggregate function."""
-    return canonical_aggregate(name) is not None
+    plain = canonical_aggregate(name) is not None
+    return plain or derived_aggregate(name) is not None or is_grouping(name)
 
 
 def resolve_aggregate(
@@ -122,13 +127,29 @@ def resolve_aggregate(
     return converted, type_, function.nullable
 
 
+def declare_aggregate(name: str, arguments: tuple[pa.DataType, ...], result: pa.DataType) -> None:
+    """Let queries call an aggregate of the user's own; operators look its implementation up."""
+    if is_aggregate(name):
+        raise BindError(f"there is already an aggregate {name}", hint="Give it a name of its own.")
+
+    def resolve(args: Args) -> Typed:
+        wrong = [sql_name(t) for a, t in zip(args, arguments, strict=True) if a.type != t]
+        if wrong:
+            raise BindError(f"{name} takes {usage}", hint=f"Cast the argument to {wrong[0]}.")
+        return args, result
+
+    usage = f"{name}({', '.join(map(sql_name, arguments))})"
+    count = len(arguments)
+    AGGREGATES[name] = AggregateFunction(name, usage, count, count, resolve, Fold.HOLISTIC)
+
+
 def _unknown(name: str) -> BindError:
     if is_aggregate(name):
         return BindError(
             f'aggregate function "{name}" cannot be used here',
             hint="Aggregates stand in SELECT and HAVING, not inside one another or in WHERE.",
         )
-    known = [*FUNCTIONS, *ALIASES, *AGGREGATES, *_aggregates.ALIASES]
+    known = [*FUNCTIONS, *ALIASES, *AGGREGATES, *_aggregates.ALIASES, *derived.DERIVED]
     near = close_names(name.lower(), known)
     return BindError(
         f'unknown function "{name}"',
@@ -146,6 +167,6 @@ _BY_ROWS = "Tuples are not numbered: [ROWS n] keeps the newest, ORDER BY ... LIM
 ELSEWHERE = {
     **dict.fromkeys(("now", "current_timestamp", "current_date", "getdate", "sysdate"), _NO_NOW),
     **dict.fromkeys(("lag", "lead", "row_number", "rank", "dense_rank", "ntile"), _BY_ROWS),
-    **dict.fromkeys(("first_value", "last_value", "nth_value"), _BY_ROWS),
+    "nth_value": _BY_ROWS,
 }
 """Functions of other systems that have no meaning here, and why."""

@@ -22,7 +22,7 @@ import pyarrow as pa
 from windrow.core import types
 from windrow.core.errors import BindError
 from windrow.plan.expressions import Expr, Literal
-from windrow.plan.functions.signature import FLOATING, TRUTH, Args, constant, fit
+from windrow.plan.functions.signature import FLOATING, TRUTH, WHOLE, Args, constant, fit
 
 
 class Fold(Enum):
@@ -98,6 +98,38 @@ def _truth(name: str) -> Callable[[Args], Typed]:
     return lambda args: ((fit(name, args[0], TRUTH),), types.BOOLEAN)
 
 
+def _bits(name: str) -> AggregateFunction:
+    def resolve(args: Args) -> Typed:
+        value = args[0] if types.is_integer(args[0].type) else fit(name, args[0], WHOLE)
+        return (value,), value.type
+
+    return AggregateFunction(
+        name, f"{name}(x)", 1, 1, resolve, Fold.DISTRIBUTIVE, subtractable=True
+    )
+
+
+def _pairs(name: str) -> AggregateFunction:
+    """Declare a covariance: from COUNT, both sums, and the sum of products."""
+
+    def resolve(args: Args) -> Typed:
+        return tuple(fit(name, a, FLOATING) for a in args), types.DOUBLE
+
+    return AggregateFunction(
+        *(name, f"{name}(x, y)", 2, 2, resolve, Fold.ALGEBRAIC), subtractable=True, distinct=False
+    )
+
+
+def _in_order(name: str, typed: Callable[[pa.DataType], pa.DataType]) -> Callable[[Args], Typed]:
+    """Take values and keys that have an order, then its letters (see `derived.py`)."""
+
+    def resolve(args: Args) -> Typed:
+        for arg in args:
+            _extreme(name)((arg,))
+        return args, typed(args[0].type)
+
+    return resolve
+
+
 def _fraction(name: str, arg: Expr, what: str) -> Literal:
     known = constant(name, arg, what)
     if isinstance(known.value, bool) or not types.is_numeric(known.type) or known.value is None:
@@ -153,7 +185,7 @@ def _approx_count_distinct(args: Args) -> Typed:
 
 
 def _spread(name: str) -> AggregateFunction:
-    """Declare a variance or deviation: from COUNT, SUM and the sum of squares."""
+    """Declare what is read from COUNT and the sums of powers."""
     return AggregateFunction(
         name, f"{name}(x)", 1, 1, _real(name), Fold.ALGEBRAIC, subtractable=True
     )
@@ -185,12 +217,33 @@ SHIPPED = (
     _spread("var_pop"),
     _spread("stddev_samp"),
     _spread("stddev_pop"),
+    _spread("skewness"),
+    _spread("kurtosis"),
+    _pairs("covar_samp"),
+    _pairs("covar_pop"),
+    _bits("bit_and"),
+    _bits("bit_or"),
+    _bits("bit_xor"),
     AggregateFunction("median", "median(x)", 1, 1, _real("median"), Fold.HOLISTIC),
     AggregateFunction(
         "quantile", "quantile(x, fraction)", 2, 2, _quantile("quantile"), Fold.HOLISTIC
     ),
     AggregateFunction(
         *("topk", "topk(x, count)", 2, 2, _topk("topk"), Fold.HOLISTIC), distinct=False
+    ),
+    AggregateFunction(*("mode", "mode(x)", 1, 1, _extreme("mode"), Fold.HOLISTIC), distinct=False),
+    AggregateFunction(
+        *("first", "first(x)", 2, None, _in_order("first", lambda t: t), Fold.HOLISTIC),
+        distinct=False,
+    ),
+    AggregateFunction(
+        *("collect_list", "collect_list(x)", 2, None),
+        *(_in_order("collect_list", pa.list_), Fold.HOLISTIC),
+        nullable=False,
+    ),
+    AggregateFunction(
+        *("string_agg", "string_agg(x, separator)", 3, None),
+        *(_in_order("string_agg", lambda t: t), Fold.HOLISTIC),
     ),
     AggregateFunction(
         *("approx_count_distinct", "approx_count_distinct(x[, error])", 1, 2),
@@ -223,26 +276,14 @@ ALIASES = {
     "approx_percentile": "approx_quantile",
     "percentile_approx": "approx_quantile",
     "approx_top_k": "approx_topk",
+    "any_value": "min",
+    "try_sum": "sum",
+    "try_avg": "avg",
+    "covar": "covar_samp",
     "every": "bool_and",
     "any": "bool_or",
     "some": "bool_or",
 }
-
-
-def declare_aggregate(name: str, arguments: tuple[pa.DataType, ...], result: pa.DataType) -> None:
-    """Let queries call an aggregate of the user's own; operators look its implementation up."""
-    if (known := canonical_aggregate(name)) is not None:
-        raise BindError(f"there is already an aggregate {known}", hint="Give it a name of its own.")
-
-    def resolve(args: Args) -> Typed:
-        wrong = [types.sql_name(t) for a, t in zip(args, arguments, strict=True) if a.type != t]
-        if wrong:
-            raise BindError(f"{name} takes {usage}", hint=f"Cast the argument to {wrong[0]}.")
-        return args, result
-
-    usage = f"{name}({', '.join(map(types.sql_name, arguments))})"
-    count = len(arguments)
-    AGGREGATES[name] = AggregateFunction(name, usage, count, count, resolve, Fold.HOLISTIC)
 
 
 def canonical_aggregate(name: str) -> str | None:

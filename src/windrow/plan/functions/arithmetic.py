@@ -6,6 +6,7 @@ Decimals follow Spark: enough digits for every result, cut to 38. ``/`` is DOUBL
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from decimal import Decimal
 
@@ -276,6 +277,10 @@ def _real(usage: str, *, total: bool = True) -> Function:
     return simple(usage, kinds, types.DOUBLE, total=total)
 
 
+def _constant(name: str, value: float) -> Function:
+    return Function(name, f"{name}()", 0, 0, lambda _: Literal(value, types.DOUBLE))
+
+
 FUNCTIONS = (
     Function("add", "a + b", 2, 2, _add),
     Function("sub", "a - b", 2, 2, _sub),
@@ -296,6 +301,17 @@ FUNCTIONS = (
     _real("ln(x)", total=False),
     _real("log10(x)", total=False),
     _real("log2(x)", total=False),
+    *(_real(f"{name}(x)", total=False) for name in ("sin", "cos", "tan", "asin", "acos", "atan")),
+    *(_real(f"{name}(x)") for name in ("sinh", "cosh", "tanh", "asinh", "cbrt", "expm1", "rint")),
+    *(_real(f"{name}(x)", total=False) for name in ("acosh", "atanh", "log1p")),
+    _real("degrees(x)"),
+    _real("radians(x)"),
+    _real("atan2(y, x)"),
+    _real("hypot(x, y)"),
+    _constant("pi", math.pi),
+    _constant("e", math.e),
+    simple("factorial(n)", (WHOLE,), types.BIGINT, total=False),
+    simple("bit_count(n)", (WHOLE,), pa.int32()),
     Function("log", "log([base, ]x)", 1, 2, _log),
     Function("bitand", "a & b", 2, 2, _bits("bitand")),
     Function("bitor", "a | b", 2, 2, _bits("bitor")),
@@ -305,4 +321,14 @@ FUNCTIONS = (
     Function("shiftright", "shiftright(x, bits)", 2, 2, _shift("shiftright")),
 )
 
-ALIASES = {"pow": "power", "ceiling": "ceil", "negative": "neg", "signum": "sign"}
+ALIASES = {
+    "pow": "power",
+    "ceiling": "ceil",
+    "negative": "neg",
+    "signum": "sign",
+    "try_add": "add",
+    "try_subtract": "sub",
+    "try_multiply": "mul",
+    "try_divide": "div",
+    "try_mod": "mod",
+}

@@ -96,4 +96,4 @@ FUNCTIONS = (
     signature.Function("rlike", "text RLIKE 'pattern'", 2, 2, _pattern_match("rlike", check_regex)),
 )
 
-ALIASES = {"regexp_like": "rlike", "regexp": "rlike"}
+ALIASES = {"regexp_like": "rlike", "regexp": "rlike", "equal_null": "eq_null_safe"}

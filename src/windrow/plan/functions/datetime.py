@@ -144,7 +144,52 @@ def _unix(usage: str) -> signature.Function:
     return signature.simple(usage, (signature.INSTANT,), BIGINT)
 
 
+_EPOCH = Literal(0, DATE)
+
+
+def _date_part(args: signature.Args) -> Expr:
+    """Write ``date_part('hour', ts)`` as the function of that part."""
+    known = signature.constant("date_part", args[0], "the part")
+    name = PARTS.get(str(known.value).lower().removesuffix("s"))
+    if name is None:
+        raise BindError(
+            f"date_part knows no part '{known.value}'", hint=f"It knows {', '.join(PARTS)}."
+        )
+    return next(f for f in FUNCTIONS if f.name == name).resolve(args[1:])
+
+
+PARTS = {
+    **{
+        name: name
+        for name in (
+            *("year", "quarter", "month", "day", "dayofweek", "weekday", "dayofyear"),
+            *("weekofyear", "hour", "minute", "second"),
+        )
+    },
+    "week": "weekofyear",
+    "dow": "dayofweek",
+    "doy": "dayofyear",
+}
+"""What `date_part` takes, and the function that it is."""
+
+
+def _unix_date(args: signature.Args) -> Expr:
+    day = signature.fit("unix_date", args[0], signature.DAY)
+    return signature.call("datediff", (day, _EPOCH), INT)
+
+
+def _date_from_unix_date(args: signature.Args) -> Expr:
+    count = signature.fit("date_from_unix_date", args[0], signature.WHOLE)
+    return signature.partial("date_add", (_EPOCH, count), DATE)
+
+
 FUNCTIONS = (
+    signature.Function("date_part", "date_part('part', timestamp)", 2, 2, _date_part),
+    signature.Function("unix_date", "unix_date(date)", 1, 1, _unix_date),
+    signature.Function(
+        "date_from_unix_date", "date_from_unix_date(days)", 1, 1, _date_from_unix_date
+    ),
+    signature.simple("make_date(year, month, day)", (signature.WHOLE,) * 3, DATE, total=False),
     _part("year(date)"),
     _part("quarter(date)"),
     _part("month(date)"),
@@ -183,6 +228,8 @@ ALIASES = {
     "day_of_week": "dayofweek",
     "day_of_year": "dayofyear",
     "week": "weekofyear",
+    "datepart": "date_part",
+    "to_unix_timestamp": "unix_timestamp",
     "dateadd": "date_add",
     "date_diff": "datediff",
 }

@@ -12,7 +12,7 @@ from functools import reduce
 import pyarrow as pa
 
 from windrow.core.errors import BindError
-from windrow.core.types import BOOLEAN, NULL, is_float, sql_name
+from windrow.core.types import BIGINT, BOOLEAN, NULL, is_float, sql_name
 from windrow.plan.expressions import Call, Expr, Literal
 from windrow.plan.functions import signature
 from windrow.plan.functions.comparison import comparable
@@ -77,6 +77,35 @@ def _nullif(args: signature.Args) -> Expr:
     return Call("case", (same, Literal(None, value.type), value), value.type, nullable=True)
 
 
+def _null_if_zero(args: signature.Args) -> Expr:
+    return _nullif((args[0], Literal(0, BIGINT)))
+
+
+def _zero_if_null(args: signature.Args) -> Expr:
+    return _coalesce((args[0], Literal(0, BIGINT)))
+
+
+def _decode(args: signature.Args) -> Expr:
+    """Type ``decode(x, a, if_a, b, if_b, ..., [else])``; NULL equals NULL."""
+    value, *rest = args
+    parts: list[Expr] = []
+    for what, found in zip(rest[::2], rest[1::2], strict=False):
+        same = Call("eq_null_safe", comparable((value, what)), BOOLEAN, nullable=False)
+        parts += (same, found)
+    return _case((*parts, *rest[len(parts) :]))
+
+
+def _elt(args: signature.Args) -> Expr:
+    """Type ``elt(n, a, b, ...)``: the n-th of the texts, NULL if there is none."""
+    place, *texts = args
+    found = signature.fit("elt", place, signature.WHOLE)
+    parts: list[Expr] = []
+    for n, text in enumerate(texts, 1):
+        same = signature.call("eq", (found, Literal(n, BIGINT)), BOOLEAN)
+        parts += (same, signature.fit("elt", text, signature.TEXT))
+    return _case(tuple(parts))
+
+
 def _nvl2(args: signature.Args) -> Expr:
     return _case((Call("is_not_null", args[:1], BOOLEAN, nullable=False), *args[1:]))
 
@@ -122,6 +151,12 @@ FUNCTIONS = (
     signature.Function("nullif", "nullif(a, b)", 2, 2, _nullif, strict=False),
     signature.Function("ifnull", "ifnull(a, b)", 2, 2, _coalesce, strict=False),
     signature.Function("nvl2", "nvl2(a, if_not_null, if_null)", 3, 3, _nvl2, strict=False),
+    signature.Function("nullifzero", "nullifzero(x)", 1, 1, _null_if_zero, strict=False),
+    signature.Function("zeroifnull", "zeroifnull(x)", 1, 1, _zero_if_null, strict=False),
+    signature.Function(
+        "decode", "decode(x, a, if_a, ...[, otherwise])", 3, None, _decode, strict=False
+    ),
+    signature.Function("elt", "elt(n, a, b, ...)", 2, None, _elt, strict=False),
     signature.Function("if", "if(condition, a, b)", 3, 3, _case, strict=False),
     signature.Function("nanvl", "nanvl(x, y)", 2, 2, _nanvl, strict=False),
     signature.Function("isnan", "isnan(x)", 1, 1, _isnan, strict=False),

@@ -21,6 +21,7 @@ from windrow.plan.functions.signature import (
     Function,
     any_nullable,
     call,
+    coerce,
     constant,
     fit,
     partial,
@@ -171,7 +172,52 @@ def _chr(args: Args) -> Expr:
     return call("chr", (fit("chr", args[0], WHOLE),), STRING)
 
 
+def _space(args: Args) -> Expr:
+    return partial("repeat", (Literal(" ", STRING), fit("space", args[0], WHOLE)), STRING)
+
+
+def _overlay(args: Args) -> Expr:
+    """Write ``overlay(text, part, start[, length])``: `part` in place of so many characters."""
+    text, part = (fit("overlay", a, TEXT) for a in args[:2])
+    start = fit("overlay", args[2], WHOLE)
+    length = (
+        fit("overlay", args[3], WHOLE) if len(args) > 3 else _bigint(call("length", (part,), INT))
+    )
+    one = Literal(1, BIGINT)
+    before = _substring_of(text, one, partial("sub", (start, one), BIGINT))
+    return call(
+        "concat",
+        (before, part, _substring_of(text, partial("add", (start, length), BIGINT))),
+        STRING,
+    )
+
+
+def _bigint(expr: Expr) -> Expr:
+    return coerce(expr, BIGINT)
+
+
+def _substring_of(*args: Expr) -> Expr:
+    return call("substring", args, STRING)
+
+
+def _octets(name: str) -> Function:
+    return simple(f"{name}(text)", (TEXT,), INT)
+
+
+def _regexp_count(args: Args) -> Expr:
+    pattern = constant("regexp_count", args[1], "the pattern")
+    check_regex(str(pattern.value))
+    return call("regexp_count", (fit("regexp_count", args[0], TEXT), pattern), INT)
+
+
 FUNCTIONS = (
+    Function("space", "space(count)", 1, 1, _space),
+    Function("overlay", "overlay(text, part, start[, length])", 3, 4, _overlay),
+    _octets("octet_length"),
+    _octets("bit_length"),
+    simple("substring_index(text, separator, count)", (TEXT, TEXT, WHOLE), STRING),
+    Function("regexp_count", "regexp_count(text, pattern)", 2, 2, _regexp_count),
+    simple("levenshtein(a, b)", (TEXT, TEXT), INT),
     simple("upper(text)", (TEXT,), STRING),
     simple("lower(text)", (TEXT,), STRING),
     simple("initcap(text)", (TEXT,), STRING),
