@@ -91,7 +91,8 @@ def test_names_are_those_of_from_in_any_case_and_order(said: str) -> None:
     db.execute(f"SET early_aggregation = {said}; CREATE QUERY q AS {TEXT}")
     assert placement(db, db.query("q")) == "{a,B}"
     assert joins_of(db, db.query("q")) == 1
-    assert "early_aggregation = " in str(db.session.execute("SHOW SETTINGS"))
+    (settings,) = db.session.execute("SHOW SETTINGS")
+    assert "early_aggregation" in settings["name"].to_pylist()
 
 
 @pytest.mark.parametrize("said", ["none", "{}"])

@@ -507,8 +507,9 @@ def test_set_is_for_the_queries_that_follow() -> None:
     db = Database()
     db.execute(DECLARATIONS + "SET expiry = 'PIGGYBACK'; SET join_messages = 'on';")
     first = db.query("SELECT k FROM s [RANGE 5]")
-    assert "expiry = piggyback" in str(db.session.execute("SHOW SETTINGS"))
-    assert "join_messages = on" in str(db.session.execute("SHOW SETTINGS"))
+    (settings,) = db.session.execute("SHOW SETTINGS")
+    assert {"name": "expiry", "value": "piggyback"} in settings.to_pylist()
+    assert {"name": "join_messages", "value": "on"} in settings.to_pylist()
     db.execute("SET expiry = 'auto'")
     second = db.query("SELECT k FROM s [RANGE 5]")
     assert [q.stats()["expiry"] for q in (first, second)] == ["piggyback", "auto"]

@@ -63,7 +63,7 @@ def optimized(question: str) -> str:
         if option == "folds":
             folded = fold_before_exchange(query.root, Folding(names))
             query = replace(query, root=folded.root)
-            lines += folded.said
+            lines += [line for choice in folded.choices for line in choice.notes()]
     return "\n".join([*lines, explain_text(query, patterns="patterns" in words)])
 
 

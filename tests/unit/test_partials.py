@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from windrow.core.errors import BindError
+from windrow.physical.plan import PhysicalPlan
 from windrow.plan.session import Session
 from windrow.runtime.shards.layout import layout_of
 from windrow.runtime.shards.program import Program
@@ -23,10 +24,16 @@ def said(mode: str, *queries: str, options: str = "") -> list[str]:
     script += "".join(f"CREATE QUERY {n} AS {q};" for n, q in zip(names, queries, strict=True))
     program = Program(script, names)
     layout = layout_of(program)
-    merged = sum(text.startswith("merged") for text in layout.merging.values())
+    found = [merging_of(plan) for plan in program.physical()]
+    merged = sum(text.startswith("merged") for text in found)
     assert len(program.merged()) == merged
     assert sum(port.merges is not None for port in layout.ports) == merged
-    return [layout.merging.get(name, "") for name in names]
+    return found
+
+
+def merging_of(plan: PhysicalPlan) -> str:
+    """Return whether the tuples of a query are merged, and why; "" if they cannot be."""
+    return "" if plan.merging is None else plan.merging.notes()[0].removeprefix("tuples are ")
 
 
 def test_by_default_the_declared_rate_decides() -> None:
@@ -64,7 +71,8 @@ def test_windows_that_end_beyond_all_numbers_are_not_merged(window: str) -> None
     def merging(width: int) -> str:
         query = f"SELECT k, COUNT(*) AS n FROM s {window.format(width)} GROUP BY k"
         script = "SET partials = 'on'; CREATE STREAM s (ts BIGINT, k BIGINT) TIMESTAMP BY ts;"
-        return layout_of(Program(f"{script} CREATE QUERY q AS {query};", ("q",))).merging["q"]
+        (plan,) = Program(f"{script} CREATE QUERY q AS {query};", ("q",)).physical()
+        return merging_of(plan)
 
     assert merging(2**61) == "merged: partials is on"
     assert merging(2**61 + 1) == "not merged: Spark has no numbers for its windows' ends"

@@ -18,8 +18,16 @@ from windrow.optimize.fold_before_exchange import Folding
 from windrow.optimize.passes import optimize
 from windrow.physical import operators
 from windrow.physical.codec import plan_from_json, plan_to_json, to_json
-from windrow.physical.identity import identities
-from windrow.physical.operators import ExchangeOp, MultiJoinOp, Op, SourceOp, StateLayout
+from windrow.physical.identity import form_of, identities
+from windrow.physical.operators import (
+    ContributeOp,
+    ContributingJoinOp,
+    ExchangeOp,
+    MultiJoinOp,
+    Op,
+    SourceOp,
+    StateLayout,
+)
 from windrow.physical.plan import PhysicalPlan
 from windrow.plan.expressions import Expr
 from windrow.plan.format import format_expr
@@ -139,6 +147,18 @@ def test_how_an_expression_is_printed_is_not_identity(
     assert optimize_notes.format_expr is printing
 
 
+def test_the_form_of_a_join_that_contributes_says_what_is_aggregated_early() -> None:
+    text = "SELECT SUM(b.v) AS t FROM a [RANGE 9], b [RANGE 9], c [RANGE 9] WHERE a.k = b.k AND"
+    query = bound(f"{text} b.k = c.k")
+    forms = set()
+    for early in ("{a,c}", "{b}", "{a,b,c}"):
+        named = replace(query, early_aggregation=early)
+        plan = plan_of(named, PlanContext(shards=Folding("on", 1)))
+        (op,) = (node.op for node in plan.nodes if isinstance(node.op, ContributingJoinOp))
+        forms.add(form_of(op))
+    assert len(forms) == 3
+
+
 def test_orders_that_change_while_a_join_runs_are_not_identity() -> None:
     plan = plan_of(bound(QUERIES[3]))
     (at,) = (i for i, n in enumerate(plan.nodes) if isinstance(n.op, MultiJoinOp))
@@ -243,6 +263,40 @@ def test_a_plan_is_written_however_deep_it_is(terms: int) -> None:
         plan = plan_of(bound(text))
         read = plan_from_json(plan_to_json(plan))
         assert read.identity == plan.identity
+
+
+def test_a_choice_by_cost_says_what_the_other_way_would_cost() -> None:
+    options = "USING parquet OPTIONS (path 'x', expect_rate '{}', expect_keys '{}')"
+    declared = "".join(
+        f"CREATE STREAM {name} (ts TIMESTAMP, k BIGINT, g BIGINT) {options.format(rate, keys)}"
+        " TIMESTAMP BY ts;"
+        for name, rate, keys in (("a", 5_000, 20), ("b", 5_000, 20), ("c", 1, 1_000_000))
+    )
+    window = "[RANGE 100 SECONDS SLIDE 10 SECONDS]"
+    grouped = "SELECT {0}.g, COUNT(*) AS n FROM {0} {2}, {1} {2} WHERE {0}.k = {1}.k GROUP BY {0}.g"
+    queries = (
+        grouped.format("a", "b", window),
+        grouped.format("c", "c AS d", window).replace("c AS d.", "d."),
+        f"SELECT k, COUNT(*) AS n FROM a {window} GROUP BY k",
+    )
+    named = "".join(f"CREATE QUERY q{n} AS {text};" for n, text in enumerate(queries))
+    sets = "SET early_aggregation = 'none';"
+    for n, folds in enumerate((True, False)):
+        (plan,) = Program(f"{sets}{declared}{named}", (f"q{n}",)).physical()
+        (folding,) = plan.folded
+        costs = folding.facts()["costs"]
+        assert isinstance(costs, dict)
+        assert (costs["folded"] < costs["as they are"]) is folds
+        assert any(isinstance(node.op, ContributeOp) for node in plan.nodes) is folds
+    (plan,) = Program(f"{declared}{named}", ("q2",)).physical()
+    assert plan.merging is not None
+    costs = plan.merging.facts()["costs"]
+    assert isinstance(costs, dict)
+    assert (costs["merged"] < costs["as they are"]) is bool(plan.partials)
+    negation = plan_of(bound(QUERIES[6]))
+    (edge,) = (node.notes.facts() for node in negation.nodes if node.notes is not None)
+    assert isinstance(edge["costs"], dict)
+    assert edge["edge"] == min(edge["costs"], key=edge["costs"].__getitem__)
 
 
 TEN = tuple(f"s{i}" for i in range(10))

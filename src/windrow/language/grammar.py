@@ -92,7 +92,7 @@ ALLOWED: dict[type[exp.Expr], frozenset[str]] = {
         ((exp.Not, exp.Neg, exp.BitwiseNot, exp.Paren), ("this",)),
         ((exp.Between,), ("this", "low", "high")),
         ((exp.In,), ("this", "expressions", "query")),
-        ((exp.Exists,), ("this",)),
+        ((exp.Exists, exp.Any, exp.All), ("this",)),
         ((exp.Tuple, exp.Distinct), ("expressions",)),
         ((exp.Bracket,), ("this", "expressions")),
         # functions

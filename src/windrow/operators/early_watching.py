@@ -1,8 +1,8 @@
 """GROUP BY over joins while it runs: what EXPLAIN shows of it, and whether to look at it anew.
 
 Another placement needs another plan, so a watch only says when it is time to measure; whoever runs
-the query does, and hands its state over (`early_looks.py`, and `early.py` or `following.py` of the
-runtime).
+the query does, and hands its state over (`early_measures.py`, and `early.py` or `following.py` of
+the runtime).
 """
 
 from __future__ import annotations

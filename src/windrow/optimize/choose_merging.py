@@ -12,8 +12,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from windrow.optimize.choose_partials import verdict
+from windrow.optimize.choose_partials import Verdict, verdict
 from windrow.optimize.context import QueryDraft, Spread
+from windrow.optimize.notes import CostNotes
 from windrow.optimize.physical.streams import source_of
 from windrow.physical.sources import Partials
 from windrow.plan.catalog import Stream
@@ -29,27 +30,26 @@ Way = tuple[str, Route, tuple[Expr, ...]]
 
 def choose_merging(
     mode: str, drafts: Sequence[QueryDraft]
-) -> tuple[frozenset[int], dict[int, str]]:
+) -> tuple[frozenset[int], dict[int, CostNotes]]:
     """Return the queries, by number, whose tuples are merged; and why, of those that could be.
 
     The drafts are spread as if all that can be merged were.
     """
     queries = [_MergingQuery.of(draft) for draft in drafts]
     able = frozenset(n for n, query in enumerate(queries) if query.merging)
-    reasons = {n: f"not merged: {q.refused[0]}" for n, q in enumerate(queries) if q.refused}
+    reasons = {n: query.refused[0] for n, query in enumerate(queries) if query.refused}
     trial = _Trial(queries)
     chosen = frozenset() if mode == OFF else trial.unshared(able)
     against = trial.against(chosen) if mode == AUTO and chosen else None
     for n in sorted(able):
         if mode == OFF:
-            reasons[n] = "not merged: partials is off"
+            reasons[n] = "partials is off"
         elif n not in chosen:
-            reasons[n] = f"not merged: {trial.sharing(n, chosen)}"
-        elif against is not None:
-            reasons[n] = f"not merged: {against}"
+            reasons[n] = trial.sharing(n, chosen)
         else:
-            reasons[n] = "merged: " + ("partials is on" if mode == ON else queries[n].gain)
-    return chosen if against is None else frozenset(), reasons
+            reasons[n] = against or ("partials is on" if mode == ON else queries[n].gain)
+    merged = chosen if against is None else frozenset()
+    return merged, {n: queries[n].notes(n in merged, reason) for n, reason in reasons.items()}
 
 
 @dataclass(frozen=True)
@@ -79,11 +79,22 @@ class _MergingQuery:
         """The ways of tuples that may be merged."""
         return frozenset(way for way, *_ in self.merging)
 
+    @cached_property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """What merging costs and spares, by input."""
+        return tuple(verdict(partials, stream) for _, partials, stream in self.merging)
+
     @property
     def gain(self) -> str:
         """Why it pays."""
-        reasons = (verdict(partials, stream).reason for _, partials, stream in self.merging)
-        return "; ".join(dict.fromkeys(reasons))
+        return "; ".join(dict.fromkeys(v.reason for v in self.verdicts))
+
+    def notes(self, merged: bool, reason: str) -> CostNotes:  # noqa: FBT001 - the choice itself
+        """Return what becomes of its tuples, and why."""
+        known = [(v.moved, v.merged) for v in self.verdicts if v.moved and v.merged]
+        ways = zip(("as they are", "merged"), map(sum, zip(*known, strict=True)), strict=False)
+        taken = "merged" if merged else "not merged"
+        return CostNotes("tuples are", taken, reason, tuple(ways), "ms a pane")
 
 
 def _ways(spread: Spread) -> Iterator[tuple[Way, Partials | None, Stream]]:
@@ -147,5 +158,5 @@ class _Trial:
             whole = query.whole if n in chosen else query.whole | query.ways
             for stream, *_ in sorted(whole, key=lambda way: way[0]):
                 return f'query "{query.name}" needs the tuples of "{stream}" as they are'
-        verdicts = (verdict(p, s) for n in sorted(chosen) for _, p, s in self.queries[n].merging)
+        verdicts = (v for n in sorted(chosen) for v in self.queries[n].verdicts)
         return next((v.reason for v in verdicts if not v.pays), None)

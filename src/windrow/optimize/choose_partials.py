@@ -25,10 +25,12 @@ RATE, KEYS = "expect_rate", "expect_keys"
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether merging pays, and the reason."""
+    """Whether merging pays, and the reason; if known, the ms of a pane, moved and merged."""
 
     pays: bool
     reason: str
+    moved: float | None = None
+    merged: float | None = None
 
 
 def declared_statistics(stream: Stream) -> Statistics | None:
@@ -66,11 +68,11 @@ def verdict(partials: Partials, stream: Stream) -> Verdict:
         return Verdict(pays=False, reason=f'"{stream.name}" declares no {RATE}')
     tuples = known.rates[stream.name] * partials.pane.length
     groups = min(tuples, known.keys if partials.keys else 1.0)
-    spared = MOVED * (tuples - groups) - MERGED * tuples
+    moved, merged = MOVED * tuples, MERGED * tuples + MOVED * groups + PLANNED
     said = f"{_number(tuples)} tuples a pane are expected in {_number(groups)} groups"
-    if spared > PLANNED:
-        return Verdict(pays=True, reason=said)
-    return Verdict(pays=False, reason=f"{said}: too few to make up for planning each batch")
+    if merged >= moved:
+        said += ": too few to make up for planning each batch"
+    return Verdict(merged < moved, said, moved / 1e6, merged / 1e6)
 
 
 def _number(value: float) -> str:

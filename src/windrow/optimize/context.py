@@ -9,6 +9,7 @@ from windrow.optimize.early_costs import EarlyConstants
 from windrow.optimize.early_estimates import AUTO, NONE
 from windrow.optimize.fold_before_exchange import Folding
 from windrow.optimize.negations import NegationPlace
+from windrow.optimize.notes import CostNotes
 from windrow.optimize.statistics import UNKNOWN, Statistics
 from windrow.physical.plan import PhysicalPlan
 from windrow.physical.sources import Partials
@@ -97,7 +98,7 @@ class Spread:
     root: Plan
     merging: tuple[Partials, ...] = ()
     refused: tuple[str, ...] = ()
-    folded: tuple[str, ...] = ()
+    folded: tuple[CostNotes, ...] = ()
     moved: frozenset[str] = frozenset()
 
 
@@ -116,7 +117,7 @@ class QueryDraft:
     early: Early
     placed: tuple[NegationPlace, ...] = ()
     spread: Spread | None = None
-    merging: str = ""
+    merging: CostNotes | None = None
     plan: PhysicalPlan | None = None
 
     @classmethod

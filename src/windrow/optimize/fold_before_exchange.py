@@ -28,6 +28,7 @@ from windrow.core.types import is_decimal
 from windrow.optimize.choose_partials import declared_statistics
 from windrow.optimize.cost import model_of, scans_of
 from windrow.optimize.grouped_joins import GroupedJoin, grouped_join
+from windrow.optimize.notes import CostNotes
 from windrow.optimize.place_exchanges import is_leaf
 from windrow.optimize.rewriting import slide_below
 from windrow.optimize.statistics import Statistics
@@ -57,17 +58,20 @@ class Folding:
 
 OFF = Folding()
 
+NO_SLIDE = "without SLIDE an instant has few rows of a group"
+"""Why results of a join are not folded."""
+
 
 @dataclass(frozen=True, slots=True)
 class FoldedPlan:
-    """A plan with groups folded before exchanges, and in words of each that could be, why or not.
+    """A plan with groups folded before exchanges, and of each that could be, whether and why.
 
     `moved`: joins, by their keys, whose results cross as they are unless inputs of them are
     aggregated early.
     """
 
     root: Plan
-    said: tuple[str, ...]
+    choices: tuple[CostNotes, ...]
     moved: frozenset[str] = frozenset()
 
 
@@ -81,7 +85,7 @@ def fold_before_exchange(root: Plan, folding: Folding, early: IsEarly | None = N
     Only second exchanges: what enters a shard has met nothing to be folded by.
     """
     walk = _FoldWalk(folding, early or (lambda _: False), [], set())
-    return FoldedPlan(walk.over(root, None), tuple(walk.said), frozenset(walk.moved))
+    return FoldedPlan(walk.over(root, None), tuple(walk.choices), frozenset(walk.moved))
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +94,7 @@ class _FoldWalk:
 
     folding: Folding
     early: IsEarly
-    said: list[str]
+    choices: list[CostNotes]
     moved: set[str]
 
     def over(self, plan: Plan, slide: int | None) -> Plan:
@@ -108,16 +112,16 @@ class _FoldWalk:
         groups = f"groups by {', '.join(k.name for k in plan.keys)}" if plan.keys else "the group"
         joined = grouped_join(replace(plan, source=below), versions=True, slide=slide)
         early = joined is not None and self.early(joined)
-        reason, loss = (
-            _why_not_applicable(plan, self.folding),
-            _why_not_worthwhile(plan, below, slide, self.folding),
-        )
+        reason = _why_not_applicable(plan, self.folding)
+        loss, costs = _why_not_worthwhile(plan, below, slide, self.folding)
         if joined is not None and loss is not None and reason is None:
             self.moved.add(joined.key)
         if reason is not None or (loss is not None and not early):
-            self.said.append(f"{groups} not folded before the exchange: {reason or loss}")
+            why = reason or loss or ""
+            self.choices.append(CostNotes(groups, "not folded before the exchange", why, costs))
             return plan
-        self.said.append(f"{groups} folded before the exchange, a row a shard and instant")
+        taken = "folded before the exchange, a row a shard and instant"
+        self.choices.append(CostNotes(groups, taken, "", costs))
         keys = tuple(k.expr for k in plan.keys)
         crossing = Exchange(below, Route.KEY if keys else Route.ONE, keys, folds=True)
         return replace(plan, source=crossing)
@@ -144,15 +148,23 @@ def _why_not_applicable(plan: Aggregate, folding: Folding) -> str | None:
     return next(needing, "partials is off" if folding.mode == "off" else None)
 
 
+Costs = tuple[tuple[str, float], ...]
+"""Of each way, how many rows change shards."""
+
+
 def _why_not_worthwhile(
     plan: Aggregate, source: Plan, slide: int | None, folding: Folding
-) -> str | None:
-    """Return why folding all results of a join would not pay; None if it would."""
-    if folding.mode == "on":
-        return None
+) -> tuple[str | None, Costs]:
+    """Return why folding all results of a join would not pay, None if it would; and the costs."""
     if slide is None:
-        return "without SLIDE an instant has few rows of a group"
-    return _too_many_groups(plan, source, slide, folding.shards)
+        return None if folding.mode == "on" else NO_SLIDE, ()
+    costs = _crossing(plan, source, slide, folding.shards)
+    if folding.mode == "on" or costs is None:
+        return None, costs or ()
+    (_, whole), (_, folded) = costs
+    if folded < whole:
+        return None, costs
+    return "so many groups are expected that folding would spare nothing", costs
 
 
 def refusal(call: AggregateCall) -> str | None:
@@ -168,20 +180,15 @@ def refusal(call: AggregateCall) -> str | None:
     return None
 
 
-def _too_many_groups(plan: Aggregate, source: Plan, slide: int, shards: int) -> str | None:
-    """Return why it does not pay by what streams declare; None if it does, or nobody knows."""
+def _crossing(plan: Aggregate, source: Plan, slide: int, shards: int) -> Costs | None:
+    """Return how many rows a refresh would cross, by what streams declare; None if nobody knows."""
     known = _declared(source)
     if known is None:
         return None
     born = model_of(source, known).estimate(source).rate * slide
     groups = known.keys if plan.keys else 1.0
-    crossing = shards * groups * (1 - exp(-2 * born / (shards * groups)))
-    if crossing < born:
-        return None
-    return (
-        f"{born:,.0f} rows a refresh are expected, in so many groups that {crossing:,.0f} would"
-        " cross"
-    )
+    folded = shards * groups * (1 - exp(-2 * born / (shards * groups)))
+    return ("as they are", born), ("folded", folded)
 
 
 def _declared(plan: Plan) -> Statistics | None:

@@ -20,6 +20,34 @@ from windrow.plan.format import format_expr
 
 
 @dataclass(frozen=True, slots=True)
+class CostNotes:
+    """One of two ways for some rows: which was taken and why, and what each would cost, if known.
+
+    >>> choice = CostNotes("groups by k", "folded", "", (("as they are", 900.0), ("folded", 20.0)))
+    >>> choice.notes()
+    ['groups by k folded', '  rows a refresh: as they are 900, folded 20']
+    """
+
+    rows: str
+    taken: str
+    reason: str
+    costs: tuple[tuple[str, float], ...] = ()
+    unit: str = "rows a refresh"
+
+    def notes(self) -> list[str]:
+        """Return what became of the rows and why, then the costs."""
+        costs = ", ".join(f"{way} {cost:,.0f}" for way, cost in self.costs)
+        said = f"{self.rows} {self.taken}{': ' if self.reason else ''}{self.reason}"
+        return [said, *([f"  {self.unit}: {costs}"] if costs else [])]
+
+    def facts(self) -> dict[str, object]:
+        """Return the same for other programs."""
+        costs = {way: round(cost, 1) for way, cost in self.costs}
+        known = {"costs": costs, "unit": self.unit} if costs else {}
+        return {"rows": self.rows, "taken": self.taken, "reason": self.reason, **known}
+
+
+@dataclass(frozen=True, slots=True)
 class JoinNotes:
     """What was chosen for a tree of joins, where nothing changes while it runs."""
 

@@ -37,8 +37,8 @@ from windrow.optimize.identify_results import identify_results
 from windrow.optimize.meet_versions_before_slides import meet_versions_before_slides
 from windrow.optimize.negations import place_negations
 from windrow.optimize.notes import EarlyNotes
-from windrow.optimize.physical.aggregation_joins import placements_under
 from windrow.optimize.physical.builder import Builder, Requirements
+from windrow.optimize.physical.early_choices import placements_under
 from windrow.optimize.physical.relational import lower_relation
 from windrow.optimize.physical.streams import lower_stream
 from windrow.optimize.place_exchanges import place_exchanges
@@ -151,7 +151,7 @@ def merge_tuples(drafts: tuple[QueryDraft, ...], context: PlanContext) -> tuple[
     return tuple(
         replace(
             draft,
-            merging=reasons.get(n, ""),
+            merging=reasons.get(n),
             spread=draft.spread if n in chosen else _spread(draft, context, merges=False),
         )
         for n, draft in enumerate(drafts)
@@ -272,7 +272,7 @@ def _spread(draft: QueryDraft, context: PlanContext, *, merges: bool) -> Spread:
         whole.root,
         panes.partials + merged.partials,
         panes.refused + merged.refused,
-        whole.said,
+        whole.choices,
         whole.moved,
     )
 

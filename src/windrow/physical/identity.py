@@ -74,10 +74,12 @@ def computed_name(expr: Expr) -> str:
 def form_of(op: Op) -> tuple[object, ...]:
     """Return how an operator does its work, whatever its columns: its kind, choices and flags.
 
-    Two operators that compute the same have states that fit each other if they are of one form.
+    Two operators that compute the same have states that fit each other if they are of one form. An
+    operator inside another has a form, too.
     """
-    given = (getattr(op, name) for name in _identity_fields(type(op)))
-    return type(op), *(value for value in given if _is_choice(value))
+    given = [getattr(op, name) for name in _identity_fields(type(op))]
+    inner = (form_of(value) for value in given if isinstance(value, Op))
+    return type(op), *(value for value in given if _is_choice(value)), *inner
 
 
 def _is_choice(value: object) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from windrow.physical.identity import computed_name, digest, identities
-from windrow.physical.node import PhysicalNode
+from windrow.physical.node import PhysicalNode, PlanNotes
 from windrow.physical.operators import ExchangeOp, ProjectOp, SourceOp
 from windrow.physical.sources import Crossing, Partials, SourceScan
 from windrow.plan.expressions import Expr
@@ -26,8 +26,8 @@ class PhysicalPlan:
     root: PhysicalNode
     netted: bool
     placements: tuple[tuple[str, str], ...] = ()
-    folded: tuple[str, ...] = field(default=(), compare=False)
-    merging: str = field(default="", compare=False)
+    folded: tuple[PlanNotes, ...] = field(default=(), compare=False)
+    merging: PlanNotes | None = field(default=None, compare=False)
 
     @cached_property
     def nodes(self) -> tuple[PhysicalNode, ...]:

@@ -34,7 +34,7 @@ from windrow.operators.aggregate.comparing import Comparing
 from windrow.operators.aggregate.quantile import Quantile, SortedBags
 from windrow.operators.arrow import vector_from_arrow, vector_to_arrow
 from windrow.operators.interner import Interner
-from windrow.operators.state.fields import NestedField
+from windrow.operators.state.fields import NestedField, StateLayout
 from windrow.operators.state.key_table import grown
 from windrow.operators.vector import I64, Bools, Vector, is_interned
 from windrow.physical.calls import AccumulatorCall
@@ -109,7 +109,7 @@ def _mask(column: Vector) -> Bools:
 class First(Accumulator):
     """FIRST, LAST, ARG_MIN, ARG_MAX: the value of the least key."""
 
-    layout = "first-in-order", 1
+    stored_as = StateLayout("first-in-order")
     state_fields = (NestedField("keys"),)
 
     def __init__(self, call: AccumulatorCall, interner: Interner) -> None:
@@ -149,7 +149,7 @@ class First(Accumulator):
 class Listing(Accumulator):
     """COLLECT_LIST and STRING_AGG: all values, by their keys."""
 
-    layout = "lists-in-order", 1
+    stored_as = StateLayout("lists-in-order")
     state_fields = (NestedField("bags"),)
 
     def __init__(self, call: AccumulatorCall, interner: Interner) -> None:

@@ -14,7 +14,7 @@ from windrow.kernels.moments import (
 )
 from windrow.kernels.sums import BUDGET, MAGNITUDE, ROOM, SPECIAL, settle_all
 from windrow.operators.aggregate.batch import Accumulator, EventBatch, column_bits
-from windrow.operators.state.fields import OF_OWNER, ArrayField, ScratchField
+from windrow.operators.state.fields import OF_OWNER, ArrayField, ScratchField, StateLayout
 from windrow.operators.state.key_table import grown
 from windrow.operators.vector import I64, Bools
 from windrow.physical.calls import AccumulatorCall
@@ -37,7 +37,7 @@ class Moment(Accumulator):
     Invariant, asserted by `check`: a group without tuples has limbs of 0 and no tallies.
     """
 
-    layout = "exact-moments", 1
+    stored_as = StateLayout("exact-moments")
     state_fields = (
         ArrayField("bases"),
         ArrayField("widths"),

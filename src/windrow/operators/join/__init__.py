@@ -1,7 +1,6 @@
 """Joins: of rows that carry `exp`, of Z-sets, with NRRs; EXISTS, IN and their NOTs."""
 
-from windrow.operators.join.expiring import ExpiringJoin
-from windrow.operators.join.expiring_semi import ExpiringSemiJoin
+from windrow.operators.join.expiring import ExpiringJoin, ExpiringSemiJoin
 from windrow.operators.join.fifo import FifoJoin
 from windrow.operators.join.hash import HashJoin
 from windrow.operators.join.match import Match, Residual, Side

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +21,6 @@ from windrow.kernels.hashing import (
 )
 from windrow.operators.state.aligned import aligned, larger
 from windrow.operators.state.fields import ArrayField, NestedField, ScratchField, State, StateLayout
-from windrow.operators.task import Saved
 from windrow.operators.vector import I64, is_interned
 
 U64 = npt.NDArray[np.uint64]
@@ -39,13 +37,6 @@ def grown(array: npt.NDArray[np.generic], size: int, fill: int = 0) -> npt.NDArr
     if fill:
         bigger[len(array) :] = fill
     return bigger
-
-
-def with_room(saved: npt.NDArray[np.generic], size: int) -> npt.NDArray[np.generic]:
-    """Return a copy of saved rows with room for at least `size`, the rest zeros."""
-    made = aligned((max(size, len(saved)), *saved.shape[1:]), saved.dtype)
-    made[: len(saved)] = saved
-    return made
 
 
 @dataclass(slots=True)
@@ -149,13 +140,6 @@ class KeyTable(State):
     def freed(self) -> int:
         """How many of them are free."""
         return int(self.meta[FREE])
-
-    @classmethod
-    def loaded(cls, saved: Saved) -> KeyTable:
-        """Return a saved table."""
-        table = cls(cast("I64", saved["words"]).shape[1])
-        table.load(saved)
-        return table
 
     def rebuild(self) -> None:
         """Find slots for the entries. Free entries may hold words of live ones."""

@@ -9,14 +9,11 @@ from windrow.core.schema import Field
 from windrow.optimize.physical.aggregation_joins import (
     all_copies,
     call_over,
-    considered,
-    folded_source,
     lower_contributions,
     lower_grouped_join,
-    notes_on,
-    unplaced,
 )
 from windrow.optimize.physical.builder import Builder, Requirements
+from windrow.optimize.physical.early_choices import considered, folded_source, notes_on, unplaced
 from windrow.physical.calls import AccumulatorCall, GroupBy
 from windrow.physical.node import PhysicalNode
 from windrow.physical.operators import ContributeOp, GroupByOp

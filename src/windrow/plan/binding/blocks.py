@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain, combinations
 
 from sqlglot import exp
@@ -27,10 +28,17 @@ from windrow.plan.binding.sources import QueryBinders, bind_source
 from windrow.plan.binding.subqueries import (
     Inner,
     SubqueryTerm,
+    SubqueryValue,
     apply_subquery,
-    membership_column,
+    folded_value,
+    require_bounded,
+    selected_value,
+    several_columns,
+    single_value,
     subquery_term,
-    too_many_columns,
+    two_levels_up,
+    unwrap,
+    value_nodes,
 )
 from windrow.plan.expressions import Expr, columns_of, conjuncts
 from windrow.plan.windows import Range, Rows, Until
@@ -76,7 +84,10 @@ def bind_block(select: exp.Select, context: Context, binders: QueryBinders) -> B
     grouped = (
         select.args.get("group") or select.args.get("having") or any(map(has_aggregate, items))
     )
-    bind, plan = _grouped(select, joined, items) if grouped else _plain(joined)
+    values = ValueBinder(select, joined.scope, context, binders)
+    bind, plan = (
+        _grouped(select, joined, items, values) if grouped else _plain(joined, items, values)
+    )
     _check_internal(joined, select, aggregated=bool(grouped))
     columns = _columns(items, bind)
     plan, order = apply_order(select, plan, columns, bind)
@@ -118,12 +129,83 @@ def _refuse_over(select: exp.Select) -> None:
                 raise misplaced(node)
 
 
-def _plain(joined: Joined) -> tuple[BindExpr, nodes.Plan]:
-    return ExpressionBinder(joined.scope, "ORDER BY").bind, joined.plan
+@dataclass(frozen=True, slots=True)
+class ValueBinder:
+    """Binds sub-queries that are values of a block."""
+
+    select: exp.Select
+    scope: Scope
+    context: Context
+    binders: QueryBinders
+
+    def of(self, parts: Iterable[exp.Expr]) -> tuple[list[SubqueryValue], Scope]:
+        """Return those of some expressions, and the scope in which they are known."""
+        found = value_nodes(parts)
+        if not found:
+            return [], self.scope
+        require_bounded(self.scope.sources, found[0], "a sub-query that is a value")
+        if any(s.internal for s in self.scope.sources):
+            raise internal_refused(internal_window(self.select), "a sub-query that is a value")
+        made = [self._value(node) for node in found]
+        known = {**self.scope.values, **{id(value.node): value.expr for value in made}}
+        return made, replace(self.scope, values=known)
+
+    def _value(self, node: exp.Expr) -> SubqueryValue:
+        query = unwrap(node.this if isinstance(node, exp.Exists) else node)
+        simple = _is_simple(query)
+        if isinstance(node, exp.Exists):
+            if not simple or any(map(has_aggregate, query.expressions)):
+                raise misplaced(node)
+            query = _counted(query)
+        context = self.context
+        if not simple:
+            around, context.around = context.around, self.scope
+            source = bind_source(exp.Subquery(this=query), context, self.binders)
+            context.around = around
+            return single_value(node, source.plan)
+        assert isinstance(query, exp.Select)
+        joined = bind_from_where(query, context, self.binders, self.scope)
+        if any(s.internal for s in joined.scope.sources):
+            raise internal_refused(internal_window(query), "a sub-query that is a value")
+        alias = context.unique_alias("value", span_of(node))
+        if not any(map(has_aggregate, query.expressions)):
+            columns = _checked_columns(query, joined.scope)
+            return selected_value(node, joined.plan, columns, joined.correlated, alias)
+        if len(query.expressions) != 1:
+            raise several_columns(len(query.expressions), node)
+        inner = joined.plan, joined.scope, joined.correlated
+        return folded_value(node, query.expressions[0], self.scope, inner, alias)
+
+
+def _is_simple(query: exp.Expr) -> bool:
+    """Return whether a sub-query may look outwards: a SELECT with WHERE, and no more."""
+    clauses = ("group", "having", "limit", "offset", "with_")
+    return isinstance(query, exp.Select) and not any(map(query.args.get, clauses))
+
+
+def _counted(query: exp.Expr) -> exp.Select:
+    """Return ``SELECT COUNT(*) > 0`` of what EXISTS looks at."""
+    counted = query.copy()
+    counted.set("distinct", None)
+    counted.set("order", None)
+    count = exp.Anonymous(this="COUNT", expressions=[exp.Star()])
+    counted.set("expressions", [exp.GT(this=count, expression=exp.Literal.number(0))])
+    assert isinstance(counted, exp.Select)
+    return counted
+
+
+def _plain(
+    joined: Joined, items: list[exp.Expr], values: ValueBinder
+) -> tuple[BindExpr, nodes.Plan]:
+    made, scope = values.of(items)
+    plan = joined.plan
+    for value in made:
+        plan = value.joined(plan)
+    return ExpressionBinder(scope, "ORDER BY").bind, plan
 
 
 def _grouped(
-    select: exp.Select, joined: Joined, items: list[exp.Expr]
+    select: exp.Select, joined: Joined, items: list[exp.Expr], values: ValueBinder
 ) -> tuple[BindExpr, nodes.Plan]:
     grouping = BlockGrouping(joined.scope)
     group = select.args.get("group")
@@ -131,10 +213,13 @@ def _grouped(
         grouping.add_sets(
             _grouping_sets(group, items), lambda n: _group_term(n, items, joined.scope)
         )
+    having = select.args.get("having")
+    made, grouping.scope = values.of([*items, *([having.this] if having else ())])
     for node in _grouped_parts(select, items):
         grouping.bind(node)
     plan = grouping.plan(joined.plan)
-    having = select.args.get("having")
+    for value in made:
+        plan = value.joined(plan, partial(grouping.over_groups, node=value.node))
     if having:
         bound = condition(grouping.bind(having.this), having.this, "HAVING")
         plan = nodes.Filter(plan, factor_disjunctions(bound))
@@ -224,9 +309,10 @@ def bind_from_where(
     conditions = [*clause.conditions, *(("WHERE", n) for n in terms)]
     pairs = [n for _, n in conditions if isinstance(n, PairWindow)]
     predicates = tuple(p for _, n in conditions if (p := subquery_term(n)) is not None)
-    plain = [
+    others = [
         (c, n) for c, n in conditions if not isinstance(n, PairWindow) and subquery_term(n) is None
     ]
+    plain = [(c, n) for c, n in others if not value_nodes([n])]
     if pairs and clause.outer_joins:
         raise _window_beside_outer_join(pairs[0])
     inside, correlated = _bind_terms(plain, scope)
@@ -237,8 +323,31 @@ def bind_from_where(
     plan = build_joins(units, inside, pair_bands(pairs, sources, context), known)
     for term in sorted(predicates, key=lambda p: p.negated):
         plan = apply_subquery(plan, scope, term, _bind_inner(term, context, binders, scope))
+    by_value = [(c, n) for c, n in others if value_nodes([n])]
+    plan = _filtered_by_values(plan, by_value, ValueBinder(select, scope, context, binders))
     plan = _until_external_end(plan, sources)
     return Joined(plan, scope, tuple(correlated), predicates)
+
+
+def _filtered_by_values(
+    plan: nodes.Plan, conditions: list[Condition], values: ValueBinder
+) -> nodes.Plan:
+    """Apply the terms of WHERE that hold sub-queries as values, which are joined for them."""
+    names = plan.schema.names
+    for clause, node in conditions:
+        made, scope = values.of([node])
+        for value in made:
+            plan = value.joined(plan)
+        bound = condition(ExpressionBinder(scope, clause).bind(node), node, clause)
+        outward = columns_of(bound) - frozenset(plan.schema.names)
+        if outward:
+            raise two_levels_up(outward, scope, node)
+        plan = nodes.Filter(plan, factor_disjunctions(bound))
+    if plan.schema.names == names:
+        return plan
+    return nodes.Project(
+        plan, tuple(nodes.Named(n, nodes.as_column(plan.schema[n])) for n in names)
+    )
 
 
 def _window_beside_outer_join(node: exp.Expr) -> SemanticError:
@@ -278,22 +387,19 @@ def _implied(
 
 def _bind_inner(term: SubqueryTerm, context: Context, binders: QueryBinders, scope: Scope) -> Inner:
     query = term.query
-    simple = isinstance(query, exp.Select) and not any(
-        query.args.get(clause) for clause in ("group", "having", "limit", "offset", "with_")
-    )
-    if not simple or any(map(has_aggregate, query.expressions)):
+    if not _is_simple(query) or any(map(has_aggregate, query.expressions)):
         around, context.around = context.around, scope
         source = bind_source(exp.Subquery(this=query), context, binders)
         context.around = around
-        column = None if term.value is None else membership_column(source.plan, term.node)
-        return Inner(source.plan, column, (), (source,))
+        found = tuple(map(nodes.as_column, source.plan.schema)) if term.values else ()
+        return Inner(source.plan, found, (), (source,))
     assert isinstance(query, exp.Select)
     joined = bind_from_where(query, context, binders, scope)
     if any(s.internal for s in joined.scope.sources):
         raise internal_refused(term.node, "EXISTS and IN")
     columns = _checked_columns(query, joined.scope)
-    column = None if term.value is None else _inner_column(columns, joined.scope, term)
-    return Inner(joined.plan, column, joined.correlated, joined.scope.sources)
+    compared = _inner_columns(columns, joined.scope, term) if term.values else ()
+    return Inner(joined.plan, compared, joined.correlated, joined.scope.sources)
 
 
 def _checked_columns(query: exp.Select, scope: Scope) -> tuple[nodes.Named, ...]:
@@ -305,19 +411,19 @@ def _checked_columns(query: exp.Select, scope: Scope) -> tuple[nodes.Named, ...]
     return columns
 
 
-def _inner_column(columns: tuple[nodes.Named, ...], scope: Scope, term: SubqueryTerm) -> Expr:
-    if len(columns) != 1:
-        raise too_many_columns(len(columns), term.node)
-    [column] = columns
-    outward = columns_of(column.expr) - scope.own_columns
+def _inner_columns(
+    columns: tuple[nodes.Named, ...], scope: Scope, term: SubqueryTerm
+) -> tuple[Expr, ...]:
+    outward = frozenset().union(*(columns_of(c.expr) for c in columns)) - scope.own_columns
     if outward:
+        written = scope.written(min(outward))
         raise BindError(
-            f"the sub-query of IN selects {scope.written(min(outward))} of the query around it",
-            detail="IN compares a value with what the sub-query itself reads.",
+            f"the sub-query of {term.word} selects {written} of the query around it",
+            detail=f"{term.word} compares with what the sub-query itself reads.",
             hint="Compare in WHERE of an EXISTS instead.",
             span=span_of(term.node),
         )
-    return column.expr
+    return tuple(column.expr for column in columns)
 
 
 def _from_items(select: exp.Select) -> list[exp.Expr]:

@@ -152,6 +152,8 @@ class ExpressionBinder:
                 low = functions.resolve_call("ge", (value, self.bind(node.args["low"])))
                 high = functions.resolve_call("le", (value, self.bind(node.args["high"])))
                 return _bounded(functions.resolve_call("and", (low, high)), node)
+            case exp.Subquery() | exp.Exists() if id(node) in self.scope.values:
+                return self.scope.values[id(node)]
             case exp.In() if not node.args.get("query"):
                 return self._call("in", node.this, *node.expressions)
             case exp.Extract():
@@ -293,7 +295,7 @@ def misplaced(node: exp.Expr) -> BindError:
                 hint=f"{_windowed(node)}.",
                 span=span_of(node),
             )
-        case exp.Exists() | exp.In():
+        case exp.Exists() | exp.In() | exp.Any() | exp.All():
             return BindError(
                 "a sub-query predicate can only be a term of WHERE joined by AND",
                 detail="Each EXISTS or IN becomes an operator of the plan.",
@@ -315,8 +317,8 @@ def misplaced(node: exp.Expr) -> BindError:
             )
         case exp.Subquery() | exp.Select():
             return BindError(
-                "a sub-query cannot be a value",
-                detail="Its answer changes over time, so it is a join partner, not a constant.",
+                "a sub-query cannot be a value here",
+                detail="It can be one in SELECT, WHERE and HAVING, outside of aggregates.",
                 hint="Put it into FROM and join with it.",
                 span=span_of(node),
             )

@@ -14,7 +14,7 @@ from windrow.language.printing import to_sql
 from windrow.language.spans import span_of
 from windrow.plan.binding.expressions import ExpressionBinder, condition
 from windrow.plan.binding.scope import FromItem, Scope, unknown_source
-from windrow.plan.expressions import Call, Cast, Column, Expr, Literal
+from windrow.plan.expressions import Call, Cast, Column, Expr, Literal, columns_of
 from windrow.plan.functions import (
     AGGREGATES,
     canonical_aggregate,
@@ -73,7 +73,7 @@ class BlockGrouping:
     def bind(self, node: exp.Expr) -> Expr:
         """Bind an expression of SELECT, HAVING or ORDER BY over the groups."""
         over_rows = ExpressionBinder(self.scope, "SELECT", self._aggregate).bind(node)
-        return self._over_groups(over_rows, node)
+        return self.over_groups(over_rows, node)
 
     def plan(self, source: Plan) -> Plan:
         """Return the node that folds the groups of `source`; of several sets their union.
@@ -175,20 +175,27 @@ class BlockGrouping:
     def _filter(self, node: exp.Expr) -> Expr:
         return condition(ExpressionBinder(self.scope, "FILTER").bind(node), node, "FILTER")
 
-    def _over_groups(self, expr: Expr, node: exp.Expr) -> Expr:
+    @property
+    def _of_values(self) -> frozenset[str]:
+        """The columns of sub-queries that are values: they are joined with the groups."""
+        return frozenset().union(*map(columns_of, self.scope.values.values()))
+
+    def over_groups(self, expr: Expr, node: exp.Expr) -> Expr:
+        """Return an expression over the tuples as one over their groups."""
         for place, key in enumerate(self.keys):
             if key.expr == expr:
                 missing = any(place not in chosen for chosen in self.sets)
                 return Column(key.name, expr.type, expr.nullable or missing)
         match expr:
             case Column(name=name):
-                if name in self.levels or any(call.output == name for call in self.calls):
+                known = any(call.output == name for call in self.calls)
+                if known or name in self.levels or name in self._of_values:
                     return expr
                 raise _not_grouped(name, node, self.scope)
             case Call(name, args, type_, nullable):
-                return Call(name, tuple(self._over_groups(a, node) for a in args), type_, nullable)
+                return Call(name, tuple(self.over_groups(a, node) for a in args), type_, nullable)
             case Cast(value, type_, nullable):
-                return Cast(self._over_groups(value, node), type_, nullable)
+                return Cast(self.over_groups(value, node), type_, nullable)
             case _:
                 return expr
 

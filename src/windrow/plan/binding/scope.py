@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from sqlglot import exp
 
@@ -52,6 +53,7 @@ class Scope:
     `outer` may be read; what is `beyond` is in sight, but the block may not refer to it. `terms`
     hold in every result of the block. `merged` are the columns of USING and NATURAL, each list of
     them as an item of its own; `shown` has these and the sources in the order of ``*``.
+    `values`: what the sub-queries that are values stand for, by the identity of their syntax.
     """
 
     sources: tuple[FromItem, ...] = ()
@@ -61,6 +63,7 @@ class Scope:
     terms: tuple[Expr, ...] = ()
     merged: tuple[FromItem, ...] = ()
     shown: tuple[FromItem, ...] = ()
+    values: Mapping[int, Expr] = field(default_factory=dict)
 
     @property
     def own_columns(self) -> frozenset[str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from windrow.core.errors import StateError
 from windrow.operators.dataflow import Stage
-from windrow.operators.early_looks import CountedStages, better_placements, go_on
+from windrow.operators.early_measures import CountedStages, better_placements, go_on
 from windrow.operators.early_watching import EarlyWatch
 from windrow.optimize.choose_early import EarlyFacts, choose_early
 from windrow.runtime.local.handover import handed_over

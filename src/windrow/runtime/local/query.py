@@ -68,6 +68,8 @@ class RunningQuery:
     statistics: Statistics = UNKNOWN
     placements: dict[str, str] = field(default_factory=dict)
     processor: Processor | None = None
+    given: PhysicalPlan | None = None
+    """A plan made before, of which this is a copy."""
     pipeline: Pipeline | None = field(init=False)
     delays: Delays = field(init=False)
     view: View | None = field(init=False)
@@ -88,7 +90,7 @@ class RunningQuery:
     _watches: list[EarlyWatch] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.physical = open_plan(self._optimized(), self.interner)
+        self.physical = open_plan(self.given or self._optimized(), self.interner)
         self.placements = dict(self.physical.plan.placements)
         self.flow = Dataflow(self.physical.stages)
         self.time_type = clock_of(self.query.root)
@@ -339,7 +341,7 @@ class RunningQuery:
 
     def _answer_later(self, at: int) -> pa.Table:
         """Return the answer at a later instant, computed on a copy of the state."""
-        ahead = RunningQuery.resumed(self.query, self.snapshot(), self.processor)
+        ahead = self._copied()
         ahead.run(at)
         ahead.settle()
         return ahead._answer_now()
@@ -356,11 +358,16 @@ class RunningQuery:
         """
         if self.pipeline is None or not self.flow.begun or self.ended:
             return self
-        made = RunningQuery.resumed(self.query, self.snapshot(), self.processor)
+        made = self._copied()
         if isinstance(self.pipeline, TimedPipeline) and isinstance(made.pipeline, TimedPipeline):
             made.pipeline.processor = self.pipeline.processor
         made.settle()
         return made
+
+    def _copied(self) -> RunningQuery:
+        """Return the query with a state of its own, under the same plan."""
+        plan = self.physical.plan
+        return RunningQuery.resumed(self.query, self.snapshot(), self.processor, plan)
 
     def snapshot(self) -> Saved:
         """Return everything that `resumed` needs to go on from here."""
@@ -390,7 +397,11 @@ class RunningQuery:
 
     @classmethod
     def resumed(
-        cls, query: Query, saved: Saved, processor: Processor | None = None
+        cls,
+        query: Query,
+        saved: Saved,
+        processor: Processor | None = None,
+        plan: PhysicalPlan | None = None,
     ) -> RunningQuery:
         """Start a query from its saved state, under the plan that it had then.
 
@@ -410,7 +421,8 @@ class RunningQuery:
         assert isinstance(placements, dict)
         strategy = str(saved["strategy"])
         known = Statistics.load(measured)
-        running = cls(query, strategy, Interner.loaded(interner), known, placements, processor)
+        interned = Interner.loaded(interner)
+        running = cls(query, strategy, interned, known, placements, processor, plan)
         running._restore(saved)
         return running
 

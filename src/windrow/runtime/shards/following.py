@@ -20,7 +20,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from windrow.core.errors import StateError
-from windrow.operators.early_looks import CountedStages, better_placements, go_on, watches_of
+from windrow.operators.early_measures import CountedStages, better_placements, go_on, watches_of
 from windrow.operators.handover import PlanMatching, counterparts, has_state, transfer
 from windrow.operators.levels import LeveledFlow
 from windrow.operators.open import OpenPlan, open_plan

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 
 from windrow.core.schema import Schema
@@ -45,15 +45,11 @@ class Wiring:
 
 @dataclass(frozen=True, slots=True)
 class ProgramLayout:
-    """All ports and outputs of a program.
-
-    `merging` says of each query that could have its rows merged whether they are, and why.
-    """
+    """All ports and outputs of a program."""
 
     ports: tuple[Port, ...]
     outputs: tuple[Output, ...]
     levels: int
-    merging: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +82,7 @@ def _tied(program: Program) -> Tied:
         alone = last in lone_stages(plan)
         schema, clock = query.root.schema, clock_of(query.root)
         outputs.append(Output(n, query.name, levels[-1], schema, clock, alone))
-    said = {query.name: plan.merging for query, plan in both if plan.merging}
-    layout = ProgramLayout(tuple(ports.made), tuple(outputs), height, said)
+    layout = ProgramLayout(tuple(ports.made), tuple(outputs), height)
     return Tied(layout, sources, exchanges, merged)
 
 

@@ -13,7 +13,7 @@ from windrow.core.errors import StateError
 from windrow.core.time import BEGINNING, FOREVER
 from windrow.operators.arrow import vector_from_arrow, vector_to_arrow, words_of
 from windrow.operators.delta import Delta
-from windrow.operators.early_looks import watches_of
+from windrow.operators.early_measures import watches_of
 from windrow.operators.handover import carried
 from windrow.operators.levels import LeveledFlow, StepRange
 from windrow.operators.ordering import RowOrder

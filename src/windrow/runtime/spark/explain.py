@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from windrow.core.time import Clock, format_duration
 from windrow.operators.levels import levels_of
@@ -67,15 +67,27 @@ def explain_spark(program: Program) -> str:
     shards = _count(plan.shards, "shard", "shards")
     lines = [f"{queries} on {shards}; {exchanges} of rows a batch, and a tiny one of times"]
     lines += [f"  {said}" for said in _passing(program, plan)]
-    lines += [f"  {query}: tuples are {said}" for query, said in plan.layout.merging.items()]
+    for query, p in made:
+        lines += _chosen(query, [p.merging] if p.merging is not None else [])
     lines += [f"  {query.name}: {said}" for query, p in made if (said := _joining(p))]
-    lines += [f"  {query.name}: {said}" for query, p in made for said in p.folded]
+    for query, p in made:
+        lines += _chosen(query, p.folded)
     lines += [f"  {query.name}: {said}" for query, _ in made for said in unused(query, SPARK)]
     for number in range(len(plan.entries)):
         lines += ["", *_input(plan, number)]
     for level in range(plan.layout.levels):
         lines += ["", *_level(plan, level, made)]
     return "\n".join(lines)
+
+
+def _chosen(query: Query, choices: Sequence[PlanNotes]) -> list[str]:
+    """Say what becomes of the rows of a query on their way, and what either way costs."""
+    found = (notes.notes() for notes in choices)
+    return [
+        line
+        for first, *more in found
+        for line in (f"  {query.name}: {first}", *(f"  {m}" for m in more))
+    ]
 
 
 def _passing(program: Program, plan: SparkPlan) -> list[str]:

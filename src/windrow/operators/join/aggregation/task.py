@@ -17,12 +17,16 @@ from windrow.operators.aggregate.choose import accumulator
 from windrow.operators.aggregate.groups import Emissions, GroupRows, RowChanges
 from windrow.operators.delta import Delta
 from windrow.operators.interner import Interner
-from windrow.operators.join.aggregation.columns import ContributedColumns, null_columns
 from windrow.operators.join.aggregation.folds import early_fold
 from windrow.operators.join.aggregation.keys import ContributionGroups
 from windrow.operators.join.aggregation.op import AggregationJoin
 from windrow.operators.join.aggregation.parts import Contributions, EarlyFold, InputChanges
-from windrow.operators.join.aggregation.walk import ContributionBatch, Walk
+from windrow.operators.join.aggregation.walk import (
+    ContributedColumns,
+    ContributionBatch,
+    Walk,
+    null_columns,
+)
 from windrow.operators.join.match import Order
 from windrow.operators.join.multi.arrivals import Arrivals
 from windrow.operators.join.multi.inputs import SignedInputs

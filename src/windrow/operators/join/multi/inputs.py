@@ -57,8 +57,10 @@ class JoinedInputs(State):
         """Store changed rows; return what the loops read of them."""
         rows, layout = self.rows, self.layout
         arrivals = Arrivals.of([len(d) for d in deltas], layout.most_ports, layout.most_values)
-        # Rings and pools have room before their rows come, as these get their places at once.
-        self._reserve(deltas)
+        # Rings and pools have room before their rows come, as these get their places at once;
+        # tables of distinct rows grow by themselves, and say afterwards how much room they need.
+        if not layout.signed or any(rows.rings):
+            self._reserve(deltas)
         for i, (store, delta) in enumerate(zip(self.stores, deltas, strict=True)):
             if not len(delta):
                 continue
@@ -71,7 +73,8 @@ class JoinedInputs(State):
                 arrivals.codes[p, part] = codes
             for v, words in enumerate(values):
                 arrivals.values[v, part] = words
-        self._reserve(self.nothing)  # tables of distinct rows have grown by themselves
+        if layout.signed:
+            self._reserve(self.nothing)
         for store, shape in zip(self.stores, rows.shapes, strict=True):
             shape[TAIL], shape[HEAD] = store.span(int(shape[TAIL]), int(shape[HEAD]))
         rows.reserve_codes()
