@@ -106,7 +106,7 @@ REFUSED = (
     ("SELECT ROW_NUMBER() OVER (ORDER BY k) FROM s [NOW]", "OVER", "LIMIT n"),
     ("WITH RECURSIVE q AS (SELECT k FROM s [NOW]) SELECT k FROM q", "^error: WITH RECURSIVE", ""),
     ("SELECT NOW() FROM s [NOW]", "unknown function", "lists all functions"),
-    ("SELECT CORR(k, k) FROM s [NOW]", "unknown function", "lists all functions"),
+    ("SELECT WOBBLINESS(k, k) FROM s [NOW]", "unknown function", "lists all functions"),
     ("SELECT SMU(k) FROM s [NOW]", "unknown function", 'Did you mean "sum"'),
     ('SELECT k FROM s [NOW] WHERE k = "ftp"', 'unknown column "ftp"', "single quotes: 'ftp'"),
 )

@@ -148,12 +148,12 @@ def test_explain_says_what_was_taken_and_what_the_other_costs() -> None:
     _, query = running(JOINED, "auto")
     shown = query.explain()
     assert "counters by key, natural ends by timestamp" in shown
-    assert "partly signed edge; by cost: " in shown
+    assert "negation: partly signed edge; by cost: " in shown
     assert "% of results expected to end early, signed costs " in shown
     assert "  placed above the join by cost, below costs " in shown
     _, query = running(NEGATION, "upa")
     assert (
-        "partly signed edge; partly signed if rare: 9% of results expected to end early, rare"
+        "negation: partly signed edge; partly signed if rare: 9% of results expected to end early, rare"
         in query.explain()
     )
 

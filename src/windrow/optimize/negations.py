@@ -168,7 +168,7 @@ class FormChoice:
     def explained(self) -> list[str]:
         """Return in lines which edge was taken, why, and where the negation stands."""
         placed = [f"  placed {self.placed}"] if self.placed else []
-        return [f"{self.edge} edge; {self.reason}", *placed]
+        return [f"negation: {self.edge} edge; {self.reason}", *placed]
 
     def facts(self) -> dict[str, object]:
         """Return the same for other programs."""
