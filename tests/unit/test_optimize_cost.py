@@ -153,7 +153,8 @@ def test_explain_says_what_was_taken_and_what_the_other_costs() -> None:
     assert "  placed above the join by cost, below costs " in shown
     _, query = running(NEGATION, "upa")
     assert (
-        "negation: partly signed edge; partly signed if rare: 9% of results expected to end early, rare"
+        "negation: partly signed edge; partly signed if rare: 9% of results expected to end early,"
+        " rare"
         in query.explain()
     )
 
