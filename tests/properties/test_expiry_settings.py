@@ -307,7 +307,7 @@ def messages_after(
 def last_end(running: RunningQuery) -> int:
     """Return when the last row that edges have told of ends; FOREVER is no end."""
     assert running.pipeline is not None
-    waiting = [table.ends() for table in running.pipeline.announced.values()]
+    waiting = [table.ends for table in running.pipeline.announced.values()]
     return max((int(ends[-1]) for ends in waiting if len(ends)), default=running.clock)
 
 

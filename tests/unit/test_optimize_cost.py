@@ -154,8 +154,7 @@ def test_explain_says_what_was_taken_and_what_the_other_costs() -> None:
     _, query = running(NEGATION, "upa")
     assert (
         "negation: partly signed edge; partly signed if rare: 9% of results expected to end early,"
-        " rare"
-        in query.explain()
+        " rare" in query.explain()
     )
 
 
