@@ -1,10 +1,12 @@
 """State that is declared as fields is saved, loaded, measured and checked by the declaration."""
 
 import re
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
 
+import windrow.operators.open  # noqa: F401 - with all operators
 from windrow.core.errors import StateError
 from windrow.core.schema import Field, Schema
 from windrow.core.types import BIGINT, STRING
@@ -131,3 +133,16 @@ class Forgetful(State):
 def test_an_owner_that_does_not_say_how_many_rows_it_has_cannot_be_saved() -> None:
     with pytest.raises(TypeError, match=r"Sums\.values is as long as its owner says"):
         Forgetful().save()
+
+
+def test_a_state_says_its_layout_in_one_place() -> None:
+    """As `stored_as`; an attribute of another name would be ignored, and its version not saved."""
+
+    def below(kind: type[State]) -> Iterator[type[State]]:
+        for inner in kind.__subclasses__():
+            yield inner
+            yield from below(inner)
+
+    named = [kind for kind in below(State) if kind.__module__.startswith("windrow.")]
+    assert len(named) > 20, "states are loaded with the operators"
+    assert [kind.__name__ for kind in named if "layout" in vars(kind)] == []
