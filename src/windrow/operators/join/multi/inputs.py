@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import ClassVar, cast
 
 import numpy as np
@@ -80,9 +81,9 @@ class JoinedInputs(State):
         rows.reserve_codes()
         return arrivals
 
+    @abstractmethod
     def _note_lives(self, which: int, delta: Delta, values: list[I64], arrivals: Arrivals) -> None:
         """Fill in how many copies of new rows there are, or how long they live."""
-        raise NotImplementedError
 
     def _reserve(self, deltas: list[Delta]) -> None:
         """Make room in the loops' rows for what the inputs need."""
